@@ -1,7 +1,7 @@
 //! Parses the command line, runs one command and turns its result into an exit code.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -14,7 +14,7 @@ use crate::command::{
     serve, show, stats, status, tasks, watch, work, workflow,
 };
 use crate::console::{ProgressStream, Verbosity, write_stderr};
-use crate::{CliError, CommandExit, Console, host};
+use crate::{CommandExit, Console, Result, host};
 
 /// Drive coding agents through implement, review, fix and re-review until the work is signed off.
 // The commands are listed by topic: start, work, inspect, decide, configure, convert files.
@@ -109,29 +109,52 @@ enum CliCommand {
 
 /// Runs the program.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    match InternalProcess::from_arguments(&arguments) {
-        Some(part) => part.run(),
-        None => {
-            let exit = run_command(arguments);
-            host::write_applied_events();
-            exit.into()
-        }
+    run_internal_process(&arguments).unwrap_or_else(|| {
+        let exit = run_command(arguments);
+        host::write_applied_events();
+        exit.into()
+    })
+}
+
+/// Runs the internal process that the arguments ask for, if any.
+fn run_internal_process(arguments: &[OsString]) -> Option<ExitCode> {
+    let rest = arguments.get(2..).unwrap_or_default();
+    let path = rest.first().map(Path::new);
+    match arguments.get(1)?.to_str()? {
+        // Supervises one agent; the argument is the attempt's directory.
+        process::SUPERVISOR_SUBCOMMAND => path.map(process::run_supervisor),
+        // Runs the rest of the command line and kills it when signoff ends.
+        process::ESCORT_SUBCOMMAND => Some(process::run_escort(rest)),
+        // Runs the project's checks.
+        "__checks" => path.map(builtin::checks::run),
+        // Acts as the demo's agent.
+        "__demo" => Some(builtin::demo::run()),
+        // Runs the rest of the command line as an agent and speaks the Agent Client Protocol with it.
+        acp::ACP_SUBCOMMAND => Some(builtin::acp::run(rest)),
+        _ => None,
     }
 }
 
 fn run_command(arguments: Vec<OsString>) -> CommandExit {
+    // `--plain` is read before clap parses the arguments, because it also applies to clap's own errors.
     let plain = arguments.iter().any(|word| word == "--plain");
-    let matches = Cli::command().color(color_choice(plain)).try_get_matches_from(arguments);
+    let color = if plain { ColorChoice::Never } else { ColorChoice::Auto };
+    let matches = Cli::command().color(color).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             let lenient = cli.global.lenient;
-            apply_lenient(print_error(dispatch(cli)), lenient)
+            let exit = dispatch(cli).unwrap_or_else(|failure| {
+                write_stderr(&failure.to_string());
+                failure.exit
+            });
+            // With `--lenient` a script does not stop.
+            if lenient && exit == CommandExit::Attention { CommandExit::Done } else { exit }
         }
         Err(error) => print_clap_error(&error),
     }
 }
 
-fn dispatch(cli: Cli) -> Result<CommandExit, CliError> {
+fn dispatch(cli: Cli) -> Result<CommandExit> {
     let console = cli.global.console();
     match cli.command {
         Some(CliCommand::Init(args)) => init::run(&args, &console),
@@ -177,83 +200,20 @@ fn dispatch(cli: Cli) -> Result<CommandExit, CliError> {
 
 impl GlobalOptions {
     fn console(&self) -> Console {
-        let talk = match (self.quiet, self.verbose) {
+        let verbosity = match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Normal,
         };
         let Self { json, json_events, plain, no_ask, .. } = *self;
-        Console { verbosity: talk, json, json_events, plain, no_ask, progress: ProgressStream::Stdout }
+        Console { verbosity, json, json_events, plain, no_ask, progress: ProgressStream::Stdout }
     }
-}
-
-/// `--plain` is read before clap parses the arguments, because it also applies to clap's own errors.
-fn color_choice(plain: bool) -> ColorChoice {
-    if plain { ColorChoice::Never } else { ColorChoice::Auto }
-}
-
-/// With `--lenient`, `Attention` becomes `Done`, so that a script does not stop.
-fn apply_lenient(exit: CommandExit, lenient: bool) -> CommandExit {
-    match exit {
-        CommandExit::Attention if lenient => CommandExit::Done,
-        CommandExit::Done
-        | CommandExit::Failed
-        | CommandExit::Usage
-        | CommandExit::Attention
-        | CommandExit::Interrupted => exit,
-    }
-}
-
-fn print_error(end: Result<CommandExit, CliError>) -> CommandExit {
-    end.unwrap_or_else(|failure| {
-        write_stderr(&failure.to_string());
-        failure.exit
-    })
 }
 
 /// Prints a clap "error". Help and version exit with 0, everything else is wrong usage. A failed write is ignored.
 fn print_clap_error(error: &clap::Error) -> CommandExit {
     error.print().ok();
     if error.use_stderr() { CommandExit::Usage } else { CommandExit::Done }
-}
-
-/// An internal process with its arguments.
-enum InternalProcess {
-    /// Supervises one agent; the argument is the attempt's directory.
-    Supervisor(PathBuf),
-    /// Runs the rest of the command line and kills it when signoff ends.
-    Escort(Vec<OsString>),
-    /// Runs the project's checks.
-    Checks(PathBuf),
-    /// Acts as the demo's agent.
-    Demo,
-    /// Runs the rest of the command line as an agent and speaks the Agent Client Protocol with it.
-    Acp(Vec<OsString>),
-}
-
-impl InternalProcess {
-    /// Returns the internal process that the arguments ask for, if any.
-    fn from_arguments(arguments: &[OsString]) -> Option<Self> {
-        let second = || arguments.get(2).map(PathBuf::from);
-        match arguments.get(1)?.to_str()? {
-            process::SUPERVISOR_SUBCOMMAND => second().map(Self::Supervisor),
-            process::ESCORT_SUBCOMMAND => Some(Self::Escort(arguments[2..].to_vec())),
-            "__checks" => second().map(Self::Checks),
-            "__demo" => Some(Self::Demo),
-            acp::ACP_SUBCOMMAND => Some(Self::Acp(arguments[2..].to_vec())),
-            _ => None,
-        }
-    }
-
-    fn run(self) -> ExitCode {
-        match self {
-            Self::Supervisor(directory) => process::run_supervisor(&directory),
-            Self::Escort(words) => process::run_escort(&words),
-            Self::Checks(list) => builtin::checks::run(&list),
-            Self::Demo => builtin::demo::run(),
-            Self::Acp(arguments) => builtin::acp::run(&arguments),
-        }
-    }
 }
 
 #[cfg(test)]

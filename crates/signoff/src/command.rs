@@ -41,33 +41,35 @@ pub mod work;
 pub mod workflow;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use signoff_core::contract::Contract;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::merge::render::ReviewFormat;
+use signoff_core::merge::merge;
+use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::policy::Effort;
-use signoff_core::review::{FailThreshold, ReviewerKind};
+use signoff_core::review::{FailThreshold, Review};
 use signoff_core::source::TaskFormat;
-use signoff_core::task::TaskType;
-use signoff_core::view::RunState;
-use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, queries};
 
 /// Prints a line about a task; with `--json` the task itself.
-fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(&AddReport::new(project.task(task)?))?;
-    } else {
-        console.text(text)?;
+fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit> {
+    console.print(&AddReport::new(project.task(task)?), || text.to_owned())
+}
+
+/// Prints a merged review in the format of `--format`, or with `--json` as JSON.
+fn print_merged(reviews: &[Review], bar: FailThreshold, format: Option<ReviewFormat>, console: &Console) -> Result<()> {
+    let format = format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
+    let shown = render(&merge(reviews, bar), bar, format);
+    match format {
+        ReviewFormat::Json | ReviewFormat::Xml | ReviewFormat::Sarif => console.data(&shown),
+        ReviewFormat::Text | ReviewFormat::Markdown => console.text(&shown),
     }
-    Ok(CommandExit::Done)
 }
 
 /// Prints a line about a run; with `--json` the run with its tasks.
-fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
+fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit> {
     if console.json {
-        let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+        let run_state = queries::run_state(&*project.store, run)?;
         let mut tasks = project.tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
         console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;
@@ -88,21 +90,6 @@ fn name_parser<T: Clone + Send + Sync + 'static, const N: usize>(
 /// Parses the output format of a review.
 pub fn review_format_parser() -> impl TypedValueParser<Value = ReviewFormat> {
     name_parser(ReviewFormat::WORDS, ReviewFormat::parse)
-}
-
-/// Parses the name of a contract.
-fn contract_parser() -> impl TypedValueParser<Value = Contract> {
-    name_parser(Contract::ALL.map(Contract::as_str), Contract::parse)
-}
-
-/// Parses the type of a task.
-fn task_type_parser() -> impl TypedValueParser<Value = TaskType> {
-    name_parser(TaskType::ALL.map(TaskType::as_str), TaskType::parse)
-}
-
-/// Parses the kind of a reviewer.
-fn reviewer_kind_parser() -> impl TypedValueParser<Value = ReviewerKind> {
-    name_parser(ReviewerKind::ALL.map(ReviewerKind::as_str), ReviewerKind::parse)
 }
 
 /// Parses the severity that fails a gate.

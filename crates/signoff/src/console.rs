@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::{escaped_json, is_misleading};
 
-use crate::{CliError, host};
+use crate::{CliError, CommandExit, Result, host};
 
 /// Output that is held back while the screen owns the terminal, in order; `None` while there is no screen.
 static HELD_BACK: Mutex<Option<HeldBackOutput>> = Mutex::new(None);
@@ -21,7 +21,7 @@ type HeldBackOutput = Vec<(OutputStream, Vec<u8>)>;
 const MAX_DRAINED: u64 = 1 << 30;
 
 /// Maximum width of a title in a list.
-const TITLE_WIDTH: usize = 60;
+pub const TITLE_WIDTH: usize = 60;
 
 /// How many messages the program prints besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +58,12 @@ pub enum ProgressStream {
 
 impl Console {
     /// Writes text for the user, without terminal control characters.
-    pub fn text(&self, text: &str) -> Result<(), CliError> {
+    pub fn text(&self, text: &str) -> Result<()> {
         write_stdout(plain_text(text).as_bytes()).map(drop)
     }
 
     /// Writes one line of an endless output. Returns false if the reader is gone.
-    pub fn line(&self, line: &str) -> Result<bool, CliError> {
+    pub fn line(&self, line: &str) -> Result<bool> {
         write_stdout(plain_text(&format!("{line}\n")).as_bytes())
     }
 
@@ -77,26 +77,32 @@ impl Console {
     }
 
     /// Writes text for programs: unchanged, unless stdout is a terminal.
-    pub fn data(&self, data: &str) -> Result<(), CliError> {
+    pub fn data(&self, data: &str) -> Result<()> {
         if io::stdout().is_terminal() { self.text(data) } else { write_stdout(data.as_bytes()).map(drop) }
     }
 
     /// Writes one JSON document.
-    pub fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
-        self.data(&(escaped_json(&text) + "\n"))
+    pub fn json(&self, value: &impl Serialize) -> Result<()> {
+        self.json_text(serde_json::to_string_pretty(value))
     }
 
-    /// Writes the result of a command: as JSON with `--json`, otherwise as text.
-    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        if self.json { self.json(value) } else { self.text(&text()) }
+    /// Writes the result of a successful command: as JSON with `--json`, otherwise as text.
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<CommandExit> {
+        if self.json {
+            self.json(value)?
+        } else {
+            self.text(&text())?
+        }
+        Ok(CommandExit::Done)
     }
 
     /// Writes one JSON document on a line of its own.
-    pub fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let text =
-            serde_json::to_string(value).map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
+    pub fn json_line(&self, value: &impl Serialize) -> Result<()> {
+        self.json_text(serde_json::to_string(value))
+    }
+
+    fn json_text(&self, text: serde_json::Result<String>) -> Result<()> {
+        let text = text.map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
         self.data(&(escaped_json(&text) + "\n"))
     }
 
@@ -127,29 +133,22 @@ impl Console {
         drawn && kind.is_some() && terminals
     }
 
-    /// Maximum width of a title in a list.
-    pub fn title_width(&self) -> usize {
-        TITLE_WIDTH
-    }
-
     /// Prints a message to stderr, except with `--quiet`.
     pub fn note(&self, note: &str) {
-        match self.verbosity {
-            Verbosity::Quiet => {}
-            Verbosity::Normal | Verbosity::Verbose => write_stderr(&format!("{note}\n")),
+        if self.verbosity != Verbosity::Quiet {
+            write_stderr(&format!("{note}\n"));
         }
     }
 
     /// Prints a message to stderr with `--verbose`.
     pub fn detail(&self, detail: &str) {
-        match self.verbosity {
-            Verbosity::Quiet | Verbosity::Normal => {}
-            Verbosity::Verbose => write_stderr(&format!("{detail}\n")),
+        if self.verbosity == Verbosity::Verbose {
+            write_stderr(&format!("{detail}\n"));
         }
     }
 
     /// Reads stdin and keeps at most `limit` + 1 bytes. The extra byte shows that the limit was exceeded.
-    pub fn stdin(&self, limit: usize) -> Result<Vec<u8>, CliError> {
+    pub fn stdin(&self, limit: usize) -> Result<Vec<u8>> {
         let mut stdin = io::stdin().lock();
         if stdin.is_terminal() {
             self.note("reading from the terminal; end with Ctrl-D");
@@ -220,7 +219,7 @@ fn is_unsafe_char(char: char) -> bool {
 }
 
 /// Writes to stdout. A closed pipe (`signoff … | head`) is not an error: it returns false.
-fn write_stdout(bytes: &[u8]) -> Result<bool, CliError> {
+fn write_stdout(bytes: &[u8]) -> Result<bool> {
     if push_held_back(OutputStream::Stdout, bytes) {
         return Ok(true);
     }

@@ -15,19 +15,23 @@ use signoff_store::StoreError;
 
 use crate::console::plain_text;
 
+/// The result of what a command does.
+pub type Result<T, E = CliError> = std::result::Result<T, E>;
+
 /// How the program exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum CommandExit {
     /// Everything requested is approved, or done if review was turned off.
-    Done,
+    Done = 0,
     /// Something failed: an answer broke its contract, output could not be written.
-    Failed,
+    Failed = 1,
     /// The command line, or a file it names, is wrong.
-    Usage,
+    Usage = 2,
     /// Nothing failed, but a task needs the user.
-    Attention,
+    Attention = 3,
     /// The user interrupted it.
-    Interrupted,
+    Interrupted = 130,
 }
 
 impl CommandExit {
@@ -45,13 +49,7 @@ impl CommandExit {
 
 impl From<CommandExit> for ExitCode {
     fn from(exit: CommandExit) -> Self {
-        match exit {
-            CommandExit::Done => Self::from(0),
-            CommandExit::Failed => Self::from(1),
-            CommandExit::Usage => Self::from(2),
-            CommandExit::Attention => Self::from(3),
-            CommandExit::Interrupted => Self::from(130),
-        }
+        Self::from(exit as u8)
     }
 }
 
@@ -59,9 +57,12 @@ impl From<CommandExit> for ExitCode {
 #[derive(Debug)]
 pub struct CliError {
     pub exit: CommandExit,
-    message: String,
-    location: Option<String>,
-    hint: Option<String>,
+    /// What happened, in one line.
+    pub message: String,
+    /// Where it happened.
+    pub location: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
 }
 
 impl CliError {
@@ -82,21 +83,6 @@ impl CliError {
 
     fn new(exit: CommandExit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), location: None, hint: None }
-    }
-
-    /// What happened, in one line.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Where it happened.
-    pub fn location(&self) -> Option<&str> {
-        self.location.as_deref()
-    }
-
-    /// What to do next.
-    pub fn next_step(&self) -> Option<&str> {
-        self.hint.as_deref()
     }
 
     /// The message and the hint in one line.
@@ -162,39 +148,32 @@ impl From<ConfigError> for CliError {
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        let message = error.to_string();
-        match error {
-            StoreError::NoRun(_) | StoreError::NoTask(_) => {
-                Self::usage(message).hint("`signoff status` lists what there is")
-            }
-            StoreError::Taken(task) => {
-                Self::usage(message).hint(format!("`signoff show {task}` shows where it stands"))
-            }
-            StoreError::Claimed { by, .. } => {
-                Self::usage(message).hint(format!("`signoff show {by}` shows where it stands"))
-            }
+        let usage = |hint: String| Self::usage(error.to_string()).hint(hint);
+        let failed = |hint: &str| Self::failed(error.to_string()).hint(hint);
+        let in_file = |hint: &str| failed(hint).at(".signoff/signoff.db");
+        match &error {
+            StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists what there is".to_owned()),
+            StoreError::Taken(task) => usage(format!("`signoff show {task}` shows where it stands")),
+            StoreError::Claimed { by, .. } => usage(format!("`signoff show {by}` shows where it stands")),
             StoreError::Held(_) | StoreError::Fenced(_) => {
-                Self::failed(message).hint("wait for it to end, or stop it with Ctrl-C where it runs")
+                failed("wait for it to end, or stop it with Ctrl-C where it runs")
             }
-            StoreError::Full => Self::failed(message).hint("make room and type the same again: nothing was lost"),
-            StoreError::Gone => Self::failed(message).at(".signoff/signoff.db").hint(
-                "what the agents did is on their branches; put the file back and type the same again, or the \
-                 next command begins a new one",
+            StoreError::Full => failed("make room and type the same again: nothing was lost"),
+            StoreError::Gone => in_file(
+                "what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one",
             ),
-            StoreError::Replaced => Self::failed(message)
-                .at(".signoff/signoff.db")
-                .hint("put it back, and type the same again; what the agents did is on their branches"),
-            StoreError::Busy => Self::failed(message).hint("try again when it is done"),
-            StoreError::Newer { .. } => Self::usage(message).hint("update signoff"),
-            StoreError::Damaged(_) => Self::failed(message)
-                .at(".signoff/signoff.db")
-                .hint("`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there"),
-            StoreError::Unreadable { .. } => {
-                Self::failed(message).at(".signoff/signoff.db").hint("`signoff doctor` says more")
+            StoreError::Replaced => {
+                in_file("put it back, and type the same again; what the agents did is on their branches")
             }
-            StoreError::Other(_) => Self::failed(message)
-                .at(".signoff/signoff.db")
-                .hint("check that the file and its directory are writable, then run the same command again"),
+            StoreError::Busy => failed("try again when it is done"),
+            StoreError::Newer { .. } => usage("update signoff".to_owned()),
+            StoreError::Damaged(_) => in_file(
+                "`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there",
+            ),
+            StoreError::Unreadable { .. } => in_file("`signoff doctor` says more"),
+            StoreError::Other(_) => {
+                in_file("check that the file and its directory are writable, then run the same command again")
+            }
         }
     }
 }
@@ -220,13 +199,12 @@ impl From<EngineError> for CliError {
 
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        let hint = match error {
+        Self::usage(error.to_string()).hint(match error {
             PromptError::Missing { .. } | PromptError::NotAFile { .. } => "write it, or name another file",
             PromptError::NotText { .. } => "save it as UTF-8",
             PromptError::Blank { .. } => "write the prompt, or leave it out",
             PromptError::Unreadable { .. } => "check that you may read it",
-        };
-        Self::usage(error.to_string()).hint(hint)
+        })
     }
 }
 
@@ -253,60 +231,56 @@ impl From<TrackerError> for CliError {
 
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
-        let message = error.to_string();
-        match error {
-            GitError::NotARepository(_) => {
-                Self::usage("this is not a git repository").hint("go to one, or make one with `git init`")
+        let usage = |hint: &str| Self::usage(error.to_string()).hint(hint);
+        let failed = |hint: String| Self::failed(error.to_string()).hint(hint);
+        match &error {
+            GitError::NotARepository(_) => not_a_repository(),
+            GitError::Bare(_) => usage("work in a clone with files"),
+            GitError::OddPath(_) => usage("give the directory another name"),
+            GitError::NoGit | GitError::TooOld => usage("install git 2.32 or newer"),
+            GitError::TooOldToMerge => usage("install git 2.40 or newer"),
+            GitError::NoCommits => usage("make the first one: git commit --allow-empty -m \"Start\""),
+            GitError::UnknownRevision(_) => usage("`git log --oneline --all` lists commits"),
+            GitError::BadBranchName(_) => Self::usage(error.to_string()),
+            GitError::Locked { file } => {
+                failed("wait for the other program; if none runs, remove the file and type the same again".to_owned())
+                    .at(file.display().to_string())
             }
-            GitError::Bare(_) => Self::usage(message).hint("work in a clone with files"),
-            GitError::OddPath(_) => Self::usage(message).hint("give the directory another name"),
-            GitError::NoGit | GitError::TooOld => Self::usage(message).hint("install git 2.32 or newer"),
-            GitError::TooOldToMerge => Self::usage(message).hint("install git 2.40 or newer"),
-            GitError::NoCommits => {
-                Self::usage(message).hint("make the first one: git commit --allow-empty -m \"Start\"")
-            }
-            GitError::UnknownRevision(_) => {
-                Self::usage(message).hint("`git log --oneline --all` lists commits")
-            }
-            GitError::BadBranchName(_) => Self::usage(message),
-            GitError::Locked { file } => Self::failed(message)
-                .at(file.display().to_string())
-                .hint("wait for the other program; if none runs, remove the file and type the same again"),
-            GitError::DiskFull => {
-                Self::failed(message).hint("make room and type the same again: nothing was lost")
-            }
-            GitError::BranchTaken { branch, .. } => Self::failed(message).hint(format!(
+            GitError::DiskFull => failed("make room and type the same again: nothing was lost".to_owned()),
+            GitError::BranchTaken { branch, .. } => failed(format!(
                 "give it another name, `git branch -m {branch} OTHER`; then `signoff work` goes on where it was"
             )),
-            GitError::OffBranch { branch, .. } => Self::failed(message).hint(format!(
+            GitError::OffBranch { branch, .. } => failed(format!(
                 "put there what you want to keep, on {branch}; then `signoff work` goes on where it was"
             )),
-            GitError::Unfinished { operation, .. } => Self::failed(message).hint(format!(
-                "end the {operation} there or give it up; then `signoff work` goes on where it was"
-            )),
-            GitError::Linked(_) => Self::failed(message)
-                .hint("remove the link, or name the directory it leads to as worktree.directory"),
-            GitError::BranchGone(branch) => Self::failed(message).hint(format!(
+            GitError::Unfinished { operation, .. } => {
+                failed(format!("end the {operation} there or give it up; then `signoff work` goes on where it was"))
+            }
+            GitError::Linked(_) => {
+                failed("remove the link, or name the directory it leads to as worktree.directory".to_owned())
+            }
+            GitError::BranchGone(branch) => failed(format!(
                 "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
             )),
-            GitError::Dirty { .. } => Self::failed(message)
-                .hint("nothing was changed. Commit or stash them, or be on another branch; then type the same again"),
+            GitError::Dirty { .. } => failed(
+                "nothing was changed. Commit or stash them, or be on another branch; then type the same again"
+                    .to_owned(),
+            ),
             GitError::CheckoutBehind { from, to, files, .. } => {
                 let files: Vec<String> = files.iter().map(|file| shell_quote(&file.display().to_string())).collect();
-                Self::failed(message).hint(format!(
+                failed(format!(
                     "what landed is safe on the branch, but a commit of these files as they are would undo it in them. \
                      `git diff {from} {to} -- {files} | git apply` brings it into them, and where it \
                      does not fit `git show HEAD:FILE` shows it; then type the same again",
-                    from = short_id(&from),
-                    to = short_id(&to),
+                    from = short_id(from),
+                    to = short_id(to),
                     files = files.join(" "),
                 ))
             }
-            GitError::WouldOverwrite { .. } => Self::failed(message)
-                .hint("nothing was changed. Move the file away, then type the same again"),
-            GitError::KeepsMoving(_) => {
-                Self::failed(message).hint("nothing was lost: type the same again when it is quiet")
+            GitError::WouldOverwrite { .. } => {
+                failed("nothing was changed. Move the file away, then type the same again".to_owned())
             }
+            GitError::KeepsMoving(_) => failed("nothing was lost: type the same again when it is quiet".to_owned()),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
             | GitError::Incomplete { .. }
@@ -315,11 +289,14 @@ impl From<GitError> for CliError {
             | GitError::StillChanging(_)
             | GitError::TimedOut { .. }
             | GitError::Failed { .. }
-            | GitError::Io { .. } => {
-                Self::failed(message).hint("fix it, then `signoff work` goes on where it was")
-            }
+            | GitError::Io { .. } => failed("fix it, then `signoff work` goes on where it was".to_owned()),
         }
     }
+}
+
+/// The error outside of a repository.
+pub fn not_a_repository() -> CliError {
+    CliError::usage("this is not a git repository").hint("go to one, or make one with `git init`")
 }
 
 /// The abbreviated id of a commit.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use signoff_core::view;
 use signoff_engine::remove_tree;
 
-use crate::CliError;
 use crate::console::read_at_most;
+use crate::{CliError, Result};
 
 /// Maximum size of an input file. The longest valid answer stays below it even if every byte is escaped.
 pub const FILE_LIMIT: usize = 100 * 1000 * 1000;
@@ -23,7 +23,7 @@ pub fn arguments() -> Vec<OsString> {
 }
 
 /// The path of the running executable.
-pub fn program() -> Result<PathBuf, CliError> {
+pub fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| CliError::failed(format!("cannot find signoff itself: {error}")))
 }
 
@@ -42,7 +42,7 @@ pub fn user_name() -> String {
 }
 
 /// Creates a new temporary directory that only the current user can read.
-pub fn temporary_directory(purpose: &str) -> Result<PathBuf, CliError> {
+pub fn temporary_directory(purpose: &str) -> Result<PathBuf> {
     let failed = |path: &Path, error| CliError::failed(format!("cannot make {}: {error}", path.display()));
     let above = std::env::temp_dir();
     let above = above.canonicalize().map_err(|error| failed(&above, error))?;
@@ -57,7 +57,7 @@ pub fn temporary_directory(purpose: &str) -> Result<PathBuf, CliError> {
 pub struct TemporaryDirectory(PathBuf);
 
 impl TemporaryDirectory {
-    pub fn new(what: &str) -> Result<Self, CliError> {
+    pub fn new(what: &str) -> Result<Self> {
         temporary_directory(what).map(Self)
     }
 
@@ -92,7 +92,7 @@ pub fn now() -> jiff::Timestamp {
 }
 
 /// Reads a whole file of at most `FILE_LIMIT` bytes.
-pub fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display().to_string();
     let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, FILE_LIMIT)).map_err(|error| {
         CliError::usage(format!("cannot read {name}: {error}"))
@@ -105,8 +105,13 @@ pub fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(bytes)
 }
 
+/// Reads a text file.
+pub fn read_text(path: &Path) -> Result<String> {
+    utf8(&path.display().to_string(), &read(path)?).map(str::to_owned)
+}
+
 /// Decodes the bytes of a file as UTF-8.
-pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, CliError> {
+pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes.iter().take(error.valid_up_to()).filter(|&&byte| byte == b'\n').count() + 1;
         CliError::usage(format!("{name} is not UTF-8 text")).at(format!("{name}:{line}")).hint("save it as UTF-8")
@@ -114,24 +119,20 @@ pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, CliError> {
 }
 
 /// Reads a file, or returns `None` if it does not exist.
-pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
+pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         // Reading a pipe without a writer would block forever.
-        Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => Err(not_regular(path)),
+        Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => {
+            let failure = CliError::usage(format!("{} is not a regular file", path.display()));
+            Err(failure.at(path.display().to_string()).hint("put a file with text in its place, or remove it"))
+        }
         Ok(_) | Err(_) => read(path).map(Some),
     }
 }
 
-fn not_regular(path: &Path) -> CliError {
-    let name = path.display().to_string();
-    CliError::usage(format!("{name} is not a regular file"))
-        .at(&name)
-        .hint("put a file with text in its place, or remove it")
-}
-
 /// Creates a file and its parent directory. Returns false if the file exists.
-pub fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
+pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     let failed = |error| CliError::failed(format!("cannot write {}: {error}", path.display()));
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
@@ -144,45 +145,34 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
 }
 
 /// Renames a file to an unused backup name beside it. Returns `None` if the file does not exist.
-pub fn back_up(path: &Path) -> Result<Option<PathBuf>, CliError> {
+pub fn back_up(path: &Path) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, ".bak")? else { return Ok(None) };
     fs::rename(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
-/// Copies a file to an unused backup name beside it. Returns `None` if the file does not exist.
-pub fn copy_aside(path: &Path) -> Result<Option<PathBuf>, CliError> {
-    copy_aside_as(path, ".bak")
-}
-
-/// Like [`copy_aside`], with another suffix.
-pub fn copy_aside_as(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
+/// Copies a file to an unused backup name beside it, with this suffix. Returns `None` if the file does not exist.
+pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, end)? else { return Ok(None) };
     fs::copy(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
-fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
+fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let free = |number: usize| {
-        let end = if number == 1 { end.to_owned() } else { format!("{end}{number}") };
-        Some(with_suffix(path, &end)).filter(|backup| backup.symlink_metadata().is_err())
+        let mut name = path.as_os_str().to_owned();
+        name.push(if number == 1 { end.to_owned() } else { format!("{end}{number}") });
+        Some(PathBuf::from(name)).filter(|backup| backup.symlink_metadata().is_err())
     };
     let backup = (1..1000).find_map(free).ok_or_else(|| {
         CliError::failed(format!("{} has too many backups", path.display())).hint("remove some of them")
     })?;
     Ok(Some(backup))
-}
-
-/// Appends a suffix to a path.
-fn with_suffix(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
 }
 
 /// Returns an environment variable unless it is empty.
@@ -202,6 +192,12 @@ pub fn test_number(name: &str) -> Option<u64> {
 /// Returns a string that a test set in the environment. Always `None` in release builds.
 pub fn test_string(name: &str) -> Option<String> {
     variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
+}
+
+/// Panics if a test asks for it at this place.
+pub fn panic_for_test(place: &str) {
+    let wanted = test_string("SIGNOFF_TEST_PANIC").is_some_and(|wanted| wanted == place);
+    assert!(!wanted, "panic requested by a test");
 }
 
 /// Writes the number of events that this process applied, if a test asks for it.
@@ -237,7 +233,7 @@ pub fn signoff_variables() -> Vec<(String, String)> {
 }
 
 /// The working directory.
-pub fn current_directory() -> Result<PathBuf, CliError> {
+pub fn current_directory() -> Result<PathBuf> {
     std::env::current_dir().map_err(|error| CliError::usage(format!("the current directory cannot be read: {error}")))
 }
 
@@ -245,10 +241,6 @@ pub fn current_directory() -> Result<PathBuf, CliError> {
 pub fn is_on_path(program: &str) -> bool {
     let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let path = variable("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| is_executable(&directory.join(&file)))
-}
-
-/// Whether a file is executable.
-pub fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    let is_executable = |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    std::env::split_paths(&path).any(|directory| directory.join(&file).metadata().is_ok_and(is_executable))
 }

@@ -5,7 +5,6 @@ mod command;
 mod console;
 mod error;
 mod host;
-mod log_follower;
 mod preflight;
 mod project;
 mod queries;
@@ -16,7 +15,7 @@ mod show;
 mod web_backend;
 
 use console::Console;
-use error::{CliError, CommandExit};
+use error::{CliError, CommandExit, Result};
 use project::{Project, ReadOnlyProject};
 
 fn main() -> std::process::ExitCode {

@@ -12,17 +12,17 @@ use signoff_core::settings::{AgentConfig, AgentKind, JobPlace, Sandbox, SettingO
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
 use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
-use signoff_engine::agent_probe::{self, AgentLogin, ProgramStatus};
+use signoff_engine::agent_probe::{self, AgentLogin};
 use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
 use signoff_store::Store as _;
 
-use crate::{CliError, Console, Project, host};
+use crate::{CliError, Console, Project, Result, host, queries};
 
 /// Checks that these tasks can start.
-pub fn check_all(project: &Project, tasks: &[TaskId]) -> Result<(), CliError> {
+pub fn check_all(project: &Project, tasks: &[TaskId]) -> Result<()> {
     check_environment_without_flags(project)?;
     for task in tasks {
         if let Some(spec) = project.store.task_spec(*task)? {
@@ -33,21 +33,21 @@ pub fn check_all(project: &Project, tasks: &[TaskId]) -> Result<(), CliError> {
 }
 
 /// Checks that a task can start.
-pub fn check(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
+pub fn check(project: &Project, spec: &TaskSpec) -> Result<()> {
     check_environment_without_flags(project)?;
     check_task(project, spec)
 }
 
-fn check_task(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
+fn check_task(project: &Project, spec: &TaskSpec) -> Result<()> {
     let workflow = project.settings.task_workflow(spec, &TaskFlags::default())?;
     check_agents(project, &workflow, spec)
 }
 
 /// Checks that a run can continue with its recorded workflows. `again` is a finished loop that restarts. `only` limits
 /// the tasks that the run may take from the queue; empty means all.
-pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[TaskId]) -> Result<(), CliError> {
+pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[TaskId]) -> Result<()> {
     check_environment(project)?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     check_pending_parts(project, &run_state, only)?;
     for (loop_id, loop_state) in &run_state.loops {
         let goes_on = !loop_state.machine.is_done() || again == Some(loop_id);
@@ -62,7 +62,7 @@ pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[
 }
 
 /// Checks the parts of a run that have not started yet.
-fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId]) -> Result<(), CliError> {
+fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId]) -> Result<()> {
     let Some(policies) = run_state.policies.as_ref().filter(|_| !run_state.machine.is_done()) else {
         return Ok(());
     };
@@ -89,36 +89,32 @@ fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId])
 }
 
 /// Checks that a task can start with the given workflow.
-pub fn check_workflow(project: &Project, workflow: &Workflow, spec: &TaskSpec) -> Result<(), CliError> {
+pub fn check_workflow(project: &Project, workflow: &Workflow, spec: &TaskSpec) -> Result<()> {
     check_environment(project)?;
     check_agents(project, workflow, spec)
 }
 
 /// Checks the repository, the sandbox and the named prompts.
-pub fn check_environment(project: &Project) -> Result<(), CliError> {
+pub fn check_environment(project: &Project) -> Result<()> {
     check_repository(project)?;
     check_sandbox(&project.settings)?;
     check_named(project.repository.root(), project.settings.named_prompts())
 }
 
 /// Like `check_environment`, for commands without prompt flags: it also checks the prompts of slots.
-fn check_environment_without_flags(project: &Project) -> Result<(), CliError> {
-    check_repository(project)?;
-    check_sandbox(&project.settings)?;
-    check_named_prompts(&project.settings, project.repository.root())
+fn check_environment_without_flags(project: &Project) -> Result<()> {
+    check_environment(project)?;
+    check_named(project.repository.root(), project.settings.slot_prompts())
 }
 
 /// Checks that every configured prompt file can be read, including those needed only later.
-pub fn check_named_prompts(settings: &Settings, root: &Path) -> Result<(), CliError> {
+pub fn check_named_prompts(settings: &Settings, root: &Path) -> Result<()> {
     check_named(root, settings.named_prompts())?;
     check_named(root, settings.slot_prompts())
 }
 
-fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<(), CliError> {
-    prompts.into_iter().try_for_each(|(path, origin)| {
-        let read = PromptFile::at(root, path).read();
-        read.map(drop).map_err(|error| CliError::from(error).at(origin.to_string()))
-    })
+fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<()> {
+    prompts.into_iter().try_for_each(|(path, origin)| check_prompt(root, path, &origin.to_string()))
 }
 
 /// Probes which sandbox this system supports.
@@ -129,7 +125,7 @@ pub fn sandbox_support() -> SandboxSupport {
 }
 
 /// Fails if the sandbox is required and this system does not support it.
-pub fn check_sandbox(settings: &Settings) -> Result<(), CliError> {
+pub fn check_sandbox(settings: &Settings) -> Result<()> {
     if settings.sandbox() != Sandbox::Required {
         return Ok(());
     }
@@ -144,7 +140,7 @@ pub fn check_sandbox(settings: &Settings) -> Result<(), CliError> {
     Err(failure.at(settings.sandbox_origin().to_string()).hint(hint))
 }
 
-pub fn check_repository(project: &Project) -> Result<(), CliError> {
+pub fn check_repository(project: &Project) -> Result<()> {
     let submodules = match project.repository.submodules() {
         Ok(submodules) => submodules,
         Err(error) => return Err(no_commit_error(project).unwrap_or_else(|| error.into())),
@@ -163,9 +159,10 @@ fn no_commit_error(project: &Project) -> Option<CliError> {
     Some(failure.hint("make the first one: git commit --allow-empty -m \"Start\""))
 }
 
-pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> Result<(), CliError> {
+pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> Result<()> {
+    let root = project.repository.root();
     for (role, path) in &workflow.prompts {
-        check_prompt(project, path, &project.settings.workflow_prompt_origin(role))?;
+        check_prompt(root, path, &project.settings.workflow_prompt_origin(role))?;
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
@@ -180,7 +177,7 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                 for name in &judge.gate.reviewers {
                     let reviewer = project.settings.reviewer_in_turn(name, place, 0)?;
                     match project.settings.reviewer_prompt(name) {
-                        Some((path, origin)) => check_prompt(project, path, &origin.to_string())?,
+                        Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
                     }
                     check_agent(project, &reviewer.agent)?;
@@ -205,13 +202,13 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
 }
 
 /// Checks that a named prompt file can be read.
-fn check_prompt(project: &Project, path: &str, place: &str) -> Result<(), CliError> {
-    let read = PromptFile::at(project.repository.root(), path).read();
+fn check_prompt(root: &Path, path: &str, place: &str) -> Result<()> {
+    let read = PromptFile::at(root, path).read();
     read.map(drop).map_err(|error| CliError::from(error).at(place))
 }
 
 /// Checks that a reviewer with the tool contract has a server to report to.
-fn check_reporting(reviewer: &str) -> Result<(), CliError> {
+fn check_reporting(reviewer: &str) -> Result<()> {
     let Err(error) = host::check_loopback() else { return Ok(()) };
     let said = "reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available";
     let hint = format!("enable the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
@@ -219,7 +216,7 @@ fn check_reporting(reviewer: &str) -> Result<(), CliError> {
 }
 
 /// Checks that a reviewer that runs the project's checks has some to run.
-fn check_checks(project: &Project, who: &str) -> Result<(), CliError> {
+fn check_checks(project: &Project, who: &str) -> Result<()> {
     if !project.settings.project_checks().is_empty() {
         return Ok(());
     }
@@ -271,7 +268,7 @@ fn missing_copy_file(project: &Project, name: &str) -> Option<String> {
     }
 }
 
-fn check_prompts(project: &Project, names: &[&str]) -> Result<(), CliError> {
+fn check_prompts(project: &Project, names: &[&str]) -> Result<()> {
     for name in names {
         let Some((file, named)) = custom_prompts::find(&project.settings, project.repository.root(), name) else {
             continue;
@@ -288,36 +285,25 @@ fn check_prompts(project: &Project, names: &[&str]) -> Result<(), CliError> {
 }
 
 /// Checks an agent and its fallbacks.
-fn check_agent(project: &Project, agent: &AgentConfig) -> Result<(), CliError> {
+fn check_agent(project: &Project, agent: &AgentConfig) -> Result<()> {
     check_one(project, agent)?;
     project.settings.fallbacks(&agent.name).iter().try_for_each(|agent| check_one(project, agent))
 }
 
-fn check_one(project: &Project, agent: &AgentConfig) -> Result<(), CliError> {
+fn check_one(project: &Project, agent: &AgentConfig) -> Result<()> {
     if agent.kind == AgentKind::Checks {
         return Ok(());
     }
     let Some(program) = agent_probe::program_of(agent) else { return Ok(()) };
-    let checkout = project.repository.checkout();
-    let (wrong, hint) = match agent_probe::find_program(program, checkout) {
-        ProgramStatus::Startable(path) => match agents::wrong_version(agent, &path, project.repository.root()) {
-            Some(wrong) => wrong,
-            None => return Ok(()),
-        },
-        ProgramStatus::Missing => agents::missing(agent),
-        ProgramStatus::NotExecutable(path) => agents::not_executable(agent, &path),
-        ProgramStatus::MissingInterpreter { path, interpreter: by } => agents::missing_interpreter(agent, &path, &by),
-    };
+    let program = agent_probe::find_program(program, project.repository.checkout());
+    let version = |path: &Path| agents::wrong_version(agent, path, project.repository.root());
+    let Some((wrong, hint)) = agents::program_problem(agent, &program, version) else { return Ok(()) };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
     let failure = CliError::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
-    Err(with_origin(project, failure, agent, key))
-}
-
-/// Adds the location of an agent's setting to an error. An agent that is named after its kind may have none.
-fn with_origin(project: &Project, failure: CliError, agent: &AgentConfig, key: &str) -> CliError {
     let key = format!("agents.{}.{key}", agent.name);
-    match project.settings.origins().into_iter().find(|row| row.key == key) {
+    // An agent that is named after its kind may have no setting.
+    Err(match project.settings.origins().into_iter().find(|row| row.key == key) {
         Some(row) => failure.at(row.origin.to_string()),
         None => failure,
-    }
+    })
 }

@@ -18,7 +18,8 @@ use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::command::iterate;
-use crate::{CliError, host, settings};
+use crate::error::not_a_repository;
+use crate::{CliError, Result, host, settings};
 
 /// Maximum number of approved tasks that are looked up in the default branch, latest first.
 const MAX_LANDED_LOOKUPS: usize = 1000;
@@ -39,48 +40,49 @@ pub struct Project {
 
 impl ReadOnlyProject {
     /// Opens the store of the repository around the working directory. Returns `None` if it has no store.
-    pub fn find() -> Result<Option<Self>, CliError> {
-        let root = root()?;
-        let Some(store) = SqliteStore::open_existing(&root.join(DIRECTORY))? else { return Ok(None) };
-        end_strays(&root.join(DIRECTORY));
-        free_checkout(&root);
-        Ok(Some(Self { root, store: Arc::new(store) }))
+    pub fn find() -> Result<Option<Self>> {
+        let project = Self::open_at(root()?)?;
+        if let Some(Self { root, .. }) = &project {
+            end_strays(&root.join(DIRECTORY));
+            free_checkout(root);
+        }
+        Ok(project)
     }
 
     /// Opens another connection to the store of the repository at `root`. Returns `None` if it has no store.
-    pub fn open_at(root: PathBuf) -> Result<Option<Self>, CliError> {
+    pub fn open_at(root: PathBuf) -> Result<Option<Self>> {
         let store = SqliteStore::open_existing(&root.join(DIRECTORY))?;
         Ok(store.map(|store| Self { root, store: Arc::new(store) }))
     }
 
     /// Opens the store for a command about a task. A missing store means that the task does not exist.
-    pub fn for_task(task: TaskId) -> Result<Self, CliError> {
+    pub fn for_task(task: TaskId) -> Result<Self> {
         Self::find()?.ok_or_else(|| unknown_task(task))
     }
 
     /// Opens the store for a command about a run. A missing store means that the run does not exist.
-    pub fn for_run(run: RunId) -> Result<Self, CliError> {
+    pub fn for_run(run: RunId) -> Result<Self> {
         Self::find()?.ok_or_else(|| unknown_run(run))
     }
 
-    pub fn task(&self, task: TaskId) -> Result<TaskRow, CliError> {
+    pub fn task(&self, task: TaskId) -> Result<TaskRow> {
         self.store.task(task)?.ok_or_else(|| unknown_task(task))
     }
 
     /// Returns the run and the loop of a task. Fails if the task has not been started.
-    pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), CliError> {
+    pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId)> {
         let row = self.task(task)?;
         let seen = || self.task_and_all(task).map_or(row, |(row, _)| row);
         self.store.loop_for_task(task)?.ok_or_else(|| not_started(&seen()))
     }
 
     /// Fails if the run does not exist.
-    pub fn check_run(&self, run: RunId) -> Result<(), CliError> {
+    pub fn check_run(&self, run: RunId) -> Result<()> {
         self.store.run(run)?.map(drop).ok_or_else(|| unknown_run(run))
     }
 
     /// Fails if the run does not exist or has had no final review.
-    pub fn check_final_review(&self, run: RunId) -> Result<(), CliError> {
+    pub fn check_final_review(&self, run: RunId) -> Result<()> {
         self.check_run(run)?;
         let run_state = RunState::from_run_log(run, &self.store.log(run)?);
         if run_state.loops.contains_key(&LoopId::final_review()) {
@@ -92,14 +94,14 @@ impl ReadOnlyProject {
 
     /// Returns all tasks as they are shown: a task that depends on one that did not pass is blocked, and a task whose
     /// branch moved after its approval is no longer approved.
-    pub fn tasks(&self) -> Result<Vec<TaskRow>, CliError> {
+    pub fn tasks(&self) -> Result<Vec<TaskRow>> {
         let mut rows = self.tasks_from_tables()?;
         self.add_log_details(&mut rows)?;
         Ok(rows)
     }
 
     /// Like `tasks`, but reads only the tables and no log. Rate limits and phase positions are missing.
-    pub fn tasks_from_tables(&self) -> Result<Vec<TaskRow>, CliError> {
+    pub fn tasks_from_tables(&self) -> Result<Vec<TaskRow>> {
         let mut rows = self.store.tasks()?;
         let mut blocking: BTreeSet<u64> = rows.iter().filter(|row| blocks_dependents(row)).map(|row| row.id).collect();
         let cancelled: BTreeSet<u64> =
@@ -146,7 +148,7 @@ impl ReadOnlyProject {
 
     /// Adds what is only in the logs: the rate limit a task waits for, and the current phase of an iteration.
     /// Reads the log of each run at most once.
-    fn add_log_details(&self, rows: &mut [TaskRow]) -> Result<(), CliError> {
+    fn add_log_details(&self, rows: &mut [TaskRow]) -> Result<()> {
         let counted: Vec<u64> =
             self.store.open_runs()?.iter().filter(|run| run.preset == iterate::PRESET).map(|run| run.id.0).collect();
         let mut runs = BTreeMap::new();
@@ -167,7 +169,7 @@ impl ReadOnlyProject {
 
     /// Returns the open runs and the runs that failed as a whole, because no task shows that failure.
     /// A run that failed in planning is included only if it is the last run: it needs a new plan, not a decision.
-    pub fn runs(&self) -> Result<Vec<RunRow>, CliError> {
+    pub fn runs(&self) -> Result<Vec<RunRow>> {
         let mut runs: Vec<RunRow> = self.store.open_runs()?.into_iter().map(RunRow::from).collect();
         let last = self.store.last_run()?.map(|run| run.id.0);
         let failed = self.store.failed_runs()?.into_iter().map(RunRow::from);
@@ -179,7 +181,7 @@ impl ReadOnlyProject {
     }
 
     /// Returns the runs whose final review failed and awaits a decision, latest first.
-    pub fn failed_final_reviews(&self) -> Result<Vec<RunId>, CliError> {
+    pub fn failed_final_reviews(&self) -> Result<Vec<RunId>> {
         let runs = self.runs()?;
         let failed = runs.iter().rev().filter(|run| run.failed_as_a_whole() && run.groups != Some(0));
         Ok(failed.map(|run| RunId(run.id)).collect())
@@ -197,7 +199,7 @@ impl ReadOnlyProject {
     }
 
     /// Returns a task as it is shown, together with all tasks.
-    pub fn task_and_all(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), CliError> {
+    pub fn task_and_all(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>)> {
         let tasks = self.tasks()?;
         let own = tasks.iter().find(|row| row.id == task.0).cloned();
         Ok((own.ok_or_else(|| unknown_task(task))?, tasks))
@@ -208,7 +210,7 @@ impl ReadOnlyProject {
     }
 
     /// Opens the repository for reading. Its settings are not loaded.
-    pub fn repository(&self) -> Result<Repository, CliError> {
+    pub fn repository(&self) -> Result<Repository> {
         Ok(Repository::discover(&user_git(), &self.root)?)
     }
 }
@@ -220,12 +222,12 @@ impl Project {
     }
 
     /// Opens the repository around the working directory and creates `.signoff` if it is missing.
-    pub fn open() -> Result<Self, CliError> {
+    pub fn open() -> Result<Self> {
         Self::open_at(&host::current_directory()?)
     }
 
     /// Opens the repository around a directory.
-    pub fn open_at(directory: &Path) -> Result<Self, CliError> {
+    pub fn open_at(directory: &Path) -> Result<Self> {
         let git = user_git();
         let repository = Repository::discover(&git, directory)?;
         let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
@@ -284,15 +286,7 @@ fn lock_timeout() -> Option<Duration> {
 
 /// Whether a task has ended without passing, so that tasks depending on it are blocked.
 pub fn blocks_dependents(row: &TaskRow) -> bool {
-    match row.status {
-        TaskStatus::Completed => !is_satisfied(row),
-        TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
+    row.status.is_over() && !is_satisfied(row)
 }
 
 /// The error for a task that has not been started.
@@ -324,7 +318,7 @@ fn end_strays(store_dir: &Path) {
 
 /// Returns the root of the main checkout, whose settings and store also apply to its worktrees. Runs git only inside a
 /// linked worktree, because read-only commands must be fast.
-pub fn main_checkout() -> Result<Option<PathBuf>, CliError> {
+pub fn main_checkout() -> Result<Option<PathBuf>> {
     let here = host::current_directory()?;
     for directory in here.ancestors() {
         let git = directory.join(".git");
@@ -340,14 +334,7 @@ pub fn main_checkout() -> Result<Option<PathBuf>, CliError> {
 }
 
 /// Like `main_checkout`, but fails outside of a repository.
-pub fn root() -> Result<PathBuf, CliError> {
-    let none = |here: PathBuf| {
-        CliError::usage("this is not a git repository")
-            .at(here.display().to_string())
-            .hint("go to one, or make one with `git init`")
-    };
-    match main_checkout()? {
-        Some(root) => Ok(root),
-        None => Err(none(host::current_directory()?)),
-    }
+pub fn root() -> Result<PathBuf> {
+    let here = host::current_directory()?;
+    main_checkout()?.ok_or_else(|| not_a_repository().at(here.display().to_string()))
 }

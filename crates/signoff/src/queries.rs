@@ -2,26 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{AttemptSlot, Reason};
 use signoff_core::settings::{AgentKind, Settings};
-use signoff_core::view::{RunState, TaskRow};
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::{RunRow, RunState, RunStatus, TaskRow, TaskStatus};
+use signoff_core::wire::{QUEUE, RecordedFact};
 use signoff_engine::artifact;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::git::{BranchTips, Git};
 use signoff_engine::process::AttemptDir;
-use signoff_store::Store;
+use signoff_store::{SqliteStore, Store, StoreError};
 use signoff_term::show::TaskReport;
 
-use crate::{CliError, ReadOnlyProject, host, settings};
+use crate::{ReadOnlyProject, Result, host, settings};
 
 /// Number of facts of a log that are in memory at once.
 const CHUNK: usize = 2000;
 
 /// Returns the report of one task, together with all tasks.
-pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>), CliError> {
+pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>)> {
     let (row, tasks) = project.task_and_all(task)?;
     // Read only the log of this loop: the run may have a thousand others.
     let (log, loop_id) = match project.store.loop_for_task(task)? {
@@ -29,25 +31,15 @@ pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskRepor
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
     let voided = void_approval_note(project, &row);
-    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project, task));
+    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project).remove(&task).unwrap_or_default());
     report.voided = voided;
     // Show the question under its number in the repository.
     report.question = project.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
     Ok((report, tasks))
 }
 
-/// Reads the log of a run in chunks and passes each to `apply`. Only one chunk is in memory at a time.
-pub fn for_each_chunk(store: &dyn Store, run: RunId, apply: impl FnMut(Vec<RecordedFact>)) -> Result<(), CliError> {
-    for_each_chunk_after(store, run, 0, apply)
-}
-
-/// Like `for_each_chunk`, for the facts after `seq`.
-pub fn for_each_chunk_after(
-    store: &dyn Store,
-    run: RunId,
-    seq: u64,
-    mut apply: impl FnMut(Vec<RecordedFact>),
-) -> Result<(), CliError> {
+/// Reads the log of a run after `seq` in chunks and passes each to `apply`. Only one chunk is in memory at a time.
+pub fn for_each_chunk(store: &dyn Store, run: RunId, seq: u64, mut apply: impl FnMut(Vec<RecordedFact>)) -> Result<()> {
     let mut last_seq = seq;
     loop {
         let part = store.log_page(run, last_seq, CHUNK)?;
@@ -57,34 +49,16 @@ pub fn for_each_chunk_after(
     }
 }
 
-/// Returns the artifacts of a task as paths relative to the root of the checkout.
-pub fn artifacts(project: &ReadOnlyProject, task: TaskId) -> Vec<String> {
+/// Returns the artifacts of each task as paths relative to the root of the checkout, from one listing of the directories.
+pub fn artifacts(project: &ReadOnlyProject) -> BTreeMap<TaskId, Vec<String>> {
     let layout = project.layout();
-    let mut artifacts = artifact::reviews_of_task(&layout.reviews(), task);
-    artifacts.extend(artifact::reviews_of_task(&layout.plans(), task));
-    artifacts.iter().map(|path| relative_path(project, path)).collect()
-}
-
-/// The artifacts of all tasks, from one listing of the directories.
-pub struct TaskArtifacts {
-    files: BTreeMap<TaskId, Vec<String>>,
-}
-
-impl TaskArtifacts {
-    pub fn load(project: &ReadOnlyProject) -> Self {
-        let layout = project.layout();
-        let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
-        for directory in [layout.reviews(), layout.plans()] {
-            for (task, paths) in artifact::reviews_by_task(&directory) {
-                files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
-            }
+    let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+    for directory in [layout.reviews(), layout.plans()] {
+        for (task, paths) in artifact::reviews_by_task(&directory) {
+            files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
         }
-        Self { files }
     }
-
-    pub fn for_task(&self, task: TaskId) -> Vec<String> {
-        self.files.get(&task).cloned().unwrap_or_default()
-    }
+    files
 }
 
 /// Formats a path relative to the root of the checkout.
@@ -93,7 +67,7 @@ fn relative_path(project: &ReadOnlyProject, path: &Path) -> String {
 }
 
 /// Returns the tasks whose branch has moved since their commit was approved.
-pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>, CliError> {
+pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>> {
     let is_voided = |row: &TaskRow| row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview);
     Ok(project.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
 }
@@ -106,14 +80,48 @@ pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<St
     Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))
 }
 
+/// All tasks and runs, and the runs being driven: the context of one task.
+#[derive(Default)]
+pub struct TaskContext {
+    pub tasks: Vec<TaskRow>,
+    pub runs: Vec<RunRow>,
+    pub driven: BTreeSet<u64>,
+}
+
+impl TaskContext {
+    pub fn load(project: &ReadOnlyProject, tasks: Vec<TaskRow>) -> Result<Self> {
+        let runs = project.runs()?;
+        let driven = driven(&*project.store, &tasks, &runs)?;
+        Ok(Self { tasks, runs, driven })
+    }
+
+    pub fn snapshot(&self) -> ProjectSnapshot<'_> {
+        ProjectSnapshot { tasks: &self.tasks, runs: &self.runs, driven: &self.driven }
+    }
+}
+
+/// Returns those of these runs, and of the runs of these tasks, that a process is driving.
+pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>> {
+    let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
+    let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
+    let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
+    Ok(held_runs(store, &taken_up.chain(open).collect::<BTreeSet<u64>>())?)
+}
+
+/// Returns those of these runs that a process is driving now.
+pub fn held_runs<'a>(store: &dyn Store, runs: impl IntoIterator<Item = &'a u64>) -> Result<BTreeSet<u64>, StoreError> {
+    let held = |run: &u64| store.is_held(RunId(*run)).map(|held| held.then_some(*run)).transpose();
+    runs.into_iter().filter_map(held).collect()
+}
+
 /// The directory of an attempt.
 pub fn attempt_dir(project: &ReadOnlyProject, attempt: &AttemptKey) -> AttemptDir {
     AttemptDir::new(attempt.directory(&project.layout()))
 }
 
 /// Computes the state of a run from its log.
-pub fn run_state(project: &ReadOnlyProject, run: RunId) -> Result<RunState, CliError> {
-    Ok(RunState::from_log(&project.store.log(run)?))
+pub fn run_state(store: &dyn Store, run: RunId) -> Result<RunState> {
+    Ok(RunState::from_run_log(run, &store.log(run)?))
 }
 
 /// The running attempts of a loop.
@@ -135,5 +143,64 @@ impl AgentKinds {
         let name = view.agent(loop_id, attempt)?;
         let known = self.0.as_ref().and_then(|settings| settings.agent(name));
         known.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))
+    }
+}
+
+/// Polls a store for new facts. It needs its own connection: writes on the same connection are not noticed.
+pub struct LogFollower {
+    store: Arc<SqliteStore>,
+    version: Option<u64>,
+    /// The followed runs and the queue, each with the sequence number of its last returned fact.
+    seen: BTreeMap<RunId, u64>,
+    /// The latest run at the last poll.
+    last_run: RunId,
+}
+
+impl LogFollower {
+    /// Follows all open runs and the queue. `seen` gives the last known fact of a run; of other runs, all existing
+    /// facts are returned as new.
+    pub fn new(store: Arc<SqliteStore>, seen: BTreeMap<RunId, u64>) -> Result<Self> {
+        let last = store.last_run()?.map_or(QUEUE, |run| run.id);
+        let queue = store.last_seq(QUEUE)?;
+        let mut seen = seen;
+        seen.entry(QUEUE).or_insert(queue);
+        Ok(Self { store, version: None, seen, last_run: last })
+    }
+
+    /// Follows all open runs and the queue, skipping existing facts. Does not read the logs.
+    pub fn from_now(store: Arc<SqliteStore>) -> Result<Self> {
+        let mut seen = BTreeMap::new();
+        for run in store.open_runs()? {
+            seen.insert(run.id, store.last_seq(run.id)?);
+        }
+        Self::new(store, seen)
+    }
+
+    /// Returns the facts recorded since the last call. Cheap if the database did not change.
+    pub fn poll(&mut self) -> Result<Vec<RecordedFact>> {
+        let version = self.store.version()?;
+        if self.version.replace(version) == Some(version) {
+            return Ok(Vec::new());
+        }
+        self.add_new_runs()?;
+        let mut news = Vec::new();
+        for (run, seen) in &mut self.seen {
+            let new = self.store.log_after(*run, *seen)?;
+            *seen = new.last().map_or(*seen, |recorded| recorded.seq);
+            news.extend(new);
+        }
+        Ok(news)
+    }
+
+    /// Adds runs that were opened or resumed since the last call.
+    fn add_new_runs(&mut self) -> Result<()> {
+        let last = self.store.last_run()?.map_or(QUEUE, |run| run.id);
+        let begun = (self.last_run.0 + 1..=last.0).map(RunId);
+        let open = self.store.open_runs()?.into_iter().map(|run| run.id);
+        for run in begun.chain(open) {
+            self.seen.entry(run).or_insert(0);
+        }
+        self.last_run = last;
+        Ok(())
     }
 }

@@ -1,15 +1,16 @@
 //! Runs the dispatcher for a command: runtime, signals, renderer, notifications and exit code.
 
 pub mod notifications;
-mod report_server;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::report_token::{ReportArguments, ReportRefusal, ReportTool};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot, TaskResult};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
@@ -25,6 +26,7 @@ use signoff_engine::notify::Presence;
 use signoff_engine::process::{SupervisorLauncher, processor_time};
 use signoff_engine::reports::ReportRegistry;
 use signoff_engine::tracker::TrackerOptions;
+use signoff_serve::{McpServer, ReportSink};
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
@@ -36,9 +38,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::{ProgressStream, write_stderr};
-use crate::screen::{BackgroundWorker, DispatcherHandle, QueueWatcher, Screen, TerminationSignals, WorkHandler};
+use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
 use crate::show::RunRenderer;
-use crate::{CliError, CommandExit, Console, Project, host};
+use crate::{CliError, CommandExit, Console, Project, Result, host};
 use notifications::NotifyingRenderer;
 
 /// What a command wants to run.
@@ -55,28 +57,40 @@ pub struct RunRequest {
     pub base: Option<String>,
 }
 
+impl RunRequest {
+    /// A request to work a new run.
+    pub fn open(lease: Lease, facts: Vec<Fact>, no_ask: bool) -> Self {
+        let drive = DriveOptions { no_ask, ..DriveOptions::default() };
+        Self { opened: vec![(lease, facts)], drive, ..Self::default() }
+    }
+}
+
 /// The result of a finished dispatcher.
 pub struct RunResult {
     /// The tasks named by the user; empty for all tasks.
     requested: Vec<TaskId>,
+    /// Whether questions stopped their tasks.
+    no_ask: bool,
     pub ctx: Arc<EngineContext>,
     pub store: Arc<dyn Store>,
     pub summary: DriveSummary,
 }
 
 /// Runs the dispatcher until all remaining work needs a decision by the user.
-pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult, CliError> {
+pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult> {
     let runtime = runtime()?;
     let (commits, store): (_, Arc<dyn Store>) = (project.store.clone(), project.store.clone());
     let jobs = request.jobs.unwrap_or(project.settings.jobs() as usize);
     let naming = naming(&*store, &request, jobs)?;
-    let ctx = engine_context_with(project, jobs, request.subject, request.base)?;
+    let (subject, base) = (request.subject, request.base);
+    let ctx = Arc::new(EngineContext { jobs, subject, base, ..engine_context(project)? });
     let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
     let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
-    let signals = termination_signals(&runtime)?;
+    let signals = runtime.block_on(async { termination_signals() });
+    let signals = signals.map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
-    let requested = request.drive.only.clone();
+    let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| Presence::AtTerminal(screen.terminal()));
     let person = presence.unwrap_or_else(|| notifications::user_presence(console));
@@ -89,7 +103,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     // Warm the checkout state in the background: the check before each agent is fast if nothing changed.
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
-        let _server = report_server::start(ctx.reports.clone(), console).await;
+        let _server = start_report_server(ctx.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), drive, &mut renderer);
         handle.connect(dispatcher.input_sender());
         forward_signals(signals, dispatcher.input_sender(), handle.clone());
@@ -108,7 +122,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let (git, commits) = (ctx.repository.git().processes(), commits.commits());
     console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
-    Ok(RunResult { requested, ctx, store, summary })
+    Ok(RunResult { requested, no_ask, ctx, store, summary })
 }
 
 /// Opens the screen on a terminal. It shows the queue if the run takes tasks from it.
@@ -125,35 +139,54 @@ fn open_screen(
     }
     Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, root, |sender| {
         let background = BackgroundWorker::new(root.to_owned(), &sender);
-        let queue = Some(QueueWatcher::new(root.to_owned(), takes, sender.clone()));
+        let queue = Some(watch_queue(root.to_owned(), takes, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
     })
 }
 
+/// Starts the MCP server that agents report to, authorized by the engine's tokens. Without it agents answer in their final message, as most do anyway.
+async fn start_report_server(reports: Arc<ReportRegistry>, console: &Console) -> Option<McpServer> {
+    match McpServer::start(Arc::new(TokenReports(reports.clone()))).await {
+        Ok(server) => {
+            let elsewhere = host::test_string("SIGNOFF_TEST_REPORTS");
+            reports.set_url(elsewhere.as_deref().unwrap_or(server.url()));
+            Some(server)
+        }
+        Err(error) => {
+            console.note(&format!("Agents cannot report over MCP: no port on 127.0.0.1 is available: {error}"));
+            None
+        }
+    }
+}
+
+struct TokenReports(Arc<ReportRegistry>);
+
+impl ReportSink for TokenReports {
+    fn tool(&self, token: &str) -> Result<ReportTool, ReportRefusal> {
+        self.0.tool(token)
+    }
+
+    fn call(&self, token: &str, tool: &str, arguments: &ReportArguments) -> Result<String, ReportRefusal> {
+        self.0.call(token, tool, arguments)
+    }
+}
+
 /// Builds the tokio runtime.
-pub fn runtime() -> Result<Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failed(format!("cannot start: {error}")))
+pub fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(cannot_start)
 }
 
-/// Builds the engine context for work without a dispatcher.
-pub fn engine_context(project: Project) -> Result<Arc<EngineContext>, CliError> {
-    engine_context_with(project, 1, None, None)
+/// The error if the system refuses what every command needs.
+pub fn cannot_start(error: io::Error) -> CliError {
+    CliError::failed(format!("cannot start: {error}"))
 }
 
-fn engine_context_with(
-    project: Project,
-    jobs: usize,
-    subject: Option<TaskSpec>,
-    base: Option<String>,
-) -> Result<Arc<EngineContext>, CliError> {
+/// Builds the engine context for work without a dispatcher: one job, and no subject.
+pub fn engine_context(project: Project) -> Result<EngineContext> {
     let program = host::program()?;
     let person = crate::settings::home().unwrap_or_default();
     let secrets = attempt::secrets(&project.settings, &person);
-    Ok(Arc::new(EngineContext {
+    Ok(EngineContext {
         keeper: SupervisorLauncher {
             program: program.clone(),
             live_dir: project.layout.live_attempts(),
@@ -169,16 +202,16 @@ fn engine_context_with(
         program,
         user_home: person,
         variables: crate::preflight::agents::variables(),
-        jobs,
-        subject,
-        base,
+        jobs: 1,
+        subject: None,
+        base: None,
         tracker_options: tracker_options(),
         sandbox_support: crate::preflight::sandbox_support(),
         read_guards: ReadOnlyGuards::default(),
         seen_notes: SeenNotes::default(),
         worktree_repair: Mutex::default(),
         latest_landings: LatestLandings::default(),
-    }))
+    })
 }
 
 /// The options for calling tracker programs.
@@ -190,7 +223,7 @@ pub fn tracker_options() -> TrackerOptions {
 }
 
 /// Decides whether progress lines name their task from the start: yes if several tasks may run in parallel.
-fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming, CliError> {
+fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming> {
     let resumed = |row: &TaskRow| request.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
     let under_way = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
     let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
@@ -211,11 +244,21 @@ fn takes_tasks(fact: &Fact) -> bool {
     policy.arrangement == Arrangement::Slots
 }
 
-/// Installs handlers for the termination signals. From now on they no longer kill the process.
-fn termination_signals(runtime: &Runtime) -> Result<[Signal; 3], CliError> {
-    let _inside = runtime.enter();
-    let handler = |kind| signal(kind).map_err(|error| CliError::failed(format!("cannot handle signals: {error}")));
-    Ok([handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?, handler(SignalKind::hangup())?])
+/// Installs handlers for the signals that interrupt, terminate and hang up. From now on they no longer kill the process.
+/// Call it inside a runtime.
+pub fn termination_signals() -> io::Result<[Signal; 3]> {
+    let [interrupt, terminate, hangup] =
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    Ok([interrupt?, terminate?, hangup?])
+}
+
+/// Waits for the first of the termination signals.
+pub async fn any_signal([mut interrupt, mut terminate, mut hangup]: [Signal; 3]) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
 }
 
 /// Forwards signals to the dispatcher. On a screen Ctrl-C arrives as a key and counts the same.
@@ -238,12 +281,12 @@ fn forward_signals(
 impl RunResult {
     /// Returns the tasks that changed or were named, and their open questions. If no task was named, it also returns
     /// the tasks of the runs that are unfinished or need the user.
-    pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), CliError> {
+    pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>)> {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
         let all = self.store.tasks()?;
         let unsettled = inbox::unsettled(&all);
         let meant = |row: &TaskRow| match self.requested.as_slice() {
-            [] => driven(row) && (!is_over(row.status) || unsettled.contains(&row.id)),
+            [] => driven(row) && (!row.status.is_over() || unsettled.contains(&row.id)),
             asked => asked.contains(&TaskId(row.id)),
         };
         let own = |row: &TaskRow| self.has_changed(row.id) || meant(row);
@@ -263,7 +306,7 @@ impl RunResult {
     /// Prints what waits for the user in tasks that did not change during this run.
     fn print_pending(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
         let waits = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
-        let is_open = |row: &TaskRow| is_over(row.status) && TaskResult::for_task(row) != TaskResult::Done;
+        let is_open = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
         for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
@@ -295,8 +338,8 @@ impl RunResult {
     }
 
     /// The command that continues after an interrupt.
-    fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String, CliError> {
-        let mut open = tasks.iter().filter(|row| !is_over(row.status));
+    fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String> {
+        let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
             "Interrupted: `signoff run --resume` goes on where it was".to_owned()
@@ -317,13 +360,13 @@ impl RunResult {
 
     /// Returns the stage of a stopped run if it counts for the exit code. A run that was already blocked does not
     /// count, nor does a run stopped by a task that was not named.
-    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>, CliError> {
+    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>> {
         let stopped = |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
         let of_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
         let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.has_changed(row.id));
         let all = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
         let by_another = |run: RunId| {
-            let failed = |row: &TaskRow| is_over(row.status) && TaskResult::for_task(row) != TaskResult::Done;
+            let failed = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
             all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
         };
         let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
@@ -346,7 +389,7 @@ impl RunResult {
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.
-    pub fn print_result(self, console: &Console, drive_no_ask: bool) -> Result<CommandExit, CliError> {
+    pub fn print_result(self, console: &Console) -> Result<CommandExit> {
         let (tasks, questions) = self.task_rows()?;
         self.print_pending(&tasks, &questions, console);
         if console.json {
@@ -364,7 +407,7 @@ impl RunResult {
             run: failed,
             tasks: &tasks,
             questions: &questions,
-            no_ask: drive_no_ask,
+            no_ask: self.no_ask,
             interrupted,
         };
         let code = invocation.code();
@@ -377,7 +420,7 @@ impl RunResult {
 }
 
 /// Prints each distinct error once. The last one becomes the error of the command.
-pub fn fail_with(troubles: Vec<EngineError>) -> Result<(), CliError> {
+pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
     let mut printed = BTreeSet::new();
     let mut failures: Vec<CliError> = troubles.into_iter().map(CliError::from).collect();
     failures.retain(|failure| printed.insert(failure.to_string()));
@@ -386,20 +429,8 @@ pub fn fail_with(troubles: Vec<EngineError>) -> Result<(), CliError> {
     Err(last)
 }
 
-/// Whether a task has ended.
-pub fn is_over(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
-}
-
 /// Acquires the lease of a run. Returns `None` if another process holds it.
-pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, CliError> {
+pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>> {
     match store.acquire(run) {
         Ok(lease) => Ok(Some(lease)),
         Err(StoreError::Held(_)) => Ok(None),
@@ -418,6 +449,15 @@ pub fn task_id(text: &str) -> Result<TaskId, String> {
 pub enum TaskOrRun {
     Task(TaskId),
     Run(RunId),
+}
+
+impl TaskOrRun {
+    pub fn task(self) -> Option<TaskId> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::Run(_) => None,
+        }
+    }
 }
 
 /// Parses a task number, or a run as `run-3`, on the command line.

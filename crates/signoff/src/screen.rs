@@ -4,23 +4,16 @@
 //! sixty loops cost hardly more than one.
 
 mod background;
-mod dispatcher_handle;
 mod drawing;
-mod inbox_watcher;
-mod key_parser;
 mod keys;
-mod queue_watcher;
-mod signals;
 mod terminal;
+mod watchers;
 mod work_handler;
 
 pub use background::BackgroundWorker;
-pub use dispatcher_handle::DispatcherHandle;
-pub use inbox_watcher::InboxWatcher;
-pub use queue_watcher::{QueueWatcher, is_queued};
-pub use signals::TerminationSignals;
-pub use terminal::StallDetector;
-pub use work_handler::WorkHandler;
+pub use terminal::{StallDetector, TerminationSignals};
+pub use watchers::{InboxWatcher, is_queued, watch_queue};
+pub use work_handler::{DispatcherHandle, WorkHandler};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +29,7 @@ use signoff_engine::notify::TerminalWriter;
 use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
 use self::drawing::DrawingThread;
-use self::signals::TerminalSignal;
+use self::terminal::TerminalSignal;
 use crate::{Console, host};
 
 /// Maximum number of events per message. A frame may be drawn between two messages.
@@ -49,25 +42,30 @@ const MAX_LINE: usize = 2000;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A message to the drawing thread.
-enum ScreenMessage {
-    /// New events, with a token that is dropped when the message is consumed.
+///
+/// The thread drops the token of a message when it has consumed it. The sender of a long log or transcript waits for
+/// that, because transitions need more memory than the log.
+pub enum ScreenMessage {
+    /// New events, in order.
     Transitions(Vec<Transition>, Arc<()>),
     AgentLine {
         attempt: AttemptKey,
         line: String,
-        /// Dropped when the line is consumed, so that the sender can stop while the terminal is blocked.
         pending: Arc<()>,
     },
+    /// The queued tasks.
     Queue(Vec<TaskRow>),
+    /// The state of all tasks by the rules of a bare `signoff`.
     Inbox(InboxHints),
     /// The store was replaced: clear the screen.
     Reset,
     /// The current time of a replay.
     Time(Timestamp),
-    Supply(Box<TuiData>),
-    /// Like `Supply`, with a token that is dropped when the message is consumed.
-    SupplyPart(Box<TuiData>, Arc<()>),
+    /// The answer to a request of the screen, or a part of it.
+    Supply(Box<TuiData>, Arc<()>),
+    /// A note for the user.
     Note(String),
+    /// No more questions will be asked.
     Ending,
     Ring(Vec<u8>),
     /// Wakes the thread to read the signal channel, which has priority over other messages.
@@ -103,56 +101,16 @@ pub trait RequestHandler: Send {
 pub struct ScreenSender(Sender<ScreenMessage>);
 
 impl ScreenSender {
-    /// New events, in order. The screen drops its clone of `pending` when it has consumed them: a sender of a long log
-    /// waits for that, because transitions need more memory than the log.
-    pub fn transitions(&self, transitions: Vec<Transition>, pending: &Arc<()>) {
-        self.send(ScreenMessage::Transitions(transitions, pending.clone()));
-    }
-
     /// A line of an agent's output. The screen drops its clone of `pending` when it has consumed the line.
     pub fn agent_line(&self, attempt: AttemptKey, line: &str, pending: &Arc<()>) {
         let line = line.chars().take(MAX_LINE).collect();
         self.send(ScreenMessage::AgentLine { attempt, line, pending: pending.clone() });
     }
 
-    /// The queued tasks.
-    pub fn queue(&self, tasks: Vec<TaskRow>) {
-        self.send(ScreenMessage::Queue(tasks));
-    }
-
-    /// The state of all tasks by the rules of a bare `signoff`.
-    pub fn inbox(&self, standings: InboxHints) {
-        self.send(ScreenMessage::Inbox(standings));
-    }
-
-    /// The store was replaced: clear the screen.
-    pub fn reset(&self) {
-        self.send(ScreenMessage::Reset);
-    }
-
-    /// The current time of a replay.
-    pub fn time(&self, time: Timestamp) {
-        self.send(ScreenMessage::Time(time));
-    }
-
-    /// The answer to a request of the screen.
-    pub fn supply(&self, material: TuiData) {
-        self.send(ScreenMessage::Supply(Box::new(material)));
-    }
-
-    /// A part of an answer. The screen drops its clone of `pending` when it has consumed the part.
-    pub fn supply_part(&self, material: TuiData, pending: &Arc<()>) {
-        self.send(ScreenMessage::SupplyPart(Box::new(material), pending.clone()));
-    }
-
-    /// A note for the user.
-    pub fn note(&self, note: &str) {
-        self.send(ScreenMessage::Note(note.to_owned()));
-    }
-
-    /// No more questions will be asked.
-    pub fn ending(&self) {
-        self.send(ScreenMessage::Ending);
+    /// The answer to a request of the screen, or a part of it. The screen drops its clone of `pending` when it has
+    /// consumed it.
+    pub fn supply(&self, data: TuiData, pending: &Arc<()>) {
+        self.send(ScreenMessage::Supply(Box::new(data), pending.clone()));
     }
 
     /// Writes bytes to the terminal that draw nothing: a bell or a notification. Without a drawing thread they are
@@ -163,8 +121,8 @@ impl ScreenSender {
         }
     }
 
-    fn send(&self, news: ScreenMessage) {
-        self.0.send(news).ok();
+    pub fn send(&self, message: ScreenMessage) {
+        self.0.send(message).ok();
     }
 }
 
@@ -204,7 +162,7 @@ impl Screen {
             requested.fetch_or(one == TerminalSignal::End, Ordering::AcqRel);
             signals.send(one).is_ok() && wake.send(ScreenMessage::Signal).is_ok()
         };
-        signals::listen(ends, on_signal).ok()?;
+        terminal::listen(ends, on_signal).ok()?;
         let (draws, drawn) = mpsc::channel();
         let drawing = std::thread::spawn(move || {
             let _draws = draws;

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use signoff_core::settings::foreign::{self, ForeignFile, ForeignFormat};
-use signoff_core::settings::{self, ConfigError, Flag, Layer, SettingOrigin, SettingRow, Settings};
+use signoff_core::settings::{self, ConfigError, Layer, SettingOrigin, SettingRow, Settings};
 
 use crate::host::{self, replace::Replacement};
-use crate::{CliError, Console, project};
+use crate::{Console, Result, project};
 
 /// The repository's configuration file, at its root.
 pub const FILE: &str = "signoff.toml";
@@ -20,25 +20,16 @@ const ITERATE: &str = ".claude/iterate-config.local.json";
 const ITERATE_AT_HOME: &str = ".claude/iterate-config.json";
 
 /// Loads the settings of a repository, or those that apply outside of one.
-pub fn load(root: Option<&Path>) -> Result<Settings, CliError> {
-    load_with(root, &[])
-}
-
-/// Like [`load`], with flags of the command line.
-pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, CliError> {
-    Ok(read(root, flags, None)??)
+pub fn load(root: Option<&Path>) -> Result<Settings> {
+    Ok(read(root, None)??)
 }
 
 /// Loads the settings as if `file` had this text. The inner error is an error in the configuration.
-pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>, CliError> {
-    read(Some(root), &[], Some((file, text)))
+pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>> {
+    read(Some(root), Some((file, text)))
 }
 
-fn read(
-    root: Option<&Path>,
-    flags: &[Flag],
-    instead: Option<(&Path, &str)>,
-) -> Result<Result<Settings, ConfigError>, CliError> {
+fn read(root: Option<&Path>, instead: Option<(&Path, &str)>) -> Result<Result<Settings, ConfigError>> {
     let text = |path: &Path, name: &str| match instead.filter(|(file, _)| *file == path) {
         Some((_, text)) => Ok(Some(text.to_owned())),
         None => text(path, name),
@@ -51,18 +42,18 @@ fn read(
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
-    let settings = settings::read(&layers, &host::signoff_variables(), flags);
+    let settings = settings::read(&layers, &host::signoff_variables(), &[]);
     Ok(settings.and_then(|settings| settings.check_store().map(|()| settings)))
 }
 
 /// The directory whose settings apply: the main checkout, also from a linked worktree; outside of a repository the
 /// working directory.
-pub fn directory() -> Result<PathBuf, CliError> {
+pub fn directory() -> Result<PathBuf> {
     project::main_checkout()?.map_or_else(host::current_directory, Ok)
 }
 
 /// Reads the files of other programs and translates them into layers.
-fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, CliError> {
+fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>> {
     let mut layers = Vec::new();
     if let Some(root) = root
         && let Some(text) = text(&root.join(GZA), GZA)?
@@ -81,7 +72,7 @@ fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, CliError> {
 }
 
 /// Returns the names of the files of other programs in a repository, and the settings they contain.
-pub fn foreign_settings(root: &Path) -> Result<(Vec<String>, Vec<SettingRow>), CliError> {
+pub fn foreign_settings(root: &Path) -> Result<(Vec<String>, Vec<SettingRow>)> {
     let mut found = Vec::new();
     for (path, name) in [(root.join(GZA), GZA.to_owned())].into_iter().chain(iterate_files(Some(root))) {
         found.extend(text(&path, &name)?.map(|_| name));
@@ -99,7 +90,7 @@ fn iterate_files(root: Option<&Path>) -> Vec<(PathBuf, String)> {
 }
 
 /// Reads a text file, or returns `None` if it does not exist.
-pub fn text(path: &Path, name: &str) -> Result<Option<String>, CliError> {
+pub fn text(path: &Path, name: &str) -> Result<Option<String>> {
     let Some(bytes) = host::read_if_exists(path)? else { return Ok(None) };
     Ok(Some(host::utf8(name, &bytes)?.to_owned()))
 }
@@ -132,7 +123,7 @@ pub fn migrate_files(root: &Path, console: &Console) {
                 backup.strip_prefix(root).unwrap_or(&backup).display()
             )),
             Err(failure) => {
-                console.note(&format!("warning: {name} has version 1 and is read as version 2: {}", failure.message()))
+                console.note(&format!("warning: {name} has version 1 and is read as version 2: {}", failure.message))
             }
         }
     }
@@ -148,12 +139,12 @@ fn outdated(path: &Path, name: &str) -> Option<(String, String)> {
 
 /// Replaces the old text by the new one and returns the path of the backup. Does nothing if the file has changed since
 /// it was read.
-fn rewrite(path: &Path, old: &str, new: &str) -> Result<Option<PathBuf>, CliError> {
+fn rewrite(path: &Path, old: &str, new: &str) -> Result<Option<PathBuf>> {
     let replacement = Replacement::begin(path)?;
     if host::read_if_exists(path)?.as_deref() != Some(old.as_bytes()) {
         return Ok(None);
     }
-    let backup = host::copy_aside_as(path, ".v1.bak")?;
+    let backup = host::copy_aside(path, ".v1.bak")?;
     replacement.write(new)?;
     Ok(backup)
 }

@@ -1,6 +1,6 @@
 //! `signoff add`: adds a task to the queue.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::ids::TaskId;
 use signoff_core::policy::Effort;
@@ -10,7 +10,7 @@ use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
 
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, Project, host};
+use crate::{CliError, CommandExit, Console, Project, Result, host};
 
 /// Add a task to the queue
 ///
@@ -24,7 +24,7 @@ pub struct Args {
     /// The description of the task; `-` reads it from stdin
     text: String,
     /// The type of the task
-    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::task_type_parser())]
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::name_parser(TaskType::ALL.map(TaskType::as_str), TaskType::parse))]
     kind: TaskType,
     /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(short = 'a', long)]
@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let spec = args.spec(console)?;
     let project = Project::open()?;
     check_dependencies(&project, &spec)?;
@@ -62,7 +62,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Checks that every task it depends on exists.
-pub fn check_dependencies(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
+pub fn check_dependencies(project: &Project, spec: &TaskSpec) -> Result<()> {
     for dependency in &spec.depends_on {
         if project.store.task(*dependency)?.is_none() {
             return Err(CliError::usage(format!("there is no task {dependency} to depend on"))
@@ -73,7 +73,7 @@ pub fn check_dependencies(project: &Project, spec: &TaskSpec) -> Result<(), CliE
 }
 
 /// Prints the added task.
-pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result<CommandExit, CliError> {
+pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result<CommandExit> {
     let row = project.store.task(task)?.ok_or_else(|| CliError::failed("the task was not kept"))?;
     if console.json {
         console.json(&AddReport::new(row))?;
@@ -86,7 +86,7 @@ pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result
 }
 
 /// Adds a task to the queue.
-pub fn add(project: &Project, spec: TaskSpec) -> Result<TaskId, CliError> {
+pub fn add(project: &Project, spec: TaskSpec) -> Result<TaskId> {
     let expected = project.settings.expected(&spec)?;
     let (auto_review, max_review_cycles) = (expected.auto_review, expected.max_review_cycles);
     let added = project.store.add_tasks(clock::now(), &[NewTask { spec, auto_review, max_review_cycles }])?;
@@ -94,7 +94,7 @@ pub fn add(project: &Project, spec: TaskSpec) -> Result<TaskId, CliError> {
 }
 
 impl Args {
-    fn spec(&self, console: &Console) -> Result<TaskSpec, CliError> {
+    fn spec(&self, console: &Console) -> Result<TaskSpec> {
         let spec = TaskSpec::from_text(&text_or_stdin(&self.text, console)?);
         if spec.title.is_empty() {
             return Err(CliError::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
@@ -103,8 +103,10 @@ impl Args {
             return Err(CliError::usage("--auto-review is for tasks that change code, and a plan changes none")
                 .hint("leave it out"));
         }
-        let plan = self.plan.as_ref().map(|path| plan(path.as_path())).transpose()?;
-        let prompt = self.prompt_file.as_ref().map(|path| read_text(path.as_path())).transpose()?;
+        let text = self.plan.as_deref().map(host::read_text).transpose()?;
+        let plan = self.plan.as_ref().zip(text);
+        let plan = plan.map(|(path, text)| PlanText { path: path.display().to_string(), text });
+        let prompt = self.prompt_file.as_deref().map(host::read_text).transpose()?;
         Ok(TaskSpec {
             kind: self.kind,
             auto_review: (self.auto_review || self.no_review).then_some(self.auto_review),
@@ -120,19 +122,10 @@ impl Args {
 }
 
 /// Returns the text, read from stdin if it is `-`.
-pub fn text_or_stdin(said: &str, console: &Console) -> Result<String, CliError> {
+pub fn text_or_stdin(said: &str, console: &Console) -> Result<String> {
     if said != "-" {
         return Ok(said.to_owned());
     }
     let bytes = console.stdin(host::FILE_LIMIT)?;
     host::utf8("stdin", &bytes).map(str::to_owned)
-}
-
-fn plan(path: &Path) -> Result<PlanText, CliError> {
-    Ok(PlanText { path: path.display().to_string(), text: read_text(path)? })
-}
-
-fn read_text(path: &Path) -> Result<String, CliError> {
-    let bytes = host::read(path)?;
-    host::utf8(&path.display().to_string(), &bytes).map(str::to_owned)
 }

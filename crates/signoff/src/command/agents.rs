@@ -13,13 +13,12 @@ use signoff_engine::agent_check::{AgentCheck, AgentCheckOutcome};
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
 use crate::host::{self, TemporaryDirectory};
 use crate::preflight::agents::{self, AgentStatus};
-use crate::{CliError, CommandExit, Console, preflight, project, run_loop, settings};
+use crate::{CliError, CommandExit, Console, Result, preflight, project, run_loop, settings};
 
 /// List the agents, and check whether they work
 ///
@@ -38,7 +37,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let root = project::main_checkout()?;
     let settings = settings::load(root.as_deref())?;
     let checkout = root.map_or_else(host::current_directory, Ok)?;
@@ -52,9 +51,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let secrets = secrets(&settings, &settings::home().unwrap_or_default());
     let any_configured = seen.iter().any(|one| one.configured);
     let asked_for = |one: &AgentStatus| one.configured || !any_configured || !args.names.is_empty();
+    let is_builtin = |one: &AgentStatus| matches!(one.agent.kind, AgentKind::Checks | AgentKind::Demo);
     let looks = seen.iter().map(|one| {
         let row = one.row().redacted(&secrets);
-        let tried = args.check && asked_for(one) && row.problem.is_none() && is_checked(one.agent.kind);
+        let tried = args.check && asked_for(one) && row.problem.is_none() && !is_builtin(one);
         ListedAgent { status: one, row, check: tried }
     });
     let (program, git) = (host::program()?, Git::new(host::environment()));
@@ -76,7 +76,7 @@ fn none_found_text(rows: &[AgentRow]) -> String {
 }
 
 /// Returns the named agents, or all.
-fn select(seen: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>, CliError> {
+fn select(seen: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>> {
     for name in names {
         if seen.iter().all(|one| one.agent.name != *name) {
             let known: Vec<_> = seen.iter().map(|one| one.agent.name.as_str()).collect();
@@ -86,21 +86,6 @@ fn select(seen: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>, 
         }
     }
     Ok(seen.into_iter().filter(|one| names.is_empty() || names.contains(&one.agent.name)).collect())
-}
-
-/// Whether agents of this kind are checked. Those built into signoff are not.
-fn is_checked(kind: AgentKind) -> bool {
-    match kind {
-        AgentKind::Checks | AgentKind::Demo => false,
-        AgentKind::Claude
-        | AgentKind::Codex
-        | AgentKind::Gemini
-        | AgentKind::Opencode
-        | AgentKind::Qwen
-        | AgentKind::Copilot
-        | AgentKind::Acp
-        | AgentKind::Command => true,
-    }
 }
 
 /// Time limit of a check. With the grace period it ends within a minute.
@@ -129,7 +114,7 @@ struct CheckContext<'a> {
 impl CheckContext<'_> {
     /// Returns the rows of all agents. Prints each as soon as it and those before it are done, so that an interrupt
     /// leaves the finished rows on the terminal.
-    async fn rows(&self, looks: Vec<ListedAgent<'_>>, console: &Console) -> Result<Vec<AgentRow>, CliError> {
+    async fn rows(&self, looks: Vec<ListedAgent<'_>>, console: &Console) -> Result<Vec<AgentRow>> {
         self.announce(&looks, console);
         let interrupted = interrupt_flag()?;
         let rows = stream::iter(looks).map(|look| self.row(look, interrupted.clone()));
@@ -157,7 +142,7 @@ impl CheckContext<'_> {
     }
 
     /// Returns the row of one agent; `None` if it was interrupted.
-    async fn row(&self, look: ListedAgent<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>, CliError> {
+    async fn row(&self, look: ListedAgent<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>> {
         if !look.check {
             return Ok(Some(look.row));
         }
@@ -165,11 +150,7 @@ impl CheckContext<'_> {
         Ok(check.map(|check| AgentRow { check: Some(check), ..look.row }.redacted(self.secrets)))
     }
 
-    async fn check(
-        &self,
-        look: &ListedAgent<'_>,
-        mut interrupted: Receiver<bool>,
-    ) -> Result<Option<AgentCheckReport>, CliError> {
+    async fn check(&self, look: &ListedAgent<'_>, mut interrupted: Receiver<bool>) -> Result<Option<AgentCheckReport>> {
         let (person, variables) = (settings::home().unwrap_or_default(), agents::variables());
         let place = TemporaryDirectory::new("trial")?;
         let limit = host::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
@@ -200,28 +181,18 @@ impl CheckContext<'_> {
 }
 
 /// Returns a value that becomes true on a termination signal.
-fn interrupt_flag() -> Result<Receiver<bool>, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| CliError::failed(format!("cannot start: {error}")));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
+fn interrupt_flag() -> Result<Receiver<bool>> {
+    let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let (tell, flag) = watch::channel(false);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
+        run_loop::any_signal(signals).await;
         tell.send_replace(true);
     });
     Ok(flag)
 }
 
 /// Runs a check. An interrupt stops the agent before it returns `None`.
-async fn run_check(
-    trial: &AgentCheck<'_>,
-    interrupted: &mut Receiver<bool>,
-) -> Result<Option<AgentCheckOutcome>, CliError> {
+async fn run_check(trial: &AgentCheck<'_>, interrupted: &mut Receiver<bool>) -> Result<Option<AgentCheckOutcome>> {
     if *interrupted.borrow() {
         return Ok(None);
     }

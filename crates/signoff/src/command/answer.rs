@@ -8,7 +8,7 @@ use signoff_term::json::{AnswerReport, VERSION};
 use signoff_term::line;
 
 use super::decide::{DecisionResult, decide};
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Answer an open question
 ///
@@ -31,7 +31,7 @@ pub struct RecordedAnswer {
 }
 
 /// Answers an open question, identified by its own number or that of its task.
-pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<RecordedAnswer, CliError> {
+pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<RecordedAnswer> {
     let question = find(project, id)?;
     if !question.choices.iter().any(|known| known == choice) {
         return Err(CliError::usage(format!("`{choice}` is not a choice of {}", question.id))
@@ -45,21 +45,20 @@ pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<Recor
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| no_question(&args.id))?;
     let RecordedAnswer { question, place, result: taken } = answer(&project, &args.id, &args.choice)?;
     let QuestionRef { run, loop_id, .. } = place;
     taken.print_note(console);
     let recorded = matches!(taken, DecisionResult::Recorded { .. });
     // Otherwise the process that drives the run prints it.
-    let ended = if recorded { line::ending_lines(&queries::run_state(&project, run)?, &loop_id) } else { Vec::new() };
-    if console.json {
-        let (id, choice) = (question.id.clone(), args.choice.clone());
-        console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;
-    } else {
+    let ended =
+        if recorded { line::ending_lines(&queries::run_state(&*project.store, run)?, &loop_id) } else { Vec::new() };
+    let (id, choice) = (question.id.clone(), args.choice.clone());
+    console.print(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice }, || {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
-        console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
-    }
+        format!("{} answered: {}\n{ended}", question.id, args.choice)
+    })?;
     if let Some(next) = if recorded { next_step(&project, run, &loop_id, &ended)? } else { None } {
         console.note(&next);
     }
@@ -68,12 +67,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 
 /// The command that continues after an answer, if no process is driving the run. `ended` are the lines about the end
 /// of the loop.
-pub fn next_step(
-    project: &ReadOnlyProject,
-    run: RunId,
-    loop_id: &LoopId,
-    ended: &[String],
-) -> Result<Option<String>, CliError> {
+pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended: &[String]) -> Result<Option<String>> {
     // The result of a loop of the run itself is applied when the run is resumed.
     if loop_id.is_run_level() {
         return Ok(Some(format!("`signoff run --resume {run}` goes on")));
@@ -89,14 +83,14 @@ fn no_question(id: &str) -> CliError {
 }
 
 /// Looks up the loop that asked a question.
-fn place(project: &ReadOnlyProject, question: &QuestionRow) -> Result<QuestionRef, CliError> {
+fn place(project: &ReadOnlyProject, question: &QuestionRow) -> Result<QuestionRef> {
     let number = question.id.strip_prefix('q').and_then(|number| number.parse().ok());
     let place = number.map(|number| project.store.question(number)).transpose()?.flatten();
     place.filter(|place| place.open).ok_or_else(|| no_question(&question.id))
 }
 
 /// Finds an open question by its number or that of its task.
-fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow, CliError> {
+fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow> {
     let open = project.store.questions()?;
     let task = crate::run_loop::task_id(id).ok();
     let own = |row: &&QuestionRow| row.id == id || task.is_some_and(|task| row.task_id == Some(task.0));

@@ -2,15 +2,14 @@
 
 use signoff_core::command::{CommandRefusal, LoopCommand};
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::{RunState, TaskStatus};
+use signoff_core::view::TaskStatus;
 use signoff_engine::clock;
-use signoff_engine::git::{Git, Repository};
 use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
 use super::decide::decide;
 use crate::run_loop::{self, task_id};
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Cancel a task
 ///
@@ -24,7 +23,7 @@ pub struct Args {
 }
 
 /// Cancels a task and returns notes for the user.
-pub fn cancel(project: &ReadOnlyProject, task: TaskId) -> Result<Vec<String>, CliError> {
+pub fn cancel(project: &ReadOnlyProject, task: TaskId) -> Result<Vec<String>> {
     if project.task(task)?.status == TaskStatus::Cancelled {
         return Err(CommandRefusal::Ended.into());
     }
@@ -38,20 +37,20 @@ pub fn cancel(project: &ReadOnlyProject, task: TaskId) -> Result<Vec<String>, Cl
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::for_task(args.task)?;
     cancel(&project, args.task)?.iter().for_each(|note| console.note(note));
     super::print_task(&project, args.task, &format!("Task #{} cancelled\n", args.task), console)
 }
 
 /// Releases the task in its tracker. An error there does not undo the cancellation.
-fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Option<String>, CliError> {
+fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Option<String>> {
     let Some(tracked) = project.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(None) };
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     let Some(policy) = run_state.run_policy().filter(|policy| policy.task_source.closes_tasks()) else {
         return Ok(None);
     };
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let tracker = Tracker { supply: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {

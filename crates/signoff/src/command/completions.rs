@@ -3,7 +3,7 @@
 use clap::Command;
 use clap_complete::{Shell, generate};
 
-use crate::{CliError, CommandExit, Console};
+use crate::{CommandExit, Console, Result};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, mut cli: Command, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, mut cli: Command, console: &Console) -> Result<CommandExit> {
     let mut script = Vec::new();
     generate(args.shell, &mut cli, "signoff", &mut script);
     console.data(&String::from_utf8_lossy(&script))?;

@@ -3,7 +3,7 @@
 use signoff_core::settings::SettingRow;
 use signoff_term::json::ConfigReport;
 
-use crate::{CliError, CommandExit, Console, preflight, settings};
+use crate::{CliError, CommandExit, Console, Result, preflight, settings};
 
 /// Show every setting, and where it comes from
 ///
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     if args.schema {
         console.text(&super::init::schema_text())?;
         return Ok(CommandExit::Done);
@@ -44,7 +44,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Returns the setting with this key, or all settings of this table.
-fn below(rows: Vec<SettingRow>, key: &str) -> Result<Vec<SettingRow>, CliError> {
+fn below(rows: Vec<SettingRow>, key: &str) -> Result<Vec<SettingRow>> {
     let table = format!("{key}.");
     let found: Vec<_> = rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
     if found.is_empty() {

@@ -9,7 +9,7 @@ use signoff_core::machine::{self, Event, Head, Stage};
 use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::clock;
-use signoff_engine::git::{Git, GitError, Repository};
+use signoff_engine::git::GitError;
 use signoff_engine::workspace::WorktreeLock;
 use signoff_engine::workspace::parallel_fixes::{
     ParallelNeed, allows_parallel_fixes, keep_unused_commits, parallel_worktrees,
@@ -17,7 +17,7 @@ use signoff_engine::workspace::parallel_fixes::{
 use signoff_store::{Lease, Store};
 
 use crate::run_loop::try_acquire;
-use crate::{CliError, Console, ReadOnlyProject, host};
+use crate::{CliError, Console, ReadOnlyProject, Result, host};
 
 /// How a decision was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,24 +47,14 @@ impl DecisionResult {
 }
 
 /// Records a decision, or hands it over to the process that drives the run.
-pub fn decide(
-    project: &ReadOnlyProject,
-    run: RunId,
-    loop_id: &LoopId,
-    command: LoopCommand,
-) -> Result<DecisionResult, CliError> {
+pub fn decide(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
     match try_acquire(&*project.store, run)? {
         Some(lease) => record(project, &lease, loop_id, command),
         None => hand_over(project, run, loop_id, &command),
     }
 }
 
-fn record(
-    project: &ReadOnlyProject,
-    lease: &Lease,
-    loop_id: &LoopId,
-    command: LoopCommand,
-) -> Result<DecisionResult, CliError> {
+fn record(project: &ReadOnlyProject, lease: &Lease, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
     let mut run_state = project.store.load(lease, &mut |_| ())?;
     let by_hand = if continues(&command) { commit_manual_changes(project, &run_state, loop_id)? } else { None };
     let facts = facts(&run_state, loop_id, command, by_hand)?;
@@ -79,7 +69,7 @@ fn remove_parallel_worktrees(
     lease: &Lease,
     loop_id: &LoopId,
     run_state: &mut RunState,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>> {
     let run = lease.run();
     let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(None) };
     let Some(own) = loop_state.workspace.as_ref().map(|place| Path::new(&place.worktree)) else {
@@ -90,7 +80,7 @@ fn remove_parallel_worktrees(
     {
         return Ok(None);
     }
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let note = keep_unused_commits(&repository, run, loop_id, &loop_state.branch);
     for worktree in parallel_worktrees(&repository, own) {
         repository.remove_parallel_worktree(&worktree).ok();
@@ -115,11 +105,7 @@ fn continues(command: &LoopCommand) -> bool {
 
 /// Commits the user's own changes in the worktree, so that a review does not undo them. Returns the new head if the
 /// branch has moved.
-fn commit_manual_changes(
-    project: &ReadOnlyProject,
-    run_state: &RunState,
-    loop_id: &LoopId,
-) -> Result<Option<Head>, CliError> {
+fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_id: &LoopId) -> Result<Option<Head>> {
     let place = run_state.loops.get(loop_id).and_then(|loop_state| Some((loop_state, loop_state.workspace.as_ref()?)));
     // Planning and checkpoint reviews have no branch that the user could change; the final review uses the run's
     // branch.
@@ -129,7 +115,7 @@ fn commit_manual_changes(
         return Ok(None);
     }
     let _occupied = WorktreeLock::acquire(&project.layout(), Path::new(&place.worktree))?;
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
         Ok(worktree) if worktree.exists() => Some(worktree.commit_all("Changes by hand")?.head),
         Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&branch)?,
@@ -139,12 +125,7 @@ fn commit_manual_changes(
 }
 
 /// Returns the facts to record about a loop and its run.
-pub fn facts(
-    run_state: &RunState,
-    loop_id: &LoopId,
-    command: LoopCommand,
-    by_hand: Option<Head>,
-) -> Result<Vec<Fact>, CliError> {
+pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_hand: Option<Head>) -> Result<Vec<Fact>> {
     let known = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
     let Some((loop_state, policy)) = known else {
         return Err(CliError::failed("the log does not know this task"));
@@ -186,12 +167,7 @@ fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
 
 /// Posts a request and waits for the other process, which polls several times a second. If that process ends without an
 /// answer, the decision is recorded here.
-fn hand_over(
-    project: &ReadOnlyProject,
-    run: RunId,
-    loop_id: &LoopId,
-    command: &LoopCommand,
-) -> Result<DecisionResult, CliError> {
+fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<DecisionResult> {
     let request = project.store.post_request(run, loop_id, command)?;
     for _ in 0..MAX_POLLS {
         let left = try_acquire(&*project.store, run)?;
@@ -202,7 +178,7 @@ fn hand_over(
             }
             (None, Some(lease)) => {
                 let result = record(project, &lease, loop_id, command.clone());
-                project.store.answer_request(request, result.as_ref().err().map(CliError::message))?;
+                project.store.answer_request(request, result.as_ref().err().map(|failure| failure.message.as_str()))?;
                 return result;
             }
             (None, None) => host::sleep_briefly(),

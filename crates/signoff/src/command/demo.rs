@@ -7,8 +7,8 @@ use signoff_engine::builtin::demo;
 use signoff_engine::git::{Git, Repository};
 
 use super::add;
-use super::work::{self, WorkOptions};
-use crate::{CliError, CommandExit, Console, Project, host};
+use super::work;
+use crate::{CliError, CommandExit, Console, Project, Result, host};
 
 /// Run a demo on a small project, without a model
 ///
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let place = args.directory.clone().map_or_else(|| host::temporary_directory("demo"), Ok)?;
     make_project(&place)?;
     console.note(&format!("A project was made in {}", place.display()));
@@ -35,7 +35,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             .progress(&format!("$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n", spec.title, spec.title));
     }
     console.progress("$ signoff work\n");
-    let exit = work::work(project, &WorkOptions { jobs: Some(1), ..WorkOptions::default() }, console)?;
+    let exit = work::work(project, &work::Args { jobs: Some(1), ..work::Args::default() }, console)?;
     if !console.json {
         console.progress("$ signoff status\n");
         super::status::print(&*Project::open_at(&place)?.store, console)?;
@@ -45,22 +45,15 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     Ok(if exit == CommandExit::Attention { CommandExit::Done } else { exit })
 }
 
-fn make_project(place: &Path) -> Result<(), CliError> {
+fn make_project(place: &Path) -> Result<()> {
     if place.exists() && place.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(
             CliError::usage(format!("{} is not empty", place.display())).hint("name a directory that does not exist")
         );
     }
-    let write = |name: &str, text: &str| {
-        let path = place.join(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(place))
-            .and_then(|()| std::fs::write(&path, text))
-            .map_err(|error| CliError::failed(format!("cannot write {}: {error}", path.display())))
-    };
-    for (name, text) in demo::project_files() {
-        write(name, text)?;
+    for (name, text) in demo::project_files().into_iter().chain([("signoff.toml", demo::config())]) {
+        host::write_new(&place.join(name), text)?;
     }
-    write("signoff.toml", demo::config())?;
     Repository::init(&Git::new(host::environment()), place, "A small project")?;
     Ok(())
 }

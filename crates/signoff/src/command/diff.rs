@@ -5,12 +5,11 @@ use std::path::Path;
 use signoff_core::ids::{Commit, TaskId};
 use signoff_core::view::TaskRow;
 use signoff_engine::git::{GitDiff, GitError, NewWorktree, Repository};
-use signoff_store::Store;
 use signoff_term::json::{DiffReport, VERSION};
 
 use crate::project::not_started;
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, Project};
+use crate::{CliError, CommandExit, Console, Project, Result};
 
 /// Show what a task has changed
 ///
@@ -26,40 +25,29 @@ pub struct Args {
     stat: bool,
 }
 
-/// The changes of a task since its base.
-pub struct TaskDiff {
-    pub base: String,
-    pub branch: String,
-    pub diff: GitDiff,
-}
-
-/// Computes the changes of a task.
-pub fn task_diff(repository: &Repository, store: &dyn Store, task: TaskId) -> Result<TaskDiff, CliError> {
-    let Some(row) = store.task(task)? else {
-        return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
-    };
-    let diff = diff_of_row(repository, &row)?;
-    let (base, branch) = (row.base.unwrap_or_default(), row.branch.unwrap_or_default());
-    Ok(TaskDiff { base, branch, diff })
-}
-
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
-    let task = args.task;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
-    let TaskDiff { base, branch, diff } = task_diff(&project.repository, &*project.store, task)?;
-    if console.json {
-        let left_out = diff.omitted.into_iter().map(|file| file.path).collect();
-        let (stat, diff) = (diff.stat, diff.patch);
-        console.json(&DiffReport { version: VERSION, task_id: task.0, base, branch, stat, diff, left_out })?;
-    } else {
+    let row = project.read_only().task(args.task)?;
+    let diff = diff_of_row(&project.repository, &row)?;
+    if !console.json {
         console.data(if args.stat { &diff.stat } else { &diff.patch })?;
+        return Ok(CommandExit::Done);
     }
+    console.json(&DiffReport {
+        version: VERSION,
+        task_id: args.task.0,
+        base: row.base.unwrap_or_default(),
+        branch: row.branch.unwrap_or_default(),
+        stat: diff.stat,
+        diff: diff.patch,
+        left_out: diff.omitted.into_iter().map(|file| file.path).collect(),
+    })?;
     Ok(CommandExit::Done)
 }
 
 /// The changes of a task, committed or not. A missing worktree is created again from its branch.
-pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff, CliError> {
+pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff> {
     let (Some(base), Some(branch), Some(path)) = (&row.base, &row.branch, &row.worktree) else {
         return Err(not_started(row));
     };

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::TaskId;
 use signoff_core::ledger::FindingState;
-use signoff_core::view::RunState;
 use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
 use super::decide::{DecisionResult, decide};
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Mark a finding as wrong
 ///
@@ -36,7 +35,7 @@ pub fn dispute(
     prefix: &str,
     task: Option<TaskId>,
     reason: &str,
-) -> Result<(FindingRef, DecisionResult), CliError> {
+) -> Result<(FindingRef, DecisionResult)> {
     let place = find(project, prefix, task)?;
     let (finding, by, reason) = (place.finding.clone(), host::user_name(), reason.to_owned());
     let result = decide(project, place.run, &place.loop_id, LoopCommand::Dispute { finding, by, reason })?;
@@ -44,24 +43,20 @@ pub fn dispute(
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| unknown_finding(&args.finding))?;
     let (FindingRef { task, finding, .. }, result) = dispute(&project, &args.finding, args.task, &args.reason)?;
     result.print_note(console);
-    if console.json {
-        let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
-        console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;
-    } else {
-        console.text(&format!("Finding {finding} is refuted by {}\n", host::user_name()))?;
-    }
-    Ok(CommandExit::Done)
+    let text = format!("Finding {finding} is refuted by {}\n", host::user_name());
+    let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
+    console.print(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" }, || text)
 }
 
-fn unknown_finding(finding: &str) -> CliError {
+pub fn unknown_finding(finding: &str) -> CliError {
     CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
 }
 
-fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result<FindingRef, CliError> {
+fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result<FindingRef> {
     let mut found = without_checkpoint_duplicates(project.store.findings(prefix)?);
     if let Some(task) = task {
         found.retain(|place| place.task == Some(task));
@@ -88,7 +83,7 @@ fn without_checkpoint_duplicates(found: Vec<FindingRef>) -> Vec<FindingRef> {
 }
 
 /// Picks one of the tasks that have the finding: the latest one where it is open. All must be on the same branch.
-fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> Result<FindingRef, CliError> {
+fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> Result<FindingRef> {
     let mut families = BTreeSet::new();
     let mut best: Option<(bool, FindingRef)> = None;
     let several = found.len() > 1;
@@ -109,13 +104,13 @@ fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> 
 }
 
 /// The first task of the branch.
-fn branch_root(project: &ReadOnlyProject, place: &FindingRef) -> Result<Option<u64>, CliError> {
+fn branch_root(project: &ReadOnlyProject, place: &FindingRef) -> Result<Option<u64>> {
     let Some(task) = place.task else { return Ok(None) };
     Ok(Some(project.task(task)?.continues.unwrap_or(task.0)))
 }
 
-fn is_open(project: &ReadOnlyProject, place: &FindingRef) -> Result<bool, CliError> {
-    let run_state = RunState::from_run_log(place.run, &project.store.log(place.run)?);
+fn is_open(project: &ReadOnlyProject, place: &FindingRef) -> Result<bool> {
+    let run_state = queries::run_state(&*project.store, place.run)?;
     let ledger = run_state.loops.get(&place.loop_id).map(|loop_state| &loop_state.machine.ledger);
     Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == FindingState::Open))
 }

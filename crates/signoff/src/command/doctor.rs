@@ -11,8 +11,7 @@ use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 
-use crate::run_loop::is_over;
-use crate::{CliError, CommandExit, Console, Project, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 /// Check the repository, agents, store and sandbox
 ///
@@ -26,7 +25,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let mut checks = vec![repository(&project), agents(&project)];
     if args.rebuild {
@@ -134,7 +133,7 @@ pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
     }
 }
 
-fn store(project: &Project) -> Result<DoctorCheck, CliError> {
+fn store(project: &Project) -> Result<DoctorCheck> {
     let problems = project.store.check()?;
     if problems.is_empty() {
         return Ok(DoctorCheck::passed("store", "the log can be read and the tables agree with it"));
@@ -143,10 +142,10 @@ fn store(project: &Project) -> Result<DoctorCheck, CliError> {
 }
 
 /// Checks that the worktree of every unfinished task exists and is on its branch.
-fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>, CliError> {
+fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
     let mut wrong = Vec::new();
     let mut there: BTreeSet<String> = BTreeSet::new();
-    for row in project.store.tasks()?.into_iter().filter(|row| !is_over(row.status)) {
+    for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
             Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),

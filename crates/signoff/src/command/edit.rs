@@ -3,13 +3,12 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
-use signoff_core::view::{RunState, TaskState};
-use signoff_engine::git::{Git, Repository};
+use signoff_core::view::TaskState;
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Set the final verdict of a task, or of a run's final review, without a review
 ///
@@ -32,13 +31,8 @@ pub struct Args {
 }
 
 /// Fails with a hint if an agent is changing files. The process that drives the run checks it again.
-fn check_no_writer(
-    project: &ReadOnlyProject,
-    task: Option<TaskId>,
-    run: RunId,
-    loop_id: &LoopId,
-) -> Result<(), CliError> {
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, loop_id: &LoopId) -> Result<()> {
+    let run_state = queries::run_state(&*project.store, run)?;
     if !run_state.loops.get(loop_id).is_some_and(|loop_state| loop_state.machine.is_being_written()) {
         return Ok(());
     }
@@ -61,7 +55,7 @@ pub fn edit(
     verdict: &str,
     by: String,
     reason: &str,
-) -> Result<DecisionResult, CliError> {
+) -> Result<DecisionResult> {
     let (run, loop_id) = project.loop_of(task)?;
     let verdict = verdict.to_ascii_uppercase();
     let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: head_of(project, task)? };
@@ -70,7 +64,7 @@ pub fn edit(
 }
 
 /// Fails if the run is already in the default branch: fixes on its branch would not land.
-fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<(), CliError> {
+fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<()> {
     let mut rows = project.tasks()?;
     rows.retain(|row| row.run_id == Some(run.0));
     project.mark_landed(&mut rows);
@@ -82,12 +76,7 @@ fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<(), CliErro
 }
 
 /// Sets the final verdict of a run's final review for the current tip of its branch.
-fn edit_final_review(
-    project: &ReadOnlyProject,
-    run: RunId,
-    verdict: &str,
-    reason: &str,
-) -> Result<DecisionResult, CliError> {
+fn edit_final_review(project: &ReadOnlyProject, run: RunId, verdict: &str, reason: &str) -> Result<DecisionResult> {
     project.check_final_review(run)?;
     if !verdict.eq_ignore_ascii_case(FinalVerdict::Approved.as_str()) {
         check_not_landed(project, run)?;
@@ -99,7 +88,7 @@ fn edit_final_review(
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (verdict, person) = (args.verdict.to_ascii_uppercase(), host::user_name());
     match args.id {
         TaskOrRun::Task(task) => {
@@ -116,8 +105,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// The tip of the task's branch, which the verdict is about.
-pub fn head_of(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>, CliError> {
+pub fn head_of(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>> {
     let Some(branch) = project.task(task)?.branch else { return Ok(None) };
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
-    Ok(repository.head_of(&branch)?)
+    Ok(project.repository()?.head_of(&branch)?)
 }

@@ -10,7 +10,7 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{self, render};
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_core::state_v4;
-use signoff_core::view::{LoopState, RunState};
+use signoff_core::view::LoopState;
 use signoff_core::wire::{Fact, QUEUE, RecordedFact};
 use signoff_store::Store;
 use signoff_term::json;
@@ -18,7 +18,7 @@ use signoff_term::json;
 use crate::host::replace::replace;
 use crate::project::not_started;
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, queries};
 
 /// Export a task for other programs
 ///
@@ -50,7 +50,7 @@ enum ExportFormat {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::for_task(args.task)?;
     let text = match args.format {
         ExportFormat::StateV4 => state(&project, args.task)?,
@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     Ok(CommandExit::Done)
 }
 
-fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     let row = project.task(task)?;
     let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
     let spec = project.store.task_spec(task)?.unwrap_or_default();
@@ -76,7 +76,7 @@ fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
     Ok(state.to_json())
 }
 
-fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     project.task(task)?;
     let mut log = project.store.log(QUEUE)?;
     let own = project.store.loop_for_task(task)?;
@@ -98,10 +98,10 @@ fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
     }
 }
 
-fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     let row = project.task(task)?;
     let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
         return Err(CliError::usage(format!("task {task} has no review yet"))

@@ -9,7 +9,7 @@ use signoff_core::task::{ImportedIteration, TaskSpec};
 use signoff_engine::attempt::{self, ExistingDocuments};
 
 use super::iterate;
-use crate::{CliError, CommandExit, Console, Project, host};
+use crate::{CliError, CommandExit, Console, Project, Result, host};
 
 /// Maximum number of bytes read from stdin: one more than a state file may have.
 const LIMIT: usize = 1_000_001;
@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let state = read(&args.file, console)?;
     let project = Project::open()?;
     let commit = project.repository.resolve("HEAD")?;
@@ -48,7 +48,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     iteration.begin(project, spec, console)
 }
 
-fn read(file: &Path, console: &Console) -> Result<IterationState, CliError> {
+fn read(file: &Path, console: &Console) -> Result<IterationState> {
     let (name, bytes) = match file == Path::new("-") {
         true => ("stdin".to_owned(), console.stdin(LIMIT)?),
         false => (file.display().to_string(), host::read(file)?),
@@ -63,7 +63,7 @@ fn read(file: &Path, console: &Console) -> Result<IterationState, CliError> {
     })
 }
 
-fn spec(project: &Project, state: IterationState, commit: Commit, console: &Console) -> Result<TaskSpec, CliError> {
+fn spec(project: &Project, state: IterationState, commit: Commit, console: &Console) -> Result<TaskSpec> {
     let spec = TaskSpec::from_text(&state.task);
     if spec.title.is_empty() {
         return Err(CliError::usage("task: is empty").hint("write what is to be done"));
@@ -78,7 +78,7 @@ fn spec(project: &Project, state: IterationState, commit: Commit, console: &Cons
 }
 
 /// Fails if all remaining phases are switched off.
-fn check(policy: &Policy, state: &IterationState) -> Result<(), CliError> {
+fn check(policy: &Policy, state: &IterationState) -> Result<()> {
     let head = Head { commit: Commit::new(""), tree: signoff_core::ids::Tree::new("") };
     if !replay([state_v4::resume(state, head, policy)], policy).is_done() {
         return Ok(());
@@ -89,7 +89,7 @@ fn check(policy: &Policy, state: &IterationState) -> Result<(), CliError> {
 }
 
 /// Warns about uncommitted files and about work that is already on the default branch.
-fn warn(project: &Project, file: &Path, commit: &Commit, console: &Console) -> Result<(), CliError> {
+fn warn(project: &Project, file: &Path, commit: &Commit, console: &Console) -> Result<()> {
     let own = std::fs::canonicalize(file).ok();
     let checkout = project.repository.checkout();
     let uncommitted = project.repository.uncommitted()?;

@@ -7,10 +7,10 @@ use signoff_engine::artifact;
 use signoff_store::Store;
 
 use super::add;
-use super::work::{self, WorkOptions};
+use super::work;
 use crate::project::not_started;
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, Project, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 /// Improve a task's work by its last review
 ///
@@ -33,11 +33,14 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let row = continuable_task(&project, args.task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
-    let Some((review, number)) = artifact::latest(&project.layout.reviews(), &tasks_on_branch(&project, root)?) else {
+    let on_branch = |row: &TaskRow| row.id == root.0 || row.continues == Some(root.0);
+    let rows = project.store.tasks()?.into_iter().filter(on_branch);
+    let tasks: Vec<TaskId> = rows.map(|row| TaskId(row.id)).collect();
+    let Some((review, number)) = artifact::latest(&project.layout.reviews(), &tasks) else {
         return Err(CliError::usage(format!("task {} has no review to improve from", args.task))
             .hint(format!("`signoff review {}` makes one", args.task)));
     };
@@ -63,33 +66,18 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if args.queue {
         return add::print_added(&project, task, console);
     }
-    work::work(project, &WorkOptions { tasks: &[task], ..WorkOptions::default() }, console)
-}
-
-/// All tasks on the same branch.
-fn tasks_on_branch(project: &Project, root: TaskId) -> Result<Vec<TaskId>, CliError> {
-    let own = |row: &TaskRow| row.id == root.0 || row.continues == Some(root.0);
-    Ok(project.store.tasks()?.iter().filter(|row| own(row)).map(|row| TaskId(row.id)).collect())
+    work::work(project, &work::Args::for_task(task), console)
 }
 
 /// Returns a task that was started and is not in progress.
-pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow, CliError> {
-    let Some(row) = project.store.task(task)? else {
-        return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
-    };
+pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow> {
+    let row = project.read_only().task(task)?;
     if row.base.is_none() {
         return Err(not_started(&row));
     }
-    match row.status {
-        TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused => {
-            Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
-                .hint(format!("wait for it, or `signoff cancel {task}`")))
-        }
-        TaskStatus::Pending
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked
-        | TaskStatus::Cancelled => Ok(row),
+    if matches!(row.status, TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused) {
+        return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
+            .hint(format!("wait for it, or `signoff cancel {task}`")));
     }
+    Ok(row)
 }

@@ -5,13 +5,12 @@ use signoff_core::settings::TaskFlags;
 use signoff_core::state_v4::{IterationMode, IterationState};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::Workflow;
-use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
 use super::add;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, preflight, settings};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight, settings};
 
 /// The preset that `signoff iterate` uses.
 pub const PRESET: &str = "phases";
@@ -44,13 +43,13 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let spec = args.spec(console)?;
     args.begin(Project::open()?, spec, console)
 }
 
 /// Returns the branch of a task. An imported task gets an unused name, because its old branch may exist here too.
-fn free_branch(project: &Project, spec: &TaskSpec, task: TaskId) -> Result<String, CliError> {
+fn free_branch(project: &Project, spec: &TaskSpec, task: TaskId) -> Result<String> {
     let name = spec.branch(task);
     let mut branch = name.clone();
     let mut number = 1_u32;
@@ -74,7 +73,7 @@ impl Args {
     }
 
     /// Starts the iteration, or queues it for the next `signoff work`.
-    pub fn begin(&self, project: Project, spec: TaskSpec, console: &Console) -> Result<CommandExit, CliError> {
+    pub fn begin(&self, project: Project, spec: TaskSpec, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&project, &spec)?;
         preflight::check_workflow(&project, &workflow, &spec)?;
         preflight::print_warnings(&project, console);
@@ -91,12 +90,10 @@ impl Args {
             drop(lease);
             return add::print_added(&project, task, console);
         }
-        let drive = DriveOptions { no_ask, ..DriveOptions::default() };
-        let request = RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() };
-        run_loop::run(project, request, console)?.print_result(console, no_ask)
+        run_loop::run(project, RunRequest::open(lease, facts, no_ask), console)?.print_result(console)
     }
 
-    fn spec(&self, console: &Console) -> Result<TaskSpec, CliError> {
+    fn spec(&self, console: &Console) -> Result<TaskSpec> {
         let spec = TaskSpec::from_text(&add::text_or_stdin(&self.text, console)?);
         if spec.title.is_empty() {
             return Err(CliError::usage("a task needs a text").hint("signoff iterate \"Add user authentication\""));
@@ -105,7 +102,7 @@ impl Args {
     }
 
     /// The workflow with its phases.
-    pub fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow, CliError> {
+    pub fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow> {
         let flags = TaskFlags { preset: Some(PRESET.to_owned()), ..TaskFlags::default() };
         let mode = if self.lite { "lite" } else { "full" };
         let mut workflow = project

@@ -16,7 +16,7 @@ use signoff_term::status::waits_for_its_group;
 use super::landing::{self, LandedWork};
 use super::merge::landed_line;
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, Project};
+use crate::{CliError, CommandExit, Console, Project, Result, queries};
 
 /// Land all approved work, or the named tasks and runs, on the default branch
 ///
@@ -37,14 +37,14 @@ pub struct Args {
 }
 
 /// A task or a run that lands in one step.
-enum LandUnit {
-    Task(Box<TaskRow>),
-    /// A whole run, with its tasks that have not landed.
-    Run(RunId, Vec<TaskRow>),
+struct LandUnit {
+    id: TaskOrRun,
+    /// The task, or the tasks of a whole run that have not landed.
+    rows: Vec<TaskRow>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let _turn = if args.dry_run { None } else { Some(landing::wait_for_turn(console)?) };
     let project = Project::open()?;
     let target = project.repository.default_branch()?;
@@ -88,12 +88,12 @@ fn nothing_text(waiting_for_group: &[TaskRow], target: &str) -> String {
 
 /// Returns all approved work that is not in the default branch, and interrupted landings, by task number: runs with
 /// their own branch as a whole, and the last task of every other branch.
-fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>, CliError> {
+fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
     let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
     let (mut rows, others): (Vec<_>, Vec<_>) = project.read_only().tasks()?.into_iter().partition(is_approved);
     for row in others.into_iter().filter(|row| row.status == TaskStatus::InProgress) {
         if is_landing(project, &row)? {
-            units.push(LandUnit::Task(Box::new(row)));
+            units.push(LandUnit::for_task(row));
         }
     }
     rows.sort_by_key(|row| row.id);
@@ -116,35 +116,34 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>, CliError> 
         }
         let is_last = !rows.iter().any(|other| other.branch == row.branch && other.id > row.id);
         if is_last && is_missing && !is_in(project, known, row, &loop_id, target)? {
-            units.push(LandUnit::Task(Box::new(row.clone())));
+            units.push(LandUnit::for_task(row.clone()));
         }
     }
-    units.sort_by_key(|unit| unit.rows().first().map(|row| row.id));
+    units.sort_by_key(|unit| unit.rows.first().map(|row| row.id));
     Ok(units)
 }
 
 /// The tasks whose branch moved on after the approval.
-fn changed_after_review(project: &Project) -> Result<Vec<String>, CliError> {
+fn changed_after_review(project: &Project) -> Result<Vec<String>> {
     let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview);
     Ok(project.read_only().tasks()?.into_iter().filter(is_changed).map(|row| row.id.to_string()).collect())
 }
 
 /// Whether an earlier landing of the task on the default branch did not finish.
-fn is_landing(project: &Project, row: &TaskRow) -> Result<bool, CliError> {
+fn is_landing(project: &Project, row: &TaskRow) -> Result<bool> {
     let Some((run, loop_id)) = project.store.loop_for_task(TaskId(row.id))? else { return Ok(false) };
-    Ok(landing::is_landing(&RunState::from_run_log(run, &project.store.log(run)?), &loop_id))
+    Ok(landing::is_landing(&queries::run_state(&*project.store, run)?, &loop_id))
 }
 
 /// Returns the units of the named tasks and runs. A run with its own branch lands as a whole, and so does a task whose
 /// run has a final review.
-fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>, CliError> {
+fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>> {
     let mut rows = project.read_only().tasks()?;
     rows.sort_by_key(|row| row.id);
     let mut units: Vec<LandUnit> = Vec::new();
     for id in ids {
         let run = run_of(project, *id)?;
-        let run_state =
-            run.map(|run| Ok::<_, CliError>(RunState::from_run_log(run, &project.store.log(run)?))).transpose()?;
+        let run_state = run.map(|run| queries::run_state(&*project.store, run)).transpose()?;
         let is_named = |row: &&TaskRow| match id {
             TaskOrRun::Task(task) => row.id == task.0,
             TaskOrRun::Run(run) => row.run_id == Some(run.0) && row.status != TaskStatus::Cancelled,
@@ -155,10 +154,10 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>, CliError
         });
         let own: Vec<LandUnit> = match as_a_whole {
             Some(run_state) => vec![whole_run(run_state.run, &rows)],
-            None => rows.iter().filter(is_named).map(|row| LandUnit::Task(Box::new(row.clone()))).collect(),
+            None => rows.iter().filter(is_named).map(|row| LandUnit::for_task(row.clone())).collect(),
         };
         for unit in own {
-            if !units.iter().any(|other| other.is_same(&unit)) {
+            if !units.iter().any(|other| other.id == unit.id) {
                 units.push(unit);
             }
         }
@@ -167,7 +166,7 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>, CliError
 }
 
 /// Returns the run of a named task or run, if any. Fails if the task or run does not exist.
-fn run_of(project: &Project, id: TaskOrRun) -> Result<Option<RunId>, CliError> {
+fn run_of(project: &Project, id: TaskOrRun) -> Result<Option<RunId>> {
     let read_only = project.read_only();
     match id {
         TaskOrRun::Task(task) => {
@@ -181,28 +180,23 @@ fn run_of(project: &Project, id: TaskOrRun) -> Result<Option<RunId>, CliError> {
 /// A run with all its approved tasks.
 fn whole_run(run: RunId, rows: &[TaskRow]) -> LandUnit {
     let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
-    LandUnit::Run(run, own.cloned().collect())
+    LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }
 }
 
 fn commit(row: &TaskRow) -> Option<Commit> {
     row.approved_commit.clone().map(Commit::new)
 }
 
-fn is_in(
-    project: &Project,
-    known: &LandingRun,
-    row: &TaskRow,
-    loop_id: &LoopId,
-    target: &str,
-) -> Result<bool, CliError> {
+fn is_in(project: &Project, known: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
     let Some(commit) = commit(row) else { return Ok(false) };
     Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, &known.log, loop_id, target)?)
 }
 
 fn add_to_run(units: &mut Vec<LandUnit>, run: RunId, row: &TaskRow) {
-    match units.iter_mut().find(|unit| matches!(unit, LandUnit::Run(other, _) if *other == run)) {
-        Some(LandUnit::Run(_, rows)) => rows.push(row.clone()),
-        Some(LandUnit::Task(_)) | None => units.push(LandUnit::Run(run, vec![row.clone()])),
+    let id = TaskOrRun::Run(run);
+    match units.iter_mut().find(|unit| unit.id == id) {
+        Some(unit) => unit.rows.push(row.clone()),
+        None => units.push(LandUnit { id, rows: vec![row.clone()] }),
     }
 }
 
@@ -225,7 +219,7 @@ enum WholeRunState {
 }
 
 impl LandingRun {
-    fn load(project: &Project, run: RunId, target: &str) -> Result<Self, CliError> {
+    fn load(project: &Project, run: RunId, target: &str) -> Result<Self> {
         let log = project.store.log(run)?;
         let run_state = RunState::from_run_log(run, &log);
         let over = matches!(run_state.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
@@ -255,19 +249,8 @@ fn is_approved(row: &TaskRow) -> bool {
 type UnitResult = (Vec<LandedTask>, CommandExit);
 
 impl LandUnit {
-    fn rows(&self) -> &[TaskRow] {
-        match self {
-            Self::Task(row) => std::slice::from_ref(&**row),
-            Self::Run(_, rows) => rows,
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Task(row), Self::Task(other)) => row.id == other.id,
-            (Self::Run(run, _), Self::Run(other, _)) => run == other,
-            (Self::Task(_), Self::Run(..)) | (Self::Run(..), Self::Task(_)) => false,
-        }
+    fn for_task(row: TaskRow) -> Self {
+        Self { id: TaskOrRun::Task(TaskId(row.id)), rows: vec![row] }
     }
 
     /// Returns a report row with this status for each task.
@@ -278,46 +261,45 @@ impl LandUnit {
             commit: commit.or(row.approved_commit.as_deref().filter(|_| status == "ready")).map(str::to_owned),
             reason: reason.map(str::to_owned),
         };
-        self.rows().iter().map(one).collect()
+        self.rows.iter().map(one).collect()
     }
 
     fn refused(&self, failure: &CliError, console: &Console) -> UnitResult {
         console.note(failure.to_string().trim_end());
-        (self.rows_with("refused", None, Some(failure.message())), CommandExit::Failed)
+        (self.rows_with("refused", None, Some(&failure.message)), CommandExit::Failed)
     }
 
-    fn land(&self, console: &Console) -> Result<Result<LandedWork, CommandExit>, CliError> {
-        match self {
-            Self::Task(row) => landing::land_task(TaskId(row.id), console),
-            Self::Run(run, _) => landing::land_run(*run, console).map(Ok),
+    fn land(&self, console: &Console) -> Result<Option<LandedWork>> {
+        match self.id {
+            TaskOrRun::Task(task) => landing::land_task(task, console),
+            TaskOrRun::Run(run) => landing::land_run(run, console).map(Some),
         }
     }
 }
 
-fn dry_run(unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResult, CliError> {
-    let checked = match unit {
-        LandUnit::Task(row) => landing::check_task(TaskId(row.id)),
-        LandUnit::Run(run, _) => landing::check_run(*run),
+fn dry_run(unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResult> {
+    let checked = match unit.id {
+        TaskOrRun::Task(task) => landing::check_task(task),
+        TaskOrRun::Run(run) => landing::check_run(run),
     };
     if let Err(failure) = checked {
         return Ok(unit.refused(&failure, console));
     }
-    for row in unit.rows().iter().filter(|_| !console.json) {
+    for row in unit.rows.iter().filter(|_| !console.json) {
         console.text(&format!("Task #{} would land on {target}: {}\n", row.id, row.title))?;
     }
     Ok((unit.rows_with("ready", None, None), CommandExit::Done))
 }
 
-fn land(unit: &LandUnit, console: &Console) -> Result<UnitResult, CliError> {
+fn land(unit: &LandUnit, console: &Console) -> Result<UnitResult> {
     match unit.land(console) {
-        Ok(Ok(landed)) => {
-            for row in unit.rows().iter().filter(|_| !console.json) {
+        Ok(Some(landed)) => {
+            for row in unit.rows.iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", landed_line(TaskId(row.id), &landed)))?;
             }
-            let status = if landed.arrival.is_now() { "landed" } else { "already" };
-            Ok((unit.rows_with(status, Some(&landed.commit), None), CommandExit::Done))
+            Ok((unit.rows_with(landed.arrival.status(), Some(&landed.commit), None), CommandExit::Done))
         }
-        Ok(Err(exit)) => Ok((unit.rows_with("refused", None, None), exit)),
+        Ok(None) => Ok((unit.rows_with("refused", None, None), CommandExit::Interrupted)),
         Err(failure) => Ok(unit.refused(&failure, console)),
     }
 }

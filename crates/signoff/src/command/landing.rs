@@ -10,7 +10,6 @@ use signoff_core::settings::LandingMethod;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::Landing;
-use signoff_engine::attempt::EngineContext;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
@@ -25,7 +24,7 @@ use crate::command::decide::facts;
 use crate::console::write_stderr;
 use crate::project::user_git;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, host};
+use crate::{CliError, Console, Project, ReadOnlyProject, Result, host, queries};
 
 /// Work that is in the default branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +45,12 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// Whether it landed with this command.
-    pub fn is_now(self) -> bool {
-        self == Self::Now
+    /// The status of the work in a report.
+    pub fn status(self) -> &'static str {
+        match self {
+            Self::Now => "landed",
+            Self::Before | Self::Nothing => "already",
+        }
     }
 
     fn new(now: bool) -> Self {
@@ -56,21 +58,14 @@ impl Arrival {
     }
 }
 
-/// The result of landing through a loop.
-enum LoopLanding {
-    Landed(LandedWork),
-    /// Interrupted; the next `signoff work` continues.
-    Interrupted,
-}
-
 /// Waits until no other `land` or `merge` runs in the repository.
-pub fn wait_for_turn(console: &Console) -> Result<Option<LandingLock>, CliError> {
+pub fn wait_for_turn(console: &Console) -> Result<Option<LandingLock>> {
     let repository = Repository::discover(&user_git(), &host::current_directory()?)?;
     wait_with_note(landing::lock_for_command(&repository), console)
 }
 
-/// Lands one task on the default branch.
-pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, CommandExit>, CliError> {
+/// Lands one task on the default branch. Returns `None` if it was interrupted; the next `signoff work` continues.
+pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> {
     let project = Project::open()?;
     let read_only = project.read_only();
     let (row, rows) = read_only.task_and_all(task)?;
@@ -85,35 +80,33 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, C
     if !under_way {
         let commit = approved(&row)?;
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
-            return Ok(Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
         }
         let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
-            return land_with_run(&project, &run_state, console).map(Ok);
+            return land_with_run(&project, &run_state, console).map(Some);
         }
         if is_in {
-            return Ok(Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before }));
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
             let commit = with_tick_commit(&read_only, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
             let direct = DirectLanding { run, what, name, commit, message, own };
-            return land_directly(project, direct, console).map(Ok);
+            return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
         let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
-    match land_through_loop(project, task, run, &loop_id, console)? {
-        LoopLanding::Landed(landed) => Ok(Ok(LandedWork { target, ..landed })),
-        LoopLanding::Interrupted => Ok(Err(CommandExit::Interrupted)),
-    }
+    let commit = land_through_loop(project, task, run, &loop_id, console)?;
+    Ok(commit.map(|commit| LandedWork { target, commit, arrival: Arrival::Now }))
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
-fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> Result<LandedWork, CliError> {
+fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> Result<LandedWork> {
     let target = project.repository.default_branch()?;
     let commit = run_commit(project, run_state, &target)?;
     if !is_on_branch(project, &commit, &target)? {
@@ -133,20 +126,20 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
 }
 
 /// Checks that a run may land.
-pub fn check_run(run: RunId) -> Result<(), CliError> {
+pub fn check_run(run: RunId) -> Result<()> {
     let project = Project::open()?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     run_commit(&project, &run_state, &project.repository.default_branch()?)?;
     Ok(())
 }
 
 /// Checks that a task may land.
-pub fn check_task(task: TaskId) -> Result<(), CliError> {
+pub fn check_task(task: TaskId) -> Result<()> {
     let project = Project::open()?;
     let read_only = project.read_only();
     let (row, _) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     if is_landing(&run_state, &loop_id) {
         return Ok(());
     }
@@ -162,9 +155,9 @@ pub fn check_task(task: TaskId) -> Result<(), CliError> {
 }
 
 /// Lands the approved commit of a run, even if the branch has moved since.
-pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork, CliError> {
+pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     let project = Project::open()?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
@@ -174,7 +167,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork, CliError> {
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
-    let ctx = run_loop::engine_context(project)?;
+    let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })
 }
@@ -189,7 +182,7 @@ pub fn is_landing(run_state: &RunState, loop_id: &LoopId) -> bool {
 }
 
 /// Whether the default branch contains the commit, or with `landing = "rebase"` its changes.
-pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<bool, CliError> {
+pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<bool> {
     let by_name = project.repository.missing_from_branch(target, std::slice::from_ref(commit))?.is_empty();
     Ok(by_name
         || match project.settings.landing() {
@@ -200,7 +193,7 @@ pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<
 
 /// Whether the commit that a loop's landing created is in the default branch. With `landing = "rebase"` it differs from
 /// the approved commit, and its changes may differ as well.
-pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool, CliError> {
+pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool> {
     match (project.settings.landing(), landed_commit(log, loop_id)) {
         (LandingMethod::Rebase, Some(commit)) => is_on_branch(project, &Commit::new(commit), target),
         (LandingMethod::Merge | LandingMethod::Rebase, _) => Ok(false),
@@ -220,7 +213,7 @@ pub fn lands_on_run(run_state: &RunState, loop_id: &LoopId) -> bool {
 }
 
 /// Returns the approved commit of a task. Fails if it is not approved.
-pub fn approved(row: &TaskRow) -> Result<Commit, CliError> {
+pub fn approved(row: &TaskRow) -> Result<Commit> {
     match &row.approved_commit {
         Some(commit) if row.final_verdict == Some(FinalVerdict::Approved) => Ok(Commit::new(commit.clone())),
         Some(_) | None => Err(refused(row)),
@@ -228,7 +221,7 @@ pub fn approved(row: &TaskRow) -> Result<Commit, CliError> {
 }
 
 /// The records that say what was reviewed.
-pub fn records(project: &Project) -> LandingRecords<'_> {
+fn records(project: &Project) -> LandingRecords<'_> {
     LandingRecords {
         repository: &project.repository,
         store: &*project.store,
@@ -268,22 +261,21 @@ fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], 
 }
 
 /// Lands a task through its loop, again after each time it is sent back and approved again. The limits of the loop
-/// bound the repetition.
+/// bound the repetition. Returns the commit, or `None` if it was interrupted.
 fn land_through_loop(
     mut project: Project,
     task: TaskId,
     run: RunId,
     loop_id: &LoopId,
     console: &Console,
-) -> Result<LoopLanding, CliError> {
+) -> Result<Option<String>> {
     loop {
         let lease = acquire_lease(&project, run)?;
         let log = project.store.log(run)?;
         let run_state = RunState::from_run_log(run, &log);
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
         if state.is_some_and(|state| state.landed) {
-            let commit = landed_commit(&log, loop_id).unwrap_or_default();
-            return Ok(LoopLanding::Landed(LandedWork { target: String::new(), commit, arrival: Arrival::Now }));
+            return Ok(Some(landed_commit(&log, loop_id).unwrap_or_default()));
         }
         if state.is_some_and(Loop::is_done) {
             let (row, _) = project.read_only().task_and_all(task)?;
@@ -296,7 +288,7 @@ fn land_through_loop(
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
         let result = run_loop::run(project, request, console)?;
         if result.summary.interrupted {
-            return Ok(LoopLanding::Interrupted);
+            return Ok(None);
         }
         let troubles = result.summary.errors;
         drop((result.ctx, result.store));
@@ -313,8 +305,8 @@ fn check_progress(
     run: RunId,
     loop_id: &LoopId,
     troubles: Vec<EngineError>,
-) -> Result<(), CliError> {
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+) -> Result<()> {
+    let run_state = queries::run_state(&*project.store, run)?;
     let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
     if state.is_some_and(|state| state.landed) {
         troubles.into_iter().for_each(|trouble| write_stderr(&CliError::from(trouble).to_string()));
@@ -329,7 +321,7 @@ fn check_progress(
         .hint("`signoff` says what it waits for; then merge it again"))
 }
 
-fn acquire_lease(project: &Project, run: RunId) -> Result<Lease, CliError> {
+fn acquire_lease(project: &Project, run: RunId) -> Result<Lease> {
     run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
         CliError::failed(format!("another signoff works on run {run}"))
             .hint("merge it when that is done: `signoff status` shows how far it is")
@@ -348,7 +340,7 @@ fn landed_commit(log: &[RecordedFact], loop_id: &LoopId) -> Option<String> {
 }
 
 /// Waits for `work` and prints a note if it takes long.
-fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console: &Console) -> Result<T, CliError> {
+fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console: &Console) -> Result<T> {
     let runtime = run_loop::runtime()?;
     let done = runtime.block_on(async {
         tokio::pin!(work);
@@ -374,11 +366,11 @@ fn note_printer(console: &Console) -> impl Fn(LandingProgress) + Send + Sync {
 const NOTE_DELAY: Duration = Duration::from_secs(3);
 
 /// Lands a commit without a loop.
-fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> Result<LandedWork, CliError> {
+fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> Result<LandedWork> {
     let target = project.repository.default_branch()?;
     wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
-    let ctx: Arc<EngineContext> = run_loop::engine_context(project)?;
+    let ctx = Arc::new(run_loop::engine_context(project)?);
     let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
     let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })

@@ -1,17 +1,18 @@
 //! `signoff logs`: shows the output of a task's agents.
 
-mod log_file;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
-use std::path::Path;
-
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::view::{RunState, TaskStatus};
+use signoff_core::wire::Launch;
 use signoff_engine::executor::AttemptKey;
 use signoff_store::Store;
+use signoff_term::json::{LogLine, VERSION};
 
-use self::log_file::{LogFile, LogHeading};
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Show the output of a task's agents
 ///
@@ -50,7 +51,7 @@ enum WorkStatus {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::for_task(args.task)?;
     let (run, loop_id) = project.loop_of(args.task)?;
     let mut state = RunState::new(run);
@@ -62,9 +63,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
         let work = work_status(&project, args.task, run)?;
         read_new_facts(&project, &mut state)?;
         for (heading, path) in log_files(&project, args, &state, &loop_id) {
-            let known = shown.iter().position(|one| one.is_at(&path));
+            let known = shown.iter().position(|one| one.path == path);
             let index = known.unwrap_or_else(|| {
-                shown.push(LogFile::new(heading, path));
+                shown.push(LogFile { heading, path, shown: 0, mid_line: false });
                 shown.len() - 1
             });
             shown[index].show(work == WorkStatus::Running, console)?;
@@ -80,7 +81,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     }
 }
 
-fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<WorkStatus, CliError> {
+fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<WorkStatus> {
     if project.task(task)?.status != TaskStatus::InProgress {
         return Ok(WorkStatus::Over);
     }
@@ -88,7 +89,7 @@ fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Wo
 }
 
 /// Applies the facts that were recorded since the last call.
-fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(), CliError> {
+fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<()> {
     for recorded in project.store.log_after(state.run, state.seq)? {
         state.replay(&recorded);
     }
@@ -96,7 +97,7 @@ fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(),
 }
 
 /// Fails if the requested attempt does not exist.
-fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<(), CliError> {
+fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<()> {
     let Some(wanted) = args.attempt else { return Ok(()) };
     let made: Vec<u64> = state.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
     if made.contains(&wanted) {
@@ -112,12 +113,7 @@ fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<(), 
 }
 
 /// Returns the non-empty output files of the task's attempts.
-fn log_files(
-    project: &ReadOnlyProject,
-    args: &Args,
-    state: &RunState,
-    loop_id: &LoopId,
-) -> Vec<(LogHeading, std::path::PathBuf)> {
+fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: &LoopId) -> Vec<(LogHeading, PathBuf)> {
     let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
     for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
@@ -127,13 +123,115 @@ fn log_files(
         } else {
             vec![("stdout", dir.stdout()), ("stderr", dir.stderr())]
         };
-        for (stream, file) in files.into_iter().filter(|(_, file)| is_not_empty(file)) {
+        for (stream, file) in files.into_iter().filter(|(_, file)| file.metadata().is_ok_and(|file| file.len() > 0)) {
             found.push((LogHeading { task: args.task, attempt, launch: launch.clone(), stream }, file));
         }
     }
     found
 }
 
-fn is_not_empty(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.len() > 0)
+/// Maximum number of bytes read at once.
+const MAX_READ: usize = 1 << 20;
+
+/// The attempt and stream that a file belongs to.
+struct LogHeading {
+    task: TaskId,
+    attempt: AttemptId,
+    launch: Launch,
+    stream: &'static str,
+}
+
+/// An output file and how much of it was printed.
+struct LogFile {
+    heading: LogHeading,
+    path: PathBuf,
+    shown: u64,
+    /// Whether the printed text does not end with a line break.
+    mid_line: bool,
+}
+
+impl LogFile {
+    /// Prints what was added since the last call.
+    fn show(&mut self, goes_on: bool, console: &Console) -> Result<()> {
+        loop {
+            let first = self.shown == 0;
+            let text = self.read_part(goes_on);
+            if text.is_empty() {
+                break;
+            }
+            if console.json {
+                console.json_line(&self.heading.line(text))?;
+                continue;
+            }
+            if first {
+                console.text(&format!("==> {}\n", self.heading.text()))?;
+            }
+            self.mid_line = !text.ends_with('\n');
+            console.text(&text)?;
+        }
+        if self.mid_line && !goes_on {
+            self.mid_line = false;
+            console.text("\n")?;
+        }
+        Ok(())
+    }
+
+    /// Reads the next part; empty at the end. An incomplete character is left for the next call.
+    fn read_part(&mut self, goes_on: bool) -> String {
+        let mut bytes = Vec::new();
+        if let Ok(mut file) = File::open(&self.path) {
+            file.seek(SeekFrom::Start(self.shown)).ok();
+            file.take(MAX_READ as u64).read_to_end(&mut bytes).ok();
+        }
+        if goes_on || bytes.len() == MAX_READ {
+            bytes.truncate(bytes.len() - incomplete_char_len(&bytes));
+        }
+        self.shown += bytes.len() as u64;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// The length of an incomplete UTF-8 character at the end.
+fn incomplete_char_len(bytes: &[u8]) -> usize {
+    let rest = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let unfinished = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+    if unfinished { rest.len() } else { 0 }
+}
+
+impl LogHeading {
+    fn text(&self) -> String {
+        let Self { attempt, launch, stream, .. } = self;
+        let who = launch.reviewer.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        format!("{attempt} {}{who} ({}), cycle {}: {stream}", launch.role, launch.agent, launch.cycle)
+    }
+
+    fn line(&self, text: String) -> LogLine {
+        let launch = &self.launch;
+        LogLine {
+            version: VERSION,
+            task_id: self.task.0,
+            attempt: self.attempt.0,
+            role: launch.role.to_string(),
+            reviewer: launch.reviewer.as_ref().map(ToString::to_string),
+            agent: launch.agent.to_string(),
+            cycle: launch.cycle,
+            stream: self.stream,
+            text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_not_printed_in_parts() {
+        assert_eq!(incomplete_char_len("né".as_bytes()), 0);
+        assert_eq!(incomplete_char_len(&"né".as_bytes()[..2]), 1);
+        assert_eq!(incomplete_char_len(&"漢".as_bytes()[..2]), 2);
+        // Bytes that are never valid are printed as replacement characters.
+        assert_eq!(incomplete_char_len(b"a\xff"), 0);
+        assert_eq!(incomplete_char_len(b""), 0);
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use signoff_core::ids::TaskId;
 use signoff_serve::{ReadError, TaskReader, serve_stdio};
 
-use crate::{CliError, CommandExit, ReadOnlyProject};
+use crate::{CliError, CommandExit, ReadOnlyProject, Result, run_loop};
 
 /// Serve tasks and findings to your own MCP client, on stdin and stdout
 ///
@@ -31,11 +31,11 @@ In the configuration of a client that starts its servers elsewhere:
   }";
 
 /// Runs the command.
-pub fn run(_args: &Args) -> Result<CommandExit, CliError> {
+pub fn run(_args: &Args) -> Result<CommandExit> {
     // Fail at startup if this is not a repository, not at the first request.
     ReadOnlyProject::find()?;
-    let broken = |error: std::io::Error| CliError::failed(format!("cannot start: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(run_loop::cannot_start)?;
     let served = runtime.block_on(serve_stdio(Arc::new(McpBackend)));
     // A thread may still be blocked on stdin.
     runtime.shutdown_background();

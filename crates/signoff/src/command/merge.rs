@@ -3,7 +3,7 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Stage};
-use signoff_core::view::{LoopState, RunState, TaskStatus};
+use signoff_core::view::{LoopState, TaskStatus};
 use signoff_store::Store;
 use signoff_term::json::{LandedTask, MergeReport};
 
@@ -11,7 +11,7 @@ use super::decide::decide;
 use super::edit::head_of;
 use super::landing::{self, Arrival, LandedWork};
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Land an approved task on the default branch
 ///
@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let task = args.task;
     let project = ReadOnlyProject::for_task(task)?;
     if args.force {
@@ -45,18 +45,13 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     drop(project);
     let _turn = landing::wait_for_turn(console)?;
     match landing::land_task(task, console)? {
-        Ok(landed) => print_landed(task, &landed, console),
-        Err(exit) => Ok(exit),
+        Some(landed) => print_landed(task, &landed, console),
+        None => Ok(CommandExit::Interrupted),
     }
 }
 
 /// Approves a task in the user's name, unless it is already approved.
-fn approve_in_users_name(
-    project: &ReadOnlyProject,
-    task: TaskId,
-    reason: &str,
-    console: &Console,
-) -> Result<(), CliError> {
+fn approve_in_users_name(project: &ReadOnlyProject, task: TaskId, reason: &str, console: &Console) -> Result<()> {
     let (row, _) = project.task_and_all(task)?;
     if row.status == TaskStatus::Completed && row.final_verdict == Some(FinalVerdict::Approved) {
         return Ok(());
@@ -69,19 +64,14 @@ fn approve_in_users_name(
 }
 
 /// Returns the run of a task that is approved and lands together with its group.
-fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option<RunId>, CliError> {
+fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option<RunId>> {
     let (run, loop_id) = project.loop_of(task)?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     let waits = |loop_state: &LoopState| matches!(loop_state.machine.stage, Stage::AwaitingLanding { .. });
     Ok(run_state.loops.get(&loop_id).is_some_and(|loop_state| waits(loop_state)).then_some(run))
 }
 
-fn print_waiting(
-    project: &ReadOnlyProject,
-    task: TaskId,
-    run: RunId,
-    console: &Console,
-) -> Result<CommandExit, CliError> {
+fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &Console) -> Result<CommandExit> {
     if console.json {
         let one = LandedTask { task_id: task.0, status: "waiting", commit: None, reason: None };
         console.json(&MergeReport::new(run.branch(), vec![one]))?;
@@ -95,16 +85,11 @@ fn print_waiting(
     Ok(CommandExit::Done)
 }
 
-fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        let (target, commit) = (landed.target.clone(), landed.commit.clone());
-        let status = if landed.arrival.is_now() { "landed" } else { "already" };
-        let one = LandedTask { task_id: task.0, status, commit: Some(commit), reason: None };
-        console.json(&MergeReport::new(target, vec![one]))?;
-    } else {
-        console.text(&format!("{}\n", landed_line(task, landed)))?;
-    }
-    Ok(CommandExit::Done)
+fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<CommandExit> {
+    let (status, commit) = (landed.arrival.status(), Some(landed.commit.clone()));
+    let one = LandedTask { task_id: task.0, status, commit, reason: None };
+    let report = MergeReport::new(landed.target.clone(), vec![one]);
+    console.print(&report, || format!("{}\n", landed_line(task, landed)))
 }
 
 /// One line about a landed task.

@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::contract::ParseReport;
 use signoff_core::ids::ReviewerName;
-use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render};
+use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Review, ReviewerKind};
 
-use crate::{CliError, CommandExit, Console, host};
-
-const STDIN: &str = "-";
+use crate::{CliError, CommandExit, Console, Result, host};
 
 /// Merge the answers of several reviewers
 ///
@@ -47,16 +44,11 @@ struct ReviewInput<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let seats = args.inputs();
     check_inputs(&seats)?;
-    let reviews = seats.into_iter().map(|seat| read_input(seat, console)).collect::<Result<Vec<Review>, CliError>>()?;
-    let format = args.format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
-    let shown = render(&merge(&reviews, args.fail_on), args.fail_on, format);
-    match format {
-        ReviewFormat::Text | ReviewFormat::Markdown => console.text(&shown)?,
-        ReviewFormat::Json | ReviewFormat::Xml | ReviewFormat::Sarif => console.data(&shown)?,
-    }
+    let reviews = seats.into_iter().map(|seat| read_input(seat, console)).collect::<Result<Vec<Review>>>()?;
+    super::print_merged(&reviews, args.fail_on, args.format, console)?;
     Ok(CommandExit::Done)
 }
 
@@ -74,7 +66,7 @@ impl Args {
     }
 }
 
-fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<(), CliError> {
+fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<()> {
     if seats.is_empty() {
         return Err(CliError::usage("no reviews to merge")
             .hint("name at least one with --spec FILE, --code FILE or --reviewer NAME=FILE"));
@@ -92,9 +84,13 @@ fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review, CliError> {
+fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review> {
     let shown = seat.file.display().to_string();
-    let bytes = if is_stdin(seat.file) { console.stdin(host::FILE_LIMIT)? } else { read_file(seat.file)? };
+    let bytes = match is_stdin(seat.file) {
+        true => console.stdin(host::FILE_LIMIT)?,
+        false => host::read(seat.file)
+            .map_err(|failure| failure.hint("name an output of `signoff parse`, or `-` for stdin"))?,
+    };
     let report: ParseReport = serde_json::from_slice(&bytes).map_err(|error| not_a_report(&shown, &error))?;
     let review = report.into_review();
     if let Some(kind) = seat.kind
@@ -104,10 +100,6 @@ fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review, CliErr
         console.note(&format!("warning: {shown} was parsed with --role {was}; it counts as the {is} review"));
     }
     Ok(with_reviewer(review, seat.name, seat.kind))
-}
-
-fn read_file(file: &Path) -> Result<Vec<u8>, CliError> {
-    host::read(file).map_err(|failure| failure.hint("name an output of `signoff parse`, or `-` for stdin"))
 }
 
 /// Replaces the reviewer's name given when parsing, also in the findings.
@@ -132,7 +124,7 @@ fn reason(error: &serde_json::Error) -> String {
 }
 
 fn is_stdin(file: &Path) -> bool {
-    file.as_os_str() == STDIN
+    file.as_os_str() == "-"
 }
 
 fn named_file(word: &str) -> Result<(ReviewerName, PathBuf), String> {

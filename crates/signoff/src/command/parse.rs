@@ -5,7 +5,7 @@ use signoff_core::contract::{self, Contract, MAX_BYTES, ParseReport, ReviewAnswe
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, ReviewerKind};
 
-use crate::{CliError, CommandExit, Console};
+use crate::{CommandExit, Console, Result};
 
 /// Parse a reviewer's answer from stdin into a normalized review
 ///
@@ -14,10 +14,10 @@ use crate::{CliError, CommandExit, Console};
 #[command(after_help = "Example:\n  echo 'APPROVED: nothing to add' | signoff parse --contract prefix")]
 pub struct Args {
     /// The format the reviewer was asked to answer in
-    #[arg(long, value_name = "NAME", value_parser = super::contract_parser())]
+    #[arg(long, value_name = "NAME", value_parser = super::name_parser(Contract::ALL.map(Contract::as_str), Contract::parse))]
     contract: Contract,
     /// What the reviewer looks for
-    #[arg(long, default_value = "code", value_parser = super::reviewer_kind_parser())]
+    #[arg(long, default_value = "code", value_parser = super::name_parser(ReviewerKind::ALL.map(ReviewerKind::as_str), ReviewerKind::parse))]
     role: ReviewerKind,
     /// The word the reviewer was asked to repeat
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let ask = args.ask();
     let input = console.stdin(MAX_BYTES)?;
     console.detail(&format!("read {} bytes; bar {:?}", input.len(), ask.fail_on));
@@ -65,10 +65,9 @@ impl Args {
 
     /// For the tool contract stdin is the argument object of the call; otherwise it is the final message.
     fn answer<'a>(&self, input: &'a [u8]) -> ReviewAnswer<'a> {
-        if self.contract == Contract::Tool {
-            ReviewAnswer { text: b"", tool: Some(input) }
-        } else {
-            ReviewAnswer { text: input, tool: None }
+        match self.contract == Contract::Tool {
+            true => ReviewAnswer { text: b"", tool: Some(input) },
+            false => ReviewAnswer { text: input, tool: None },
         }
     }
 }

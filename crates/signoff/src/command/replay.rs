@@ -1,29 +1,29 @@
 //! `signoff replay`: replays a recorded run.
 
 mod clock;
-mod replayed_run;
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::RunState;
+use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_store::Store;
 use signoff_term::json;
 use signoff_term::line::Naming;
+use signoff_term::show::{RunHistory, TaskReport};
 use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest};
 
 use self::clock::{ReplayClock, Speed, speed};
-use self::replayed_run::ReplayedRun;
 use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
 use crate::run_loop::run_id;
 use crate::screen::{
-    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
+    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, StallDetector,
+    TerminationSignals,
 };
 use crate::show::LineOutput;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Interval at which the clock of the replay advances.
 const TICK: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     reject_json(console)?;
     let project = ReadOnlyProject::find()?;
     super::watch::check_run_exists(project.as_ref(), args.run)?;
@@ -58,7 +58,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             Box::new(ReplayHandler { background: BackgroundWorker::new(project.root.clone(), &sender), inputs: tell })
         });
     match screen {
-        Some(screen) => on_screen(&screen, ReplayedRun::new(project, log), pacing, &inputs),
+        Some(screen) => {
+            let replayed = ReplayedRun { project, log, applied: 0, history: RunHistory::default() };
+            on_screen(&screen, replayed, pacing, &inputs)
+        }
         None => in_lines(log, pacing, console),
     }
 }
@@ -105,30 +108,31 @@ fn on_screen(
     mut replayed: ReplayedRun,
     mut pacing: ReplayClock,
     inputs: &Receiver<ReplayInput>,
-) -> Result<CommandExit, CliError> {
+) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let mut due = 0;
     let on_its_way = Arc::default();
-    sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())));
+    sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())), &Arc::default());
     loop {
         due += pacing.due(replayed.log.get(due..).unwrap_or_default(), host::now());
         if replayed.applied < due && Arc::strong_count(&on_its_way) == 1 {
-            sender.transitions(replayed.advance(due.min(replayed.applied + MAX_TRANSITIONS)), &on_its_way);
+            let next = replayed.advance(due.min(replayed.applied + MAX_TRANSITIONS));
+            sender.send(ScreenMessage::Transitions(next, Arc::clone(&on_its_way)));
             if replayed.is_over() {
-                sender.supply(TuiData::ReplayState(pacing.pace(true)));
+                sender.supply(TuiData::ReplayState(pacing.pace(true)), &Arc::default());
             }
         }
-        pacing.time().into_iter().for_each(|time| sender.time(time));
+        pacing.time().map(ScreenMessage::Time).into_iter().for_each(|time| sender.send(time));
         match inputs.recv_timeout(if replayed.applied < due { LOAD_INTERVAL } else { TICK }) {
             Ok(ReplayInput::Closed(left)) => return Ok(exit(left)),
             Ok(ReplayInput::Report(task)) => {
                 if let Some(report) = replayed.report(task)? {
-                    sender.supply(TuiData::Report { task, report: Box::new(report) });
+                    sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
                 }
             }
             Ok(ReplayInput::Speed(tempo)) => {
                 pacing.change(tempo);
-                sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())));
+                sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())), &Arc::default());
             }
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
@@ -139,7 +143,7 @@ fn on_screen(
     }
 }
 
-fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit, CliError> {
+fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit> {
     let mut output = LineOutput::new(naming(&log));
     let mut state = RunState::default();
     for recorded in log {
@@ -167,4 +171,40 @@ pub fn naming(log: &[RecordedFact]) -> Naming {
         .any(|recorded| matches!(&recorded.fact, Fact::Run(RunFact::Opened { policy, .. }) if policy.jobs > 1));
     let added = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::Loop(_, LoopFact::Added { .. }));
     if several && log.iter().filter(added).count() > 1 { Naming::Always } else { Naming::WhenNeeded }
+}
+
+/// A replayed run: its log, and its state at the current point of the replay.
+struct ReplayedRun {
+    project: ReadOnlyProject,
+    log: Vec<RecordedFact>,
+    /// The number of facts that are replayed.
+    applied: usize,
+    history: RunHistory,
+}
+
+impl ReplayedRun {
+    /// Whether all facts are replayed.
+    fn is_over(&self) -> bool {
+        self.applied == self.log.len()
+    }
+
+    /// Replays the facts up to this one.
+    fn advance(&mut self, until: usize) -> Vec<Transition> {
+        let next = self.log.get(self.applied..until).unwrap_or_default();
+        self.applied += next.len();
+        next.iter().map(|recorded| self.history.apply(recorded.clone())).collect()
+    }
+
+    /// The report of a task so far; `None` if the replayed facts do not mention it.
+    fn report(&self, task: TaskId) -> Result<Option<TaskReport>> {
+        let state = &self.history.state;
+        let own = state.loops.iter().find(|(_, loop_state)| loop_state.task == Some(task));
+        let Some((loop_id, _)) = own else { return Ok(None) };
+        let Some(row) = self.project.store.task(task)? else { return Ok(None) };
+        let row = match state.row(loop_id) {
+            Some(then) => row.with_progress(then),
+            None => row,
+        };
+        Ok(Some(self.history.report(row, loop_id, Vec::new())))
+    }
 }

@@ -1,18 +1,18 @@
 //! `signoff report`: writes a report about a task or a run.
 
-mod changes;
 mod data;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use signoff_core::ids::{RunId, TaskId};
+use signoff_core::ids::RunId;
 use signoff_serve::page;
 use signoff_term::report::{junit, markdown, sarif};
 
 use crate::host::replace::replace;
-use crate::{CliError, CommandExit, Console};
-pub use data::{ReportData, for_run, for_task};
+use crate::run_loop::{TaskOrRun, task_id};
+use crate::{CliError, CommandExit, Console, Result};
+pub use data::{ReportData, for_run, for_task, role_figures};
 
 /// Write a report about a task or a run
 ///
@@ -27,7 +27,7 @@ pub use data::{ReportData, for_run, for_task};
 pub struct Args {
     /// The task, such as 29, or the run, such as run-3
     #[arg(value_name = "ID|run-N", value_parser = subject, required_unless_present = "run")]
-    subject: Option<ReportTarget>,
+    subject: Option<TaskOrRun>,
     /// The run
     #[arg(long, value_name = "N", conflicts_with = "subject")]
     run: Option<u64>,
@@ -39,19 +39,12 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// The subject of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReportTarget {
-    Task(TaskId),
-    Run(RunId),
-}
-
-fn subject(text: &str) -> Result<ReportTarget, String> {
+fn subject(text: &str) -> Result<TaskOrRun, String> {
     if let Some(number) = text.strip_prefix("run-").and_then(|digits| digits.parse().ok()) {
-        return Ok(ReportTarget::Run(RunId(number)));
+        return Ok(TaskOrRun::Run(RunId(number)));
     }
-    let task = crate::run_loop::task_id(text);
-    task.map(ReportTarget::Task).map_err(|_| format!("`{text}` is neither a task, as 29, nor a run, as run-3"))
+    let task = task_id(text);
+    task.map(TaskOrRun::Task).map_err(|_| format!("`{text}` is neither a task, as 29, nor a run, as run-3"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,7 +57,7 @@ enum ReportFormat {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let format = match (args.format, console.json) {
         (None, false) => ReportFormat::Markdown,
         (None | Some(ReportFormat::Json), true) => ReportFormat::Json,
@@ -77,8 +70,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     output.map(check_directory).transpose()?;
     let data = match (args.subject, args.run) {
-        (_, Some(run)) | (Some(ReportTarget::Run(RunId(run))), None) => for_run(RunId(run))?,
-        (Some(ReportTarget::Task(task)), None) => for_task(task)?,
+        (_, Some(run)) | (Some(TaskOrRun::Run(RunId(run))), None) => for_run(RunId(run))?,
+        (Some(TaskOrRun::Task(task)), None) => for_task(task)?,
         (None, None) => return Err(CliError::usage("a task or a run is missing")),
     };
     let text = render(data, format);
@@ -90,16 +83,11 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Fails if the directory does not exist: it is probably a typo, so it is not created.
-fn check_directory(path: &Path) -> Result<(), CliError> {
+fn check_directory(path: &Path) -> Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    match directory {
-        Some(directory) if !directory.is_dir() => {
-            let shown = directory.display();
-            let failure = CliError::usage(format!("there is no directory {shown}"));
-            Err(failure.hint(format!("`mkdir -p {shown}` makes it; or name another file with --output")))
-        }
-        Some(_) | None => Ok(()),
-    }
+    let Some(missing) = directory.filter(|directory| !directory.is_dir()).map(Path::display) else { return Ok(()) };
+    Err(CliError::usage(format!("there is no directory {missing}"))
+        .hint(format!("`mkdir -p {missing}` makes it; or name another file with --output")))
 }
 
 fn render(data: ReportData, format: ReportFormat) -> String {

@@ -8,9 +8,9 @@ use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
 use super::run::resume;
-use super::work::{self, WorkOptions};
+use super::work;
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, host, preflight};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host, preflight};
 
 /// Retry a failed or stopped task, or the final review of a run
 ///
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 /// Returns the loop to retry. Fails if there is nothing to retry.
-fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId), CliError> {
+fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId)> {
     let row = project.task(task)?;
     if row.kind == TaskType::Review && row.reason == Some(Reason::NothingToReview) {
         return Err(CliError::usage(format!("there is nothing to retry: task {task} has no change to review"))
@@ -42,47 +42,46 @@ fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, Loop
 }
 
 /// Records a retry. A process that drives the run continues at once.
-pub fn retry(project: &ReadOnlyProject, task: TaskId) -> Result<DecisionResult, CliError> {
+pub fn retry(project: &ReadOnlyProject, task: TaskId) -> Result<DecisionResult> {
     let (run, loop_id) = loop_to_retry(project, task)?;
     decide(project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
-    match args.id {
-        TaskOrRun::Task(task) => retry_task(task, args.queue, console),
-        TaskOrRun::Run(run) => retry_final_review(run, args.queue, console),
-    }
-}
-
-fn retry_final_review(run: RunId, queue: bool, console: &Console) -> Result<CommandExit, CliError> {
-    let (project, loop_id) = (ReadOnlyProject::for_run(run)?, LoopId::final_review());
-    project.check_final_review(run)?;
-    if !queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, Some(&loop_id), &[])?;
-    }
-    let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
-    result.print_note(console);
-    if queue || result == DecisionResult::HandedOver {
-        let text = format!("The final review of run {run} goes on\n");
-        return super::print_run(&project, run, &text, console);
-    }
-    drop(project);
-    resume::resume_run(run, console)
-}
-
-fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<CommandExit, CliError> {
-    let project = ReadOnlyProject::for_task(task)?;
-    let (run, loop_id) = loop_to_retry(&project, task)?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
+    let (project, (run, loop_id)) = match args.id {
+        TaskOrRun::Task(task) => {
+            let project = ReadOnlyProject::for_task(task)?;
+            let place = loop_to_retry(&project, task)?;
+            (project, place)
+        }
+        TaskOrRun::Run(run) => {
+            let project = ReadOnlyProject::for_run(run)?;
+            project.check_final_review(run)?;
+            (project, (run, LoopId::final_review()))
+        }
+    };
     // The process that drives the run has already checked this; a queued task is checked when it starts.
-    if !queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, Some(&loop_id), &[task])?;
+    if !args.queue && !project.store.is_held(run)? {
+        preflight::check_run(&Project::open()?, run, Some(&loop_id), args.id.task().as_slice())?;
     }
     let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
     result.print_note(console);
-    if queue || result == DecisionResult::HandedOver {
-        return super::print_task(&project, task, &format!("Task #{task} goes on\n"), console);
+    let is_done = args.queue || result == DecisionResult::HandedOver;
+    match args.id {
+        TaskOrRun::Task(task) if is_done => {
+            super::print_task(&project, task, &format!("Task #{task} goes on\n"), console)
+        }
+        TaskOrRun::Run(_) if is_done => {
+            super::print_run(&project, run, &format!("The final review of run {run} goes on\n"), console)
+        }
+        TaskOrRun::Task(task) => {
+            drop(project);
+            work::work(Project::open()?, &work::Args::for_task(task), console)
+        }
+        TaskOrRun::Run(_) => {
+            drop(project);
+            resume::resume_run(run, console)
+        }
     }
-    drop(project);
-    work::work(Project::open()?, &WorkOptions { tasks: &[task], ..WorkOptions::default() }, console)
 }

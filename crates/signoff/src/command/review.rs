@@ -2,20 +2,19 @@
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Outcome, Reason, Stage};
-use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render};
+use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Finding};
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::view::{LoopState, RunState, TaskRow, TaskState};
 use signoff_core::workflow::{GateKeys, Workflow};
-use signoff_engine::dispatcher::{DriveOptions, loop_id};
+use signoff_engine::dispatcher::loop_id;
 use signoff_engine::{artifact, clock, start_run};
 use signoff_store::Store;
 
 use super::{edit, improve};
 use crate::run_loop::{self, RunRequest, RunResult, task_id};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, preflight};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, preflight};
 
 /// Review a task's work or your checkout, without fixing anything
 ///
@@ -41,33 +40,29 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     preflight::check_environment(&project)?;
     let no_ask = true;
     let lease = project.store.open_run(clock::now())?;
     let run = lease.run();
-    let drive = DriveOptions { no_ask, ..DriveOptions::default() };
     // Progress goes to stderr, because the review is the output.
     let quiet = console.for_data();
+    let spec = match args.task {
+        Some(task) => spec_of(&project, task)?,
+        None => checkout(&project, args.base.as_deref())?,
+    };
+    let workflow = args.workflow(&project, &spec)?;
+    preflight::check_agents(&project, &workflow, &spec)?;
     let (request, reviewed) = match args.task {
         Some(task) => {
-            let spec = spec_of(&project, task)?;
-            let workflow = args.workflow(&project, &spec)?;
-            preflight::check_agents(&project, &workflow, &spec)?;
             let own = project.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
-            let facts = start_run::single(workflow, own, spec.clone(), branch_of(&project, task)?, no_ask);
-            (RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() }, loop_id(own))
+            let facts = start_run::single(workflow, own, spec, branch_of(&project, task)?, no_ask);
+            (RunRequest::open(lease, facts, no_ask), loop_id(own))
         }
         None => {
-            let spec = checkout(&project, args.base.as_deref())?;
-            let workflow = args.workflow(&project, &spec)?;
-            preflight::check_agents(&project, &workflow, &spec)?;
-            let facts = start_run::review(workflow, no_ask);
-            let base = args.base.clone();
-            let request =
-                RunRequest { opened: vec![(lease, facts)], drive, subject: Some(spec), base, ..RunRequest::default() };
-            (request, LoopId::checkout())
+            let request = RunRequest::open(lease, start_run::review(workflow, no_ask), no_ask);
+            (RunRequest { subject: Some(spec), base: args.base.clone(), ..request }, LoopId::checkout())
         }
     };
     preflight::print_warnings(&project, console);
@@ -84,7 +79,7 @@ fn print_review(
     loop_id: &LoopId,
     args: &Args,
     console: &Console,
-) -> Result<CommandExit, CliError> {
+) -> Result<CommandExit> {
     let run_state = result.summary.states.remove(&run).unwrap_or_else(|| RunState::new(run));
     if result.summary.interrupted {
         return Ok(CommandExit::Interrupted);
@@ -94,12 +89,7 @@ fn print_review(
     let workflow = run_state.policy(loop_id).map(|policy| &policy.workflow);
     let bar = args.fail_on.or(workflow.and_then(fail_on_of)).unwrap_or(FailThreshold::Medium);
     let reviews = loop_state.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
-    let format = args.format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
-    let shown = render(&merge(&reviews, bar), bar, format);
-    match format {
-        ReviewFormat::Json | ReviewFormat::Xml | ReviewFormat::Sarif => console.data(&shown)?,
-        ReviewFormat::Text | ReviewFormat::Markdown => console.text(&shown)?,
-    }
+    super::print_merged(&reviews, bar, args.format, console)?;
     if args.task.is_none() && is_inconclusive(&loop_state) {
         let said = result.ctx.layout.attempts(run, loop_id);
         let said = said.strip_prefix(result.ctx.repository.root()).unwrap_or(&said).display();
@@ -118,7 +108,7 @@ fn print_review(
 }
 
 /// Revokes the approval of tasks that were approved at the commit this review refuses.
-fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<(), CliError> {
+fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<()> {
     let project = ReadOnlyProject::for_task(task)?;
     let (branch, commit) = (project.task(task)?.branch, worked.machine.head.commit.as_str());
     let is_approved = |row: &TaskRow| {
@@ -166,7 +156,7 @@ fn fail_on_of(workflow: &Workflow) -> Option<FailThreshold> {
 }
 
 impl Args {
-    fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow, CliError> {
+    fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow> {
         let gate = GateKeys { fail_on: self.fail_on, ..GateKeys::default() };
         let flags = TaskFlags { review: Some(true), gate, ..TaskFlags::default() };
         Ok(project.settings.task_workflow(spec, &flags)?)
@@ -174,7 +164,7 @@ impl Args {
 }
 
 /// The spec of a review of a task's work; it gets the task's next review number.
-fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec, CliError> {
+fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec> {
     let row = improve::continuable_task(project, task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
     let before = project.store.task_spec(root)?.unwrap_or_default();
@@ -194,7 +184,7 @@ fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec, CliError> {
     })
 }
 
-fn branch_of(project: &Project, task: TaskId) -> Result<String, CliError> {
+fn branch_of(project: &Project, task: TaskId) -> Result<String> {
     project
         .store
         .task(task)?
@@ -203,7 +193,7 @@ fn branch_of(project: &Project, task: TaskId) -> Result<String, CliError> {
 }
 
 /// The spec of a review of the checkout, described by its commits.
-fn checkout(project: &Project, base: Option<&str>) -> Result<TaskSpec, CliError> {
+fn checkout(project: &Project, base: Option<&str>) -> Result<TaskSpec> {
     let repository = &project.repository;
     let head = repository.resolve("HEAD")?;
     let base = match base {

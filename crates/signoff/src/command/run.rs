@@ -1,18 +1,23 @@
 //! `signoff run`: works the tasks of a plan file in order, of a specification in groups, or of a tracker or the queue
 //! in slots.
 
-mod file;
 pub mod resume;
 mod slots;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use signoff_core::group::RunPolicy;
 use signoff_core::policy::Effort;
-use signoff_core::source::{self, TaskFile, TaskFormat};
+use signoff_core::source::{self, SourceState, SourceTask, TaskFile, TaskFormat};
+use signoff_core::task::{PlanOrigin, PlanText, TaskSpec};
+use signoff_core::workflow::Workflow;
+use signoff_engine::{clock, start_run};
+use signoff_store::Store;
 
 use self::slots::SlotArgs;
-use crate::{CliError, CommandExit, Console, host};
+use crate::run_loop::{self, RunRequest};
+use crate::{CliError, CommandExit, Console, Project, Result, host, preflight};
 
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
@@ -66,7 +71,7 @@ enum SourceKind {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     match &args.source {
         None => resume::resume(args, console),
         // A file named `queue` needs `--as`.
@@ -79,8 +84,14 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 impl Args {
+    /// The workflow of a preset, with the effort of the command line.
+    fn workflow(&self, project: &Project, preset: &str) -> Result<Workflow> {
+        let workflow = project.settings.workflow(preset)?;
+        Ok(self.effort.map_or_else(|| workflow.clone(), |effort| workflow.clone().with_effort(effort)))
+    }
+
     /// Fails if `--tick` is given for a source other than a plan file.
-    fn reject_tick(&self) -> Result<(), CliError> {
+    fn reject_tick(&self) -> Result<()> {
         let source = self.source.as_deref().filter(|_| self.tick);
         source.map_or(Ok(()), |source| {
             Err(CliError::usage("--tick is for a plan file: only that has boxes to tick")
@@ -90,7 +101,7 @@ impl Args {
     }
 }
 
-fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit> {
     let (file, text) = read(path, args)?;
     if file.format == TaskFormat::Beads {
         return slots::file(path, args, console);
@@ -104,18 +115,18 @@ fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliE
     if file.format == TaskFormat::Text {
         args.reject_tick()?;
         return match args.dry_run {
-            true if console.json => dry_run(&file, console),
-            true => console.text(&file::dry_run_text(&name, &text)).map(|()| CommandExit::Done),
-            false => file::run_specification(&name, &text, args, console),
+            true if console.json => console.print(&file, || source::render_text(&file)),
+            true => console.text(&specification_text(&name, &text)).map(|()| CommandExit::Done),
+            false => run_specification(&name, &text, args, console),
         };
     }
     match args.dry_run {
-        true => dry_run(&file, console),
-        false => file::run_plan(&file, path, &text, args, console),
+        true => console.print(&file, || source::render_text(&file)),
+        false => run_plan(&file, path, &text, args, console),
     }
 }
 
-fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), CliError> {
+fn read(path: &Path, args: &Args) -> Result<(TaskFile, String)> {
     let name = path.display().to_string();
     let bytes =
         host::read(path).map_err(|failure| failure.hint("name a plan file, a specification, `beads`, or `queue`"))?;
@@ -139,9 +150,7 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), CliError> {
         return Ok((file, text));
     }
     if file.tasks.is_empty() {
-        return Err(CliError::usage(format!("{name} contains no tasks"))
-            .at(format!("{name}:1"))
-            .hint("add a task in the format of the file, or name another file"));
+        return Err(super::tasks::no_tasks(&name));
     }
     Ok((file, text))
 }
@@ -156,7 +165,95 @@ fn is_called_plan(path: &Path, text: &str) -> bool {
     heading.is_some_and(is_plan) || path.file_stem().is_some_and(|stem| is_plan(&stem.to_string_lossy()))
 }
 
-fn dry_run(file: &TaskFile, console: &Console) -> Result<CommandExit, CliError> {
-    console.print(file, || source::render_text(file))?;
-    Ok(CommandExit::Done)
+/// The preset for the tasks of a plan.
+const PLAN_PRESET: &str = "plan";
+
+/// Works the open tasks of a plan.
+fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
+    let project = Project::open()?;
+    let specs = plan_specs(file, path, text, &project);
+    let Some(first) = specs.first() else {
+        console.note("Every task of the plan is done");
+        return Ok(CommandExit::Done);
+    };
+    let workflow = args.workflow(&project, PLAN_PRESET)?;
+    preflight::check_workflow(&project, &workflow, first)?;
+    preflight::print_warnings(&project, console);
+    if args.jobs.is_some_and(|jobs| jobs > 1) {
+        console.note("The tasks of a plan are worked one after the other, whatever -j says");
+    }
+    let no_ask = console.no_ask || project.settings.no_ask();
+    let lease = project.store.open_run(clock::now())?;
+    let numbers = project.store.reserve_tasks(specs.len())?;
+    let tasks = numbers.into_iter().zip(specs).collect();
+    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
+    let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
+    let mut request = RunRequest::open(lease, facts, no_ask);
+    request.drive.tick = args.tick;
+    run_loop::run(project, request, console)?.print_result(console)
+}
+
+/// The open tasks of the file in dependency order.
+fn plan_specs(file: &TaskFile, path: &Path, text: &str, project: &Project) -> Vec<TaskSpec> {
+    let root = project.repository.checkout();
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
+    let plan = PlanText { path: shown, text: text.to_owned() };
+    let open = file
+        .groups
+        .iter()
+        .flatten()
+        .filter_map(|id| file.task(id))
+        .filter(|task| task.state == SourceState::Open || task.state == SourceState::InProgress);
+    open.map(|task| task_spec(task, file, &plan)).collect()
+}
+
+fn task_spec(task: &SourceTask, file: &TaskFile, plan: &PlanText) -> TaskSpec {
+    TaskSpec {
+        title: task.title.clone(),
+        description: task.description(),
+        auto_review: Some(true),
+        plan: Some(plan.clone()),
+        origin: Some(PlanOrigin { file: plan.path.clone(), id: task.id.clone(), marks: file.marks_to_tick(&task.id) }),
+        ..TaskSpec::default()
+    }
+}
+
+/// The preset that tasks are made and worked under.
+const SPECIFICATION_PRESET: &str = "loops";
+
+/// Plans and works a specification.
+fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
+    if text.trim().is_empty() {
+        return Err(CliError::usage(format!("{name} is empty"))
+            .at(format!("{name}:1"))
+            .hint("write down what is to be built, or name another file"));
+    }
+    let project = Project::open()?;
+    let no_ask = console.no_ask || project.settings.no_ask();
+    let workflow = args.workflow(&project, SPECIFICATION_PRESET)?;
+    let spec = TaskSpec { title: name.to_owned(), description: text.to_owned(), ..TaskSpec::default() };
+    for part in [workflow.part(&workflow.before), workflow.clone(), workflow.part(&workflow.after)] {
+        preflight::check_workflow(&project, &part, &spec)?;
+    }
+    preflight::print_warnings(&project, console);
+    let jobs = args.jobs.map_or(project.settings.jobs() as usize, usize::from);
+    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, jobs) };
+    let lease = project.store.open_run(clock::now())?;
+    let facts = start_run::groups(workflow, policy, &spec, no_ask);
+    let request = RunRequest { jobs: Some(jobs), ..RunRequest::open(lease, facts, no_ask) };
+    run_loop::run(project, request, console)?.print_result(console)
+}
+
+/// What would be done with a specification.
+fn specification_text(name: &str, text: &str) -> String {
+    let lines = match text.lines().count() {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    format!(
+        "{name}: a specification of {lines}\n\
+         Its tasks are listed by a planner, put into groups by another, and worked group by group.\n\
+         Is it a plan of tasks instead? Say so with --as plan.\n"
+    )
 }

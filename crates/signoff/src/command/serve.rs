@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use signoff_serve::web::{ConnectionLimits, WebServer};
 use signoff_term::json::{ServeReport, VERSION};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::console::write_stderr;
 use crate::web_backend::WebBackend;
-use crate::{CliError, CommandExit, Console, host, project, run_loop};
+use crate::{CliError, CommandExit, Console, Result, host, project, run_loop};
 
 /// The default port.
 const PORT: u16 = 7447;
@@ -47,7 +46,7 @@ fn address(text: &str) -> Result<IpAddr, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     check_remote(args)?;
     let root = project::root()?;
     let runtime = run_loop::runtime()?;
@@ -58,7 +57,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Fails if other machines could reach the page and `--allow-remote` is not given.
-fn check_remote(args: &Args) -> Result<(), CliError> {
+fn check_remote(args: &Args) -> Result<()> {
     if args.host.is_loopback() || args.allow_remote {
         return Ok(());
     }
@@ -68,11 +67,15 @@ fn check_remote(args: &Args) -> Result<(), CliError> {
     ))
 }
 
-async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<(), CliError> {
+async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<()> {
     // Install the handlers first: a reader of the address may send a signal at once.
-    let ends = termination_signals()?;
+    // A signal ends the server successfully.
+    let ends = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let at = SocketAddr::new(args.host, args.port);
-    let web = WebServer::start_with_limits(Arc::new(WebBackend::new(root)), at, limits()).await;
+    let usual = ConnectionLimits::default();
+    let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
+    let limits = ConnectionLimits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual };
+    let web = WebServer::start_with_limits(Arc::new(WebBackend::new(root)), at, limits).await;
     let web = web.map_err(|error| bind_error(&error, at))?;
     if !args.host.is_loopback() {
         write_stderr(
@@ -81,21 +84,18 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
         );
     }
     print_url(&web, console)?;
-    if args.open {
-        open(&web, console);
+    if args.open
+        // A one-time address, because other users of this machine can see the arguments of the browser.
+        && let Err(error) = host::open_in_browser(&web.one_time_url())
+    {
+        console.note(&format!("cannot open a browser ({error}): open the page yourself"));
     }
-    wait_for_signal(ends).await;
+    run_loop::any_signal(ends).await;
     web.shutdown().await;
     Ok(())
 }
 
-fn limits() -> ConnectionLimits {
-    let usual = ConnectionLimits::default();
-    let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
-    ConnectionLimits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual }
-}
-
-fn print_url(web: &WebServer, console: &Console) -> Result<(), CliError> {
+fn print_url(web: &WebServer, console: &Console) -> Result<()> {
     let (url, port) = (web.url(), web.port());
     if console.json {
         console.json_line(&ServeReport { version: VERSION, url, port })?;
@@ -106,13 +106,6 @@ fn print_url(web: &WebServer, console: &Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Opens the page with a one-time address, because other users of this machine can see the arguments of the browser.
-fn open(web: &WebServer, console: &Console) {
-    if let Err(error) = host::open_in_browser(&web.one_time_url()) {
-        console.note(&format!("cannot open a browser ({error}): open the page yourself"));
-    }
-}
-
 fn bind_error(error: &std::io::Error, at: SocketAddr) -> CliError {
     if error.kind() == ErrorKind::AddrInUse {
         return CliError::failed(format!("port {} is in use by another program", at.port()))
@@ -120,20 +113,4 @@ fn bind_error(error: &std::io::Error, at: SocketAddr) -> CliError {
     }
     CliError::failed(format!("cannot serve on {at}: {error}"))
         .hint("`signoff serve --port 0` selects a free port on 127.0.0.1")
-}
-
-/// Installs handlers for the termination signals. A signal ends the server successfully.
-fn termination_signals() -> Result<[Signal; 3], CliError> {
-    let broken = |error: std::io::Error| CliError::failed(format!("cannot start: {error}"));
-    let [interrupt, terminate, hangup] =
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    Ok([interrupt.map_err(broken)?, terminate.map_err(broken)?, hangup.map_err(broken)?])
-}
-
-async fn wait_for_signal([mut interrupt, mut terminate, mut hangup]: [Signal; 3]) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }

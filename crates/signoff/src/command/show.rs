@@ -6,7 +6,7 @@ use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_term::show::{TaskReport, text};
 
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, queries};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, queries};
 
 /// Show a task: its cycles, findings, attempts, costs and files
 ///
@@ -27,7 +27,7 @@ pub struct TaskDetails {
 }
 
 /// Loads the report of a task.
-pub fn load(task: TaskId) -> Result<TaskDetails, CliError> {
+pub fn load(task: TaskId) -> Result<TaskDetails> {
     let project = ReadOnlyProject::for_task(task)?;
     let (mut report, tasks) = queries::task_report(&project, task)?;
     project.mark_landed(std::slice::from_mut(&mut report.task));
@@ -36,12 +36,12 @@ pub fn load(task: TaskId) -> Result<TaskDetails, CliError> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let TaskDetails { report, tasks, project: desk } = load(args.task)?;
     if console.json {
         console.json(&report)?
     } else {
-        let driven = super::status::driven(&*desk.store, &tasks, &[])?;
+        let driven = queries::driven(&*desk.store, &tasks, &[])?;
         console.text(&text(&report, &ProjectSnapshot { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
     }
     Ok(CommandExit::Done)

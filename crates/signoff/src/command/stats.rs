@@ -8,7 +8,7 @@ use signoff_store::Store;
 use signoff_term::show::RunHistory;
 use signoff_term::stats::{Filter, StatsCollector, text};
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Show statistics over all runs: reviews, stop reasons, reviewers, cost
 ///
@@ -41,7 +41,7 @@ fn since(text: &str) -> Result<Since, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let filter = Filter { since: args.since.map(start_time).transpose()?, preset: args.preset.clone() };
     let project = ReadOnlyProject::find()?;
     let voided = project.as_ref().map(queries::tasks_with_void_approval).transpose()?.unwrap_or_default();
@@ -49,11 +49,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let presets = project.map(|project| count_runs(&project, args, &mut stats)).transpose()?.unwrap_or_default();
     check_preset(args, presets)?;
     let report = stats.report();
-    console.print(&report, || text(&report))?;
-    Ok(CommandExit::Done)
+    console.print(&report, || text(&report))
 }
 
-fn start_time(since: Since) -> Result<Timestamp, CliError> {
+fn start_time(since: Since) -> Result<Timestamp> {
     match since {
         Since::Time(at) => Ok(at),
         Since::Days(days) => {
@@ -64,18 +63,14 @@ fn start_time(since: Since) -> Result<Timestamp, CliError> {
 }
 
 /// Counts one run after the other. Returns the presets of all runs.
-fn count_runs(
-    project: &ReadOnlyProject,
-    args: &Args,
-    stats: &mut StatsCollector,
-) -> Result<BTreeSet<String>, CliError> {
+fn count_runs(project: &ReadOnlyProject, args: &Args, stats: &mut StatsCollector) -> Result<BTreeSet<String>> {
     let mut presets = BTreeSet::new();
     for row in project.store.runs()? {
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
             let mut folded = RunHistory::default();
-            queries::for_each_chunk(&*project.store, row.id, |part| folded.extend_attempts(&part))?;
+            queries::for_each_chunk(&*project.store, row.id, 0, |part| folded.extend_attempts(&part))?;
             stats.add_run(&folded);
         }
     }
@@ -83,7 +78,7 @@ fn count_runs(
 }
 
 /// Fails if the preset is neither built in nor used by a run.
-fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<(), CliError> {
+fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<()> {
     presets.extend(PRESETS.iter().map(|name| (*name).to_owned()));
     match &args.preset {
         Some(wanted) if !presets.contains(wanted) => {

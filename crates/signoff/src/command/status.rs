@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::ids::RunId;
+use signoff_core::view::QuestionRow;
 use signoff_core::view::inbox::ProjectSnapshot;
-use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_store::Store;
 use signoff_term::inbox;
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject};
+use crate::console::TITLE_WIDTH;
+use crate::queries::TaskContext;
+use crate::{CommandExit, Console, ReadOnlyProject, Result};
 
 /// List the tasks and the open questions
 ///
@@ -22,80 +23,59 @@ pub struct Args {}
 /// The tasks, questions and runs to list.
 #[derive(Default)]
 struct StatusData {
-    tasks: Vec<TaskRow>,
+    context: TaskContext,
     questions: Vec<QuestionRow>,
-    runs: Vec<RunRow>,
-    driven: BTreeSet<u64>,
 }
 
 impl StatusData {
     /// Loads tasks and runs. With `asks_git`, git finds out which tasks have landed, which is slow: only `--json` needs
     /// it.
-    fn load(asks_git: bool) -> Result<Self, CliError> {
+    fn load(asks_git: bool) -> Result<Self> {
         let Some(project) = ReadOnlyProject::find()? else { return Ok(Self::default()) };
-        let (mut tasks, runs) = (project.tasks()?, project.runs()?);
+        let mut context = TaskContext::load(&project, project.tasks()?)?;
         if asks_git {
-            project.mark_landed(&mut tasks);
+            project.mark_landed(&mut context.tasks);
         }
-        let driven = driven(&*project.store, &tasks, &runs)?;
-        Ok(Self { questions: project.store.questions()?, tasks, runs, driven })
-    }
-
-    fn scene(&self) -> ProjectSnapshot<'_> {
-        ProjectSnapshot { tasks: &self.tasks, runs: &self.runs, driven: &self.driven }
+        Ok(Self { context, questions: project.store.questions()? })
     }
 
     fn report(self) -> StatusReport {
-        StatusReport::new(self.tasks, self.questions, self.runs)
+        StatusReport::new(self.context.tasks, self.questions, self.context.runs)
     }
 }
 
 /// The report that `status --json` prints.
-pub fn report() -> Result<StatusReport, CliError> {
+pub fn report() -> Result<StatusReport> {
     Ok(StatusData::load(true)?.report())
 }
 
 /// Runs the command.
-pub fn run(_args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(_args: &Args, console: &Console) -> Result<CommandExit> {
     let listed = StatusData::load(console.json)?;
     if console.json {
         console.json(&listed.report())?;
-    } else if listed.tasks.is_empty() && listed.runs.is_empty() {
+    } else if listed.context.tasks.is_empty() && listed.context.runs.is_empty() {
         console.note("No tasks yet: `signoff add \"…\"` adds one");
     } else {
-        console.text(&status::text(&listed.scene(), &listed.questions, console.title_width()))?;
+        console.text(&status::text(&listed.context.snapshot(), &listed.questions, TITLE_WIDTH))?;
     }
     Ok(CommandExit::Done)
 }
 
 /// Prints what needs attention, what is running and what to type next, for a bare `signoff`.
-pub fn attention(console: &Console) -> Result<CommandExit, CliError> {
+pub fn attention(console: &Console) -> Result<CommandExit> {
     let listed = StatusData::load(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else {
-        console.text(&inbox::text(&listed.scene(), &listed.questions, console.title_width()))?;
+        console.text(&inbox::text(&listed.context.snapshot(), &listed.questions, TITLE_WIDTH))?;
     }
     Ok(CommandExit::Done)
 }
 
-/// Returns those of these runs, and of the runs of these tasks, that a process is driving.
-pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, CliError> {
-    let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
-    let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
-    let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
-    let mut driven = BTreeSet::new();
-    for run in taken_up.chain(open).collect::<BTreeSet<u64>>() {
-        if store.is_held(RunId(run))? {
-            driven.insert(run);
-        }
-    }
-    Ok(driven)
-}
-
 /// Prints the list of tasks.
-pub fn print(store: &dyn Store, console: &Console) -> Result<(), CliError> {
+pub fn print(store: &dyn Store, console: &Console) -> Result<()> {
     let tasks = store.tasks()?;
     let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
-    console.text(&status::text(&scene, &store.questions()?, console.title_width()))
+    console.text(&status::text(&scene, &store.questions()?, TITLE_WIDTH))
 }

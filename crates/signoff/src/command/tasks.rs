@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
-use crate::{CliError, CommandExit, Console, host};
+use crate::{CliError, CommandExit, Console, Result, host};
 
 /// Show the tasks of a plan file
 ///
@@ -21,14 +21,13 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let path = args.source.display().to_string();
     let file = read(args, &path)?;
-    console.print(&file, || source::render_text(&file))?;
-    Ok(CommandExit::Done)
+    console.print(&file, || source::render_text(&file))
 }
 
-fn read(args: &Args, path: &str) -> Result<TaskFile, CliError> {
+fn read(args: &Args, path: &str) -> Result<TaskFile> {
     let bytes = host::read(&args.source).map_err(|failure| failure.hint("name a file that holds tasks"))?;
     let now = Some(host::now());
     let file = match args.format {
@@ -36,9 +35,14 @@ fn read(args: &Args, path: &str) -> Result<TaskFile, CliError> {
         None => source::read_plan(path, &bytes, now)?,
     };
     if file.tasks.is_empty() && file.format != TaskFormat::Text {
-        return Err(CliError::usage(format!("{path} contains no tasks"))
-            .at(format!("{path}:1"))
-            .hint("add a task in the format of the file, or name another file"));
+        return Err(no_tasks(path));
     }
     Ok(file)
+}
+
+/// The error for a plan file without tasks.
+pub fn no_tasks(name: &str) -> CliError {
+    CliError::usage(format!("{name} contains no tasks"))
+        .at(format!("{name}:1"))
+        .hint("add a task in the format of the file, or name another file")
 }

@@ -14,7 +14,7 @@ use signoff_term::status::status_line;
 
 use crate::project::blocks_dependents;
 use crate::run_loop::{self, RunRequest, notifications, task_id};
-use crate::{CliError, CommandExit, Console, Project, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 /// Work the tasks in the queue
 ///
@@ -22,46 +22,42 @@ use crate::{CliError, CommandExit, Console, Project, preflight};
 /// all remaining tasks need you. Ctrl-C finishes running agents; a second one stops them. On a terminal it shows a
 /// screen: you answer questions with keys while other tasks continue; Esc leaves a question for later, `?` lists the
 /// keys. --plain prints lines instead.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Example:\n  signoff add \"Add user authentication\" -a\n  signoff work -j 4")]
 pub struct Args {
     /// Work only these tasks
     #[arg(value_name = "ID", value_parser = task_id)]
-    tasks: Vec<TaskId>,
+    pub tasks: Vec<TaskId>,
     /// Maximum number of tasks in parallel
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    pub jobs: Option<u16>,
     /// Keep running and wait for new tasks
     #[arg(long)]
-    watch: bool,
+    pub watch: bool,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
-    check_tasks(&project, &args.tasks)?;
-    let options = WorkOptions { tasks: &args.tasks, watch: args.watch, jobs: args.jobs.map(usize::from) };
-    work(project, &options, console)
+    let read_only = project.read_only();
+    args.tasks.iter().try_for_each(|task| read_only.task(*task).map(drop))?;
+    work(project, args, console)
 }
 
-/// Which tasks to work, and how.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WorkOptions<'a> {
-    /// Empty for all tasks.
-    pub tasks: &'a [TaskId],
-    /// Whether to wait for new tasks.
-    pub watch: bool,
-    /// The maximum number of tasks in parallel; `None` for the configured one.
-    pub jobs: Option<usize>,
+impl Args {
+    /// Works only this task.
+    pub fn for_task(task: TaskId) -> Self {
+        Self { tasks: vec![task], ..Self::default() }
+    }
 }
 
 /// Works tasks until none is left.
-pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Result<CommandExit, CliError> {
-    let WorkOptions { tasks, watch, jobs } = *options;
+pub fn work(project: Project, args: &Args, console: &Console) -> Result<CommandExit> {
+    let Args { ref tasks, watch, jobs } = *args;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
-        drive: DriveOptions { only: tasks.to_vec(), watch, no_ask, ..DriveOptions::default() },
-        jobs,
+        drive: DriveOptions { only: tasks.clone(), watch, no_ask, ..DriveOptions::default() },
+        jobs: jobs.map(usize::from),
         resumed: resumable(&project, tasks)?,
         ..RunRequest::default()
     };
@@ -80,7 +76,7 @@ pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Resul
         request.opened.push((project.store.open_run(clock::now())?, facts));
     }
     let read_only = project.read_only();
-    let exit = run_loop::run(project, request, console)?.print_result(console, no_ask)?;
+    let exit = run_loop::run(project, request, console)?.print_result(console)?;
     if exit != CommandExit::Done || !tasks.is_empty() {
         return Ok(exit);
     }
@@ -90,7 +86,7 @@ pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Resul
 }
 
 /// Acquires the open runs that no other process drives and that contain one of these tasks, or all.
-pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>, CliError> {
+pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>> {
     let mut leases = Vec::new();
     let rows = project.store.tasks()?;
     for run in project.store.open_runs()? {
@@ -103,7 +99,7 @@ pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>, CliE
 }
 
 /// Prints why there is nothing to do: there is no task, or all tasks wait for something.
-pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Console) -> Result<CommandExit, CliError> {
+pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Console) -> Result<CommandExit> {
     notifications::resend_undelivered(project, console);
     let all = project.read_only().tasks()?;
     let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
@@ -132,7 +128,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
 /// The exit if there is nothing to do: that of the named tasks, or of all tasks that are unfinished or need the user.
 fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit {
     let unsettled = inbox::unsettled(all);
-    let open = |row: &TaskRow| !run_loop::is_over(row.status) || unsettled.contains(&row.id);
+    let open = |row: &TaskRow| !row.status.is_over() || unsettled.contains(&row.id);
     let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
     let tasks: Vec<TaskRow> = meant.cloned().collect();
     let invocation = InvocationSummary { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
@@ -140,18 +136,18 @@ fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit 
 }
 
 /// Whether a task failed, is blocked or needs the user.
-pub fn has_unsettled(project: &Project) -> Result<bool, CliError> {
+pub fn has_unsettled(project: &Project) -> Result<bool> {
     Ok(!inbox::unsettled(&project.read_only().tasks()?).is_empty())
 }
 
 /// The exit for all tasks that are unfinished or need the user.
-pub fn exit_of_all(project: &Project) -> Result<CommandExit, CliError> {
+pub fn exit_of_all(project: &Project) -> Result<CommandExit> {
     let all = project.read_only().tasks()?;
     Ok(exit_of(&all.iter().collect::<Vec<_>>(), &all, &[]))
 }
 
 /// The exit for a finished run.
-pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit, CliError> {
+pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit> {
     let all = project.read_only().tasks()?;
     let rows: Vec<&TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).collect();
     Ok(exit_of(&rows, &all, &[]))
@@ -160,6 +156,7 @@ pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit, CliErro
 /// The error for a task that waits for another one that did not pass.
 fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let mut task = blocked;
+    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || blocks_dependents(row);
     while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && blocks(row)) {
         task = next;
         if task.status != TaskStatus::Blocked {
@@ -173,25 +170,11 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     }
     let failure =
         CliError::failed(format!("task {id} waits for task {cause}, which did not pass ({})", status_line(task)));
-    match task.status {
-        TaskStatus::Cancelled => {
-            failure.hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it"))
-        }
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked => failure.hint(
-            NextStep::for_task(task, &ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() }).to_string(),
-        ),
+    if task.status == TaskStatus::Cancelled {
+        return failure.hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it"));
     }
-}
-
-fn blocks(row: &TaskRow) -> bool {
-    row.status == TaskStatus::Blocked || blocks_dependents(row)
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
+    failure.hint(NextStep::for_task(task, &snapshot).to_string())
 }
 
 /// The message if all named tasks, or all tasks, are over.
@@ -232,13 +215,4 @@ fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     let more = waiting.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
     format!("Nothing to do before you decide:{named}{more}")
-}
-
-fn check_tasks(project: &Project, tasks: &[TaskId]) -> Result<(), CliError> {
-    for task in tasks {
-        if project.store.task(*task)?.is_none() {
-            return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
-        }
-    }
-    Ok(())
 }

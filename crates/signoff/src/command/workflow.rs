@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
+use serde_json::json;
 use signoff_core::workflow::{self, PRESETS, Workflow};
 
-use crate::{CliError, CommandExit, Console, host};
+use crate::{CliError, CommandExit, Console, Result, host};
 
 /// Show the presets, or check a custom workflow
 #[derive(Debug, clap::Args)]
@@ -44,53 +45,33 @@ struct WorkflowJson<'a> {
     workflow: &'a Workflow,
 }
 
-/// The presets as JSON.
-#[derive(Serialize)]
-struct PresetListJson<'a> {
-    version: u32,
-    presets: &'a [PresetEntry],
-}
-
-#[derive(Serialize)]
-struct PresetEntry {
-    name: String,
-    description: String,
-}
-
-/// The workflows of a file as JSON.
-#[derive(Serialize)]
-struct WorkflowFileJson<'a> {
-    version: u32,
-    workflows: &'a [Workflow],
-}
-
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     match &args.action {
-        WorkflowAction::Show { preset } => show(preset, console)?,
-        WorkflowAction::List => list(console)?,
-        WorkflowAction::Check { file } => check(file, console)?,
+        WorkflowAction::Show { preset } => show(preset, console),
+        WorkflowAction::List => list(console),
+        WorkflowAction::Check { file } => check(file, console),
     }
-    Ok(CommandExit::Done)
 }
 
-fn show(name: &str, console: &Console) -> Result<(), CliError> {
+fn show(name: &str, console: &Console) -> Result<CommandExit> {
     let workflow = workflow::preset(name)
         .ok_or_else(|| CliError::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`"))?;
     console.print(&WorkflowJson { version: 1, workflow: &workflow }, || workflow::render(&workflow))
 }
 
-fn list(console: &Console) -> Result<(), CliError> {
+fn list(console: &Console) -> Result<CommandExit> {
     let presets: Vec<_> = PRESETS
         .into_iter()
         .filter_map(workflow::preset)
-        .map(|preset| PresetEntry { name: preset.name, description: preset.description })
+        .map(|preset| json!({ "name": preset.name, "description": preset.description }))
         .collect();
-    let line = |preset: &PresetEntry| format!("{:<8}{}\n", preset.name, preset.description);
-    console.print(&PresetListJson { version: 1, presets: &presets }, || presets.iter().map(line).collect())
+    let line = |preset: Workflow| format!("{:<8}{}\n", preset.name, preset.description);
+    let text = || PRESETS.into_iter().filter_map(workflow::preset).map(line).collect();
+    console.print(&json!({ "version": 1, "presets": presets }), text)
 }
 
-fn check(file: &Path, console: &Console) -> Result<(), CliError> {
+fn check(file: &Path, console: &Console) -> Result<CommandExit> {
     let name = file.display().to_string();
     let bytes = host::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
     let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?).map_err(|error| {
@@ -101,8 +82,9 @@ fn check(file: &Path, console: &Console) -> Result<(), CliError> {
             .at(format!("{name}:1"))
             .hint("write one below `[workflows.NAME]`"));
     }
-    let report = WorkflowFileJson { version: 1, workflows: &workflows };
-    console.print(&report, || workflows.iter().map(|workflow| valid_line(&name, workflow)).collect())
+    console.print(&json!({ "version": 1, "workflows": workflows }), || {
+        workflows.iter().map(|workflow| valid_line(&name, workflow)).collect()
+    })
 }
 
 fn valid_line(file: &str, workflow: &Workflow) -> String {

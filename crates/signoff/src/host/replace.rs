@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use signoff_engine::failpoint;
 
-use crate::CliError;
+use crate::{CliError, Result};
 
 /// Replaces the contents of a file. Permissions are kept, and a symbolic link stays a link.
-pub fn replace(path: &Path, text: &str) -> Result<(), CliError> {
+pub fn replace(path: &Path, text: &str) -> Result<()> {
     Replacement::begin(path)?.write(text)
 }
 
@@ -26,7 +26,7 @@ pub struct Replacement<'p> {
 
 impl<'p> Replacement<'p> {
     /// Waits until no other process is replacing the file.
-    pub fn begin(path: &'p Path) -> Result<Self, CliError> {
+    pub fn begin(path: &'p Path) -> Result<Self> {
         let failed = |error| failed(path, &error);
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(failed)?;
@@ -41,7 +41,7 @@ impl<'p> Replacement<'p> {
     }
 
     /// Replaces the contents of the file.
-    pub fn write(self, text: &str) -> Result<(), CliError> {
+    pub fn write(self, text: &str) -> Result<()> {
         let written = match self.temp_file {
             None => write_to_pipe(&self.destination, text),
             Some(draft) => draft.commit(text, &self.destination),
@@ -51,7 +51,7 @@ impl<'p> Replacement<'p> {
 }
 
 /// Replaces one of signoff's own files. A symbolic link is replaced, not followed.
-pub fn replace_own_file(path: &Path, text: &str) -> Result<(), CliError> {
+pub fn replace_own_file(path: &Path, text: &str) -> Result<()> {
     let failed = |error: io::Error| failed(path, &error);
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
@@ -65,7 +65,7 @@ fn failed(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Resolves a symbolic link to the file that is written.
-fn resolve_link(path: &Path) -> Result<PathBuf, CliError> {
+fn resolve_link(path: &Path) -> Result<PathBuf> {
     if path.symlink_metadata().is_err() {
         return Ok(path.to_owned());
     }

@@ -12,7 +12,7 @@ use signoff_engine::layout::DIRECTORY;
 use signoff_term::agents::AgentRow;
 
 use crate::host::{self, TemporaryDirectory};
-use crate::{CliError, settings};
+use crate::{Result, settings};
 
 /// An agent and what is known about it without using the network.
 pub struct AgentStatus {
@@ -26,7 +26,7 @@ pub struct AgentStatus {
 }
 
 /// Probes every configured agent and every other installed one.
-pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>, CliError> {
+pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>> {
     let configured = settings.agents();
     let other = |known: &&KnownAgent| configured.iter().all(|agent| agent.kind != known.kind);
     let installed = agent_probe::KNOWN_AGENTS.iter().filter(other).map(|known| agent_probe::default_agent(known.kind));
@@ -39,7 +39,7 @@ pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus
 }
 
 /// Probes only the agents whose program is on `PATH`, regardless of the configuration.
-pub fn installed() -> Result<Vec<AgentStatus>, CliError> {
+pub fn installed() -> Result<Vec<AgentStatus>> {
     let seen = agent_probe::KNOWN_AGENTS
         .iter()
         .map(|known| probe(agent_probe::default_agent(known.kind), false, Path::new("/")));
@@ -62,7 +62,7 @@ pub fn variables() -> BTreeSet<String> {
 
 /// Asks all agents for their version in parallel, because some take seconds. Each runs with its own temporary home, so
 /// that it writes nothing into the user's.
-fn ask_versions(seen: &mut [AgentStatus]) -> Result<(), CliError> {
+fn ask_versions(seen: &mut [AgentStatus]) -> Result<()> {
     let place = TemporaryDirectory::new("agents")?;
     thread::scope(|scope| {
         for (number, one) in seen.iter_mut().enumerate() {
@@ -137,18 +137,9 @@ impl AgentStatus {
 
     /// Why it cannot be used, with a hint.
     pub fn problem(&self) -> Option<(String, String)> {
-        match self.program.as_ref()? {
-            ProgramStatus::Startable(path) => match self.version.as_ref()? {
-                Ok(version) => too_old(&self.agent, version),
-                Err(VersionError::NotStarted(why)) => Some(cannot_start(&self.agent, path, why)),
-                Err(VersionError::NotReported(_)) => None,
-            },
-            ProgramStatus::MissingInterpreter { path, interpreter: by } => {
-                Some(missing_interpreter(&self.agent, path, by))
-            }
-            ProgramStatus::NotExecutable(path) => Some(not_executable(&self.agent, path)),
-            ProgramStatus::Missing => Some(missing(&self.agent)),
-        }
+        program_problem(&self.agent, self.program.as_ref()?, |path| {
+            version_problem(&self.agent, path, self.version.as_ref()?)
+        })
     }
 
     /// The row for `signoff agents`.
@@ -192,8 +183,30 @@ impl AgentStatus {
     }
 }
 
-/// The error and hint for an agent whose program is missing.
-pub fn missing(agent: &AgentConfig) -> (String, String) {
+/// The error and hint for an agent whose program cannot be used. `version` looks for a problem of a program that can be
+/// started.
+pub fn program_problem(
+    agent: &AgentConfig,
+    program: &ProgramStatus,
+    version: impl FnOnce(&Path) -> Option<(String, String)>,
+) -> Option<(String, String)> {
+    match program {
+        ProgramStatus::Startable(path) => version(path),
+        ProgramStatus::Missing => Some(missing(agent)),
+        ProgramStatus::NotExecutable(path) => {
+            // Show the path as it is configured.
+            let given = agent_probe::program_of(agent).filter(|program| program.contains('/'));
+            let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
+            Some((format!("{path} is not executable"), format!("make it so: chmod +x {path}")))
+        }
+        ProgramStatus::MissingInterpreter { path, interpreter: by } => {
+            let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
+            Some((format!("{} is run by {by}, which is not there", path.display()), hint))
+        }
+    }
+}
+
+fn missing(agent: &AgentConfig) -> (String, String) {
     let program = agent_probe::program_of(agent).unwrap_or_default();
     let known = agent_probe::known_agent(agent.kind).filter(|_| agent.command.is_empty());
     let install = known
@@ -202,28 +215,25 @@ pub fn missing(agent: &AgentConfig) -> (String, String) {
     (format!("there is no program {program}"), hint)
 }
 
-pub fn not_executable(agent: &AgentConfig, path: &Path) -> (String, String) {
-    // Show the path as it is configured.
-    let given = agent_probe::program_of(agent).filter(|program| program.contains('/'));
-    let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
-    (format!("{path} is not executable"), format!("make it so: chmod +x {path}"))
-}
-
-pub fn missing_interpreter(agent: &AgentConfig, path: &Path, by: &str) -> (String, String) {
-    let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
-    (format!("{} is run by {by}, which is not there", path.display()), hint)
-}
-
-pub fn too_old(agent: &AgentConfig, version: &AgentVersion) -> Option<(String, String)> {
-    let least = agent_probe::required_version(agent.kind, version)?;
-    let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
-    let said = format!("version {version} is too old: it must be {least} or later");
-    Some((said, format!("update it (`npm install -g {package}@latest`, or as you installed it)")))
-}
-
-pub fn cannot_start(agent: &AgentConfig, path: &Path, why: &str) -> (String, String) {
-    let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
-    (format!("it cannot be started: {why}"), hint)
+/// The error and hint for a program whose version cannot be used.
+fn version_problem(
+    agent: &AgentConfig,
+    path: &Path,
+    version: &Result<AgentVersion, VersionError>,
+) -> Option<(String, String)> {
+    match version {
+        Ok(version) => {
+            let least = agent_probe::required_version(agent.kind, version)?;
+            let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
+            let said = format!("version {version} is too old: it must be {least} or later");
+            Some((said, format!("update it (`npm install -g {package}@latest`, or as you installed it)")))
+        }
+        Err(VersionError::NotStarted(why)) => {
+            let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
+            Some((format!("it cannot be started: {why}"), hint))
+        }
+        Err(VersionError::NotReported(_)) => None,
+    }
 }
 
 /// Returns the error and hint if the version of an agent's program is unusable. An unchanged program is asked only
@@ -234,20 +244,16 @@ pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option
     }
     let mut remembered = version_cache(root);
     if let Some((least, node)) = agent_probe::required_node(program)
-        && let Err(VersionError::NotStarted(why)) = check_node(least, cached_version(&mut remembered, &node, least))
+        && let Err(why) = check_node(least, cached_version(&mut remembered, &node, least))
     {
-        return Some(cannot_start(agent, program, &why));
+        return version_problem(agent, program, &Err(why));
     }
     if let Some(version) = agent_probe::package_version(program) {
-        return too_old(agent, &version);
+        return version_problem(agent, program, &Ok(version));
     }
     let least =
         agent_probe::known_agent(agent.kind).and_then(|known| known.min_version).unwrap_or(AgentVersion(0, 0, 0));
-    match cached_version(&mut remembered, program, least) {
-        Ok(version) => too_old(agent, &version),
-        Err(VersionError::NotStarted(why)) => Some(cannot_start(agent, program, &why)),
-        Err(VersionError::NotReported(_)) => None,
-    }
+    version_problem(agent, program, &cached_version(&mut remembered, program, least))
 }
 
 /// Returns the cached version if it is recent enough, or if the program reports none; otherwise asks the program.

@@ -1,40 +1,210 @@
-//! Background threads of the screen: one looks things up, one records decisions. Both may be slow.
+//! Background threads of the screen: one looks up what it shows of a task, one records decisions like the commands of
+//! the same names. Both may be slow.
 
-mod decisions;
-mod lookups;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
-use std::path::PathBuf;
-use std::sync::mpsc::{self, Sender};
+use signoff_core::ids::TaskId;
+use signoff_engine::executor::AttemptKey;
+use signoff_engine::transcript::TranscriptReader;
+use signoff_term::dialogue::QuestionDecision;
+use signoff_term::tui::{DataRequest, TaskDecision, TuiData, TuiRequest};
 
-use signoff_term::tui::{DataRequest, TuiRequest};
-
-use self::decisions::UserDecision;
-use super::ScreenSender;
+use super::work_handler::answer;
+use super::{ScreenMessage, ScreenSender};
+use crate::command::decide::{DecisionResult, decide};
+use crate::command::diff::diff_of_row;
+use crate::command::{cancel, dispute, edit, retry};
+use crate::{ReadOnlyProject, Result, host, queries};
 
 /// The two background threads, each with its own connection to the store.
 pub struct BackgroundWorker {
     lookups: Sender<DataRequest>,
-    decisions: Sender<UserDecision>,
+    decisions: Sender<TuiRequest>,
 }
 
 impl BackgroundWorker {
     /// Starts the threads for the repository at `root`.
     pub fn new(root: PathBuf, sender: &ScreenSender) -> Self {
-        let ((looks, to_look), (decisions, to_decide)) = (mpsc::channel(), mpsc::channel());
+        let ((lookups, to_look), (decisions, to_decide)) = (mpsc::channel(), mpsc::channel());
         let (own, tell) = (root.clone(), sender.clone());
-        std::thread::spawn(move || lookups::run(&own, &to_look, &tell));
+        std::thread::spawn(move || look_up(&own, &to_look, &tell));
         let tell = sender.clone();
-        std::thread::spawn(move || decisions::run(&root, &to_decide, &tell));
-        Self { lookups: looks, decisions }
+        std::thread::spawn(move || record_decisions(&root, &to_decide, &tell));
+        Self { lookups, decisions }
     }
 
     /// Handles a request. The result is sent to the screen.
     pub fn handle(&self, request: TuiRequest) {
         match request {
             TuiRequest::Load(errand) => self.lookups.send(errand).ok(),
-            TuiRequest::QuestionDecided(decided) => self.decisions.send(UserDecision::Question(decided)).ok(),
-            TuiRequest::Decide(task, decision) => self.decisions.send(UserDecision::Task(task, decision)).ok(),
+            TuiRequest::QuestionDecided(_) | TuiRequest::Decide(..) => self.decisions.send(request).ok(),
             TuiRequest::Quit | TuiRequest::Interrupt | TuiRequest::Replay(_) => None,
         };
     }
+}
+
+/// Records decisions until the channel closes.
+fn record_decisions(root: &Path, decisions: &Receiver<TuiRequest>, sender: &ScreenSender) {
+    for decision in decisions {
+        let note = record(root, decision).unwrap_or_else(|failure| Some(failure.one_line()));
+        if let Some(note) = note {
+            sender.send(ScreenMessage::Note(note));
+        }
+    }
+}
+
+/// Records a decision and returns the note to show.
+fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
+    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(None) };
+    Ok(match decision {
+        TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
+            let text = format!("Answered {}; the task goes on", choice.as_str());
+            Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
+        }
+        TuiRequest::Decide(task, TaskDecision::Retry) => {
+            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} goes on")))
+        }
+        TuiRequest::Decide(task, TaskDecision::Cancel) => {
+            let title = [format!("Task #{task} cancelled")];
+            Some([&title[..], &cancel::cancel(&project, task)?].concat().join("; "))
+        }
+        TuiRequest::Decide(task, TaskDecision::Edit { verdict, reason }) => {
+            let word = verdict.as_str();
+            let result = edit::edit(&project, task, word, host::user_name(), &reason)?;
+            let note = result.note().map(|note| format!("; {note}")).unwrap_or_default();
+            Some(format!("Task #{task} is {word} by {}{note}", host::user_name()))
+        }
+        TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason }) => {
+            let (place, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;
+            Some(format!("Finding {} is refuted by {}", place.finding, host::user_name()))
+        }
+        // The question stays open; the screen has shown how to answer it later.
+        TuiRequest::QuestionDecided(QuestionDecision::Later { .. }) => None,
+        TuiRequest::Load(_) | TuiRequest::Quit | TuiRequest::Interrupt | TuiRequest::Replay(_) => None,
+    })
+}
+
+/// Adds how to continue if no process is driving the run.
+fn with_next_step(result: &DecisionResult, text: String) -> String {
+    match result {
+        DecisionResult::HandedOver => text,
+        DecisionResult::Recorded { note: None } => format!("{text}: `signoff work` does"),
+        DecisionResult::Recorded { note: Some(note) } => format!("{text}: `signoff work` does; {note}"),
+    }
+}
+
+/// Poll interval for the followed transcript. Requests wait at most this long, and repeated ones are handled once.
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
+
+/// Maximum number of bytes shown of a transcript, counted from its end.
+const MAX_SHOWN: u64 = 1 << 20;
+
+/// A transcript that is being followed.
+struct FollowedTranscript {
+    attempt: AttemptKey,
+    transcript: TranscriptReader,
+    /// The attempt has ended.
+    ended: bool,
+    /// Cloned into the part that is on its way to the screen.
+    pending: Arc<()>,
+}
+
+/// Handles lookups until the channel closes.
+fn look_up(root: &Path, errands: &Receiver<DataRequest>, sender: &ScreenSender) {
+    let mut followed = None;
+    loop {
+        let first = if followed.is_some() {
+            errands.recv_timeout(POLL_INTERVAL)
+        } else {
+            errands.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match first {
+            Ok(first) => {
+                for errand in deduplicated(first, errands) {
+                    if let Err(failure) = handle(root, errand, sender, &mut followed) {
+                        sender.send(ScreenMessage::Note(failure.one_line()));
+                    }
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if followed.as_mut().is_some_and(|followed| !send_more(followed, sender)) {
+            followed = None;
+        }
+    }
+}
+
+/// Collects the pending requests without duplicates.
+fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<DataRequest> {
+    let mut all = vec![first];
+    for errand in errands.try_iter() {
+        if !all.contains(&errand) {
+            all.push(errand);
+        }
+    }
+    all
+}
+
+fn handle(
+    root: &Path,
+    errand: DataRequest,
+    sender: &ScreenSender,
+    followed: &mut Option<FollowedTranscript>,
+) -> Result<()> {
+    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
+    match errand {
+        DataRequest::Report(task) => {
+            let (report, _) = queries::task_report(&project, task)?;
+            sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
+        }
+        DataRequest::Diff(task) => {
+            let diff = diff(&project, task);
+            let nothing = TuiData::Diff { task, patch: String::new(), stat: String::new() };
+            // Send an empty diff on error, so that the screen stops waiting.
+            sender.supply(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
+            diff?;
+        }
+        DataRequest::Transcript { run, loop_id, attempt } => {
+            *followed = Some(follow(&project, AttemptKey { run, loop_id, attempt })?);
+        }
+    }
+    Ok(())
+}
+
+fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData> {
+    let diff = diff_of_row(&project.repository()?, &project.task(task)?)?;
+    Ok(TuiData::Diff { task, patch: diff.patch, stat: diff.stat })
+}
+
+fn follow(project: &ReadOnlyProject, attempt: AttemptKey) -> Result<FollowedTranscript> {
+    let kinds = queries::AgentKinds::load(project);
+    let view = queries::run_state(&*project.store, attempt.run)?;
+    let over = !queries::running_attempts(&view, &attempt.loop_id).contains(&attempt.attempt);
+    let dir = queries::attempt_dir(project, &attempt);
+    let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, &attempt.loop_id, attempt.attempt), MAX_SHOWN);
+    Ok(FollowedTranscript { attempt, transcript, ended: over, pending: Arc::default() })
+}
+
+/// Sends the next part if the previous one was consumed. Returns false at the end of the transcript.
+fn send_more(followed: &mut FollowedTranscript, sender: &ScreenSender) -> bool {
+    if Arc::strong_count(&followed.pending) > 1 {
+        return true;
+    }
+    followed.transcript.skip_to_tail(MAX_SHOWN);
+    // A file that cannot be read may be written later.
+    let mut lines = followed.transcript.read_more().unwrap_or_default();
+    let last = lines.is_empty();
+    if last && followed.ended {
+        lines = followed.transcript.finish();
+    }
+    if !lines.is_empty() {
+        let AttemptKey { run, loop_id, attempt } = followed.attempt.clone();
+        let text = lines.iter().map(|line| format!("{line}\n")).collect();
+        sender.supply(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
+    }
+    !(last && followed.ended)
 }

@@ -10,10 +10,8 @@ use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group}
 use signoff_engine::executor::AttemptKey;
 use signoff_term::tui::{Tui, TuiRequest};
 
-use super::key_parser::TerminalInput;
-use super::keys::{KeyInput, KeyReader};
-use super::signals::{TerminalSignal, TerminationSignals};
-use super::terminal::{self, RawTerminal, TerminalOwner};
+use super::keys::{KeyReader, TerminalInput};
+use super::terminal::{self, RawTerminal, TerminalOwner, TerminalSignal, TerminationSignals};
 use super::{CloseReason, RequestHandler, ScreenMessage};
 use crate::{Console, host};
 
@@ -89,26 +87,31 @@ impl DrawingThread {
 
     /// Runs until the last message and then restores the terminal.
     pub fn run(mut self, news: &Receiver<ScreenMessage>) {
-        while self.read_keys() && self.apply_messages(news) {
+        loop {
+            self.read_keys();
+            if !self.apply_messages(news) {
+                break;
+            }
             self.follow_the_foreground();
             self.draw();
-            panic_for_test(self.frames);
+            if self.frames > 0 {
+                host::panic_for_test("drawing");
+            }
         }
         drop(self.terminal.take());
         let seconds = host::now().duration_since(self.begun_at).as_secs_f64();
         self.console.detail(&format!("{} frames in {seconds:.1} s", self.frames));
     }
 
-    /// Waits for keys, at most until the next frame is due. Always returns true.
-    fn read_keys(&mut self) -> bool {
+    /// Waits for keys, at most until the next frame is due.
+    fn read_keys(&mut self) {
         if self.terminal.is_none() {
-            return true;
+            return;
         }
         match self.keys.wait(self.until_due()) {
-            KeyInput::Keys(keys) => keys.into_iter().for_each(|input| self.input(input)),
-            KeyInput::Gone => self.close(CloseReason::Gone),
+            Some(keys) => keys.into_iter().for_each(|input| self.input(input)),
+            None => self.close(CloseReason::Gone),
         }
-        true
     }
 
     /// The time until the next frame may be drawn; a full interval if no frame is needed.
@@ -217,8 +220,7 @@ impl DrawingThread {
             | ScreenMessage::Queue(_)
             | ScreenMessage::Inbox(_)
             | ScreenMessage::Reset
-            | ScreenMessage::Supply(_)
-            | ScreenMessage::SupplyPart(..)
+            | ScreenMessage::Supply(..)
             | ScreenMessage::Note(_)
             | ScreenMessage::AgentLine { .. }
                 if self.closed => {}
@@ -232,8 +234,7 @@ impl DrawingThread {
             ScreenMessage::Inbox(standings) => self.tui.set_inbox_hints(standings),
             ScreenMessage::Reset => self.tui.reset(),
             ScreenMessage::Time(time) => self.time = Some(time),
-            ScreenMessage::Supply(material) => self.tui.receive(*material),
-            ScreenMessage::SupplyPart(material, _heard) => self.tui.receive(*material),
+            ScreenMessage::Supply(material, _pending) => self.tui.receive(*material),
             ScreenMessage::Note(note) => self.tui.show_note(&note),
             ScreenMessage::Ending => self.tui.set_ending(),
             ScreenMessage::Ring(bytes) => terminal::ring(&bytes),
@@ -303,12 +304,4 @@ impl DrawingThread {
             self.close(CloseReason::Gone);
         }
     }
-}
-
-/// Panics if a test asks for it.
-fn panic_for_test(frames: u64) {
-    assert!(
-        frames < 1 || host::test_string("SIGNOFF_TEST_PANIC").is_none_or(|place| place != "drawing"),
-        "panic requested by a test"
-    );
 }

@@ -1,4 +1,4 @@
-//! Takes the terminal for drawing and restores it in every case.
+//! Takes the terminal for drawing and restores it in every case; passes on the signals that concern it.
 //!
 //! Frames go to the alternate screen, so the previous contents reappear afterwards. The lock of stdout serializes
 //! drawing and restoring: a panic in any thread waits for the current frame, and no frame is drawn after it.
@@ -6,6 +6,7 @@
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::task::Poll;
 
 use jiff::{SignedDuration, Timestamp};
 use ratatui::backend::CrosstermBackend;
@@ -14,8 +15,9 @@ use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::{Frame, Terminal};
-use rustix::process::{getpgrp, getsid};
+use rustix::process::{Signal, getpgrp, getsid};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
 use crate::{console, host};
 
@@ -193,4 +195,55 @@ fn restore_on_panic() {
             tell(panic);
         }));
     });
+}
+
+/// What a signal means for the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalSignal {
+    /// Close the screen.
+    End,
+    /// Restore the terminal and stop the process.
+    Stop,
+    /// Continue after a stop. The terminal may have changed.
+    Continue,
+    /// The terminal was resized.
+    Resized,
+}
+
+/// Where termination signals are handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminationSignals {
+    /// By the screen.
+    HandledByScreen,
+    /// By the dispatcher, which then ends the screen.
+    HandledElsewhere,
+}
+
+/// Starts a thread that passes signals to `tell` until it returns false.
+pub fn listen(ends: TerminationSignals, tell: impl Fn(TerminalSignal) -> bool + Send + 'static) -> io::Result<()> {
+    let mut meanings = vec![
+        (Signal::TSTP, TerminalSignal::Stop),
+        (Signal::CONT, TerminalSignal::Continue),
+        (Signal::WINCH, TerminalSignal::Resized),
+    ];
+    if ends == TerminationSignals::HandledByScreen {
+        meanings.extend([Signal::INT, Signal::TERM, Signal::HUP].map(|kind| (kind, TerminalSignal::End)));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let inside = runtime.enter();
+    let stream = |(kind, meaning): (Signal, _)| Ok((signal(SignalKind::from_raw(kind.as_raw()))?, meaning));
+    let mut streams = meanings.into_iter().map(stream).collect::<io::Result<Vec<_>>>()?;
+    drop(inside);
+    std::thread::spawn(move || while tell(runtime.block_on(next_signal(&mut streams))) {});
+    Ok(())
+}
+
+async fn next_signal(streams: &mut [(SignalStream, TerminalSignal)]) -> TerminalSignal {
+    std::future::poll_fn(|context| {
+        let received = |(stream, meaning): &mut (SignalStream, TerminalSignal)| {
+            stream.poll_recv(context).is_ready().then_some(*meaning)
+        };
+        streams.iter_mut().find_map(received).map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }

@@ -1,10 +1,20 @@
-//! Handles the requests of the screen while this process runs the dispatcher.
+//! Handles the requests of the screen while this process runs the dispatcher: sends it the answers and interrupts.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+use signoff_core::command::LoopCommand;
+use signoff_core::ids::QuestionId;
+use signoff_core::machine::Choice;
+use signoff_engine::dispatcher::{DispatcherInput, Interrupt};
 use signoff_term::dialogue::QuestionDecision;
 use signoff_term::tui::TuiRequest;
+use tokio::sync::mpsc::UnboundedSender;
 
-use super::{BackgroundWorker, CloseReason, DispatcherHandle, QueueWatcher, RequestHandler};
+use super::{BackgroundWorker, CloseReason, RequestHandler};
 use crate::console::write_stderr;
+use crate::host;
 
 /// Sends answers directly to the dispatcher; other decisions go through the store, as from another process.
 pub struct WorkHandler {
@@ -12,20 +22,21 @@ pub struct WorkHandler {
     /// Whether the user may be asked questions.
     pub attended: bool,
     pub background: BackgroundWorker,
-    /// Dropped when the screen is closed.
-    pub queue: Option<QueueWatcher>,
+    /// Ends the watch of the queue when it is dropped, as the screen is closed.
+    pub queue: Option<Sender<()>>,
 }
 
 impl RequestHandler for WorkHandler {
     fn handle(&mut self, request: TuiRequest) {
         match request {
             TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
-                self.dispatcher.answer(run, loop_id, question, choice);
+                let command = answer(question, choice);
+                self.dispatcher.send(DispatcherInput::Decided { run, loop_id, command });
             }
             TuiRequest::QuestionDecided(QuestionDecision::Later { run, loop_id, question, answer_command: how }) => {
                 // Printed when the screen closes.
                 write_stderr(&format!("Left for later: {how}\n"));
-                self.dispatcher.later(run, loop_id, question);
+                self.dispatcher.send(DispatcherInput::QuestionDeferred { run, loop_id, question });
             }
             TuiRequest::Interrupt => self.dispatcher.interrupt(),
             TuiRequest::Quit | TuiRequest::Decide(..) | TuiRequest::Load(_) | TuiRequest::Replay(_) => {
@@ -49,5 +60,78 @@ impl RequestHandler for WorkHandler {
 impl Drop for WorkHandler {
     fn drop(&mut self) {
         self.dispatcher.set_attended(false);
+    }
+}
+
+/// The user's answer to a question, as `signoff answer` records it.
+pub fn answer(question: QuestionId, choice: Choice) -> LoopCommand {
+    LoopCommand::Answer { question: Some(question), choice: choice.as_str().to_owned(), by: host::user_name() }
+}
+
+/// A handle to the dispatcher. The screen is opened before the dispatcher exists, so it is connected later.
+#[derive(Debug, Clone, Default)]
+pub struct DispatcherHandle(Arc<DispatcherLink>);
+
+#[derive(Debug, Default)]
+struct DispatcherLink {
+    dispatcher: OnceLock<UnboundedSender<DispatcherInput>>,
+    /// Number of interrupts so far, by key or signal.
+    interrupts: AtomicU32,
+}
+
+impl DispatcherHandle {
+    pub fn connect(&self, dispatcher: UnboundedSender<DispatcherInput>) {
+        self.0.dispatcher.set(dispatcher).ok();
+        if let Some(earlier) = interrupt_level(self.0.interrupts.load(Ordering::SeqCst)) {
+            self.send(DispatcherInput::Interrupted(earlier));
+        }
+    }
+
+    /// The first interrupt lets running agents finish, the second stops them, the third kills them.
+    pub fn interrupt(&self) {
+        let interrupts = self.0.interrupts.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(interrupt) = interrupt_level(interrupts) {
+            self.send(DispatcherInput::Interrupted(interrupt));
+        }
+    }
+
+    /// Sets whether the user can be asked questions.
+    pub fn set_attended(&self, attended: bool) {
+        self.send(DispatcherInput::Attended(attended));
+    }
+
+    fn send(&self, input: DispatcherInput) {
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            dispatcher.send(input).ok();
+        }
+    }
+}
+
+/// The effect of the given number of interrupts.
+fn interrupt_level(interrupts: u32) -> Option<Interrupt> {
+    match interrupts {
+        0 => None,
+        1 => Some(Interrupt::Finish),
+        2 => Some(Interrupt::Stop),
+        3.. => Some(Interrupt::Kill),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_keys_at_once_are_two_interrupts() {
+        let (tell, mut received) = tokio::sync::mpsc::unbounded_channel();
+        let handle = DispatcherHandle::default();
+        handle.interrupt();
+        handle.connect(tell);
+        (0..2).for_each(|_| handle.interrupt());
+        let mut interrupts = Vec::new();
+        while let Ok(DispatcherInput::Interrupted(interrupt)) = received.try_recv() {
+            interrupts.push(format!("{interrupt:?}"));
+        }
+        assert_eq!(interrupts, ["Finish", "Stop", "Kill"]);
     }
 }

@@ -12,7 +12,7 @@ use super::request_error;
 use crate::command::decide::DecisionResult;
 use crate::command::{add, answer, cancel, dispute, edit, retry};
 use crate::project::{user_git, with_checks};
-use crate::{CliError, Project, ReadOnlyProject, host, queries, settings};
+use crate::{CliError, Project, ReadOnlyProject, Result, host, queries, settings};
 
 /// Performs an action.
 pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
@@ -39,7 +39,7 @@ fn done(message: String, hint: Option<String>) -> ActionOutcome {
     ActionOutcome { message, hint, added_task: None }
 }
 
-fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
+fn answered(question: &str, choice: &str) -> Result<ActionOutcome> {
     let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
     let project = ReadOnlyProject::find()?.ok_or_else(none)?;
     let answer::RecordedAnswer { question, place, result: taken } = answer::answer(&project, question, choice)?;
@@ -47,7 +47,7 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
     let hint = match &taken {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended = line::ending_lines(&queries::run_state(&project, place.run)?, &place.loop_id);
+            let ended = line::ending_lines(&queries::run_state(&*project.store, place.run)?, &place.loop_id);
             let next = answer::next_step(&project, place.run, &place.loop_id, &ended)?;
             joined(note.iter().cloned().chain(next))
         }
@@ -55,43 +55,37 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
     Ok(done(message, hint))
 }
 
-fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
+fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
     let result = retry::retry(project, TaskId(task))?;
-    Ok(done(format!("Task #{task} goes on"), continue_hint(&result, task)))
-}
-
-/// The command that continues a task that no process is driving.
-fn continue_hint(result: &DecisionResult, task: u64) -> Option<String> {
-    match result {
+    let hint = match result {
         DecisionResult::HandedOver => None,
+        // No process is driving the task.
         DecisionResult::Recorded { note } => {
-            joined(note.iter().cloned().chain([format!("`signoff work {task}` works it")]))
+            joined(note.into_iter().chain([format!("`signoff work {task}` works it")]))
         }
-    }
+    };
+    Ok(done(format!("Task #{task} goes on"), hint))
 }
 
-fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
+fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
     let notes = cancel::cancel(project, TaskId(task))?;
     Ok(done(format!("Task #{task} cancelled"), joined(notes.into_iter())))
 }
 
-fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome, CliError> {
+fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome> {
     let result = edit::edit(project, TaskId(task), verdict, host::user_name(), reason)?;
     let message = format!("Task #{task} is {} by {}", verdict.to_ascii_uppercase(), host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
-fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome, CliError> {
-    let none = || {
-        CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
-    };
-    let project = ReadOnlyProject::find()?.ok_or_else(none)?;
+fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
+    let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
     let (place, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
     let message = format!("Finding {} is refuted by {}", place.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
-fn added(new: AddTask) -> Result<ActionOutcome, CliError> {
+fn added(new: AddTask) -> Result<ActionOutcome> {
     let spec = spec(new)?;
     let (project, title) = (Project::open()?, spec.title.clone());
     // Store no choice that equals the default.
@@ -117,7 +111,7 @@ pub fn reviews_by_default(root: &Path) -> bool {
     expected.is_ok_and(|expected| expected.auto_review)
 }
 
-fn spec(new: AddTask) -> Result<TaskSpec, CliError> {
+fn spec(new: AddTask) -> Result<TaskSpec> {
     let kind = match new.kind.as_str() {
         "" => TaskType::default(),
         word => TaskType::parse(word).ok_or_else(|| {

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use signoff_core::ids::LoopId;
+use signoff_core::wire::{Fact, QUEUE, RecordedFact};
 use signoff_engine::layout::DIRECTORY;
 use signoff_serve::web::{ChangeSet, Watcher};
 use signoff_store::{SqliteStore, Store};
 
-use super::affected;
-use super::store_id::StoreId;
-use crate::CliError;
-use crate::log_follower::LogFollower;
+use crate::Result;
+use crate::queries::{self, LogFollower};
 
 /// The leases are checked on every 20th poll, because a killed process records nothing.
 const LEASE_POLLS: u64 = 20;
@@ -53,7 +54,7 @@ impl ChangeWatcher {
     fn open(&mut self) -> bool {
         let (open, broken) = match FollowedStore::new(&self.store_dir) {
             Ok(open) => (open, None),
-            Err(failure) => (None, Some(failure.message().to_owned())),
+            Err(failure) => (None, Some(failure.message)),
         };
         let news = open.is_some() || broken != self.error;
         (self.open, self.error) = (open, broken);
@@ -76,7 +77,7 @@ impl Watcher for ChangeWatcher {
             Ok(change) => change,
             Err(failure) => {
                 // The pages show the error.
-                (self.open, self.error) = (None, Some(failure.message().to_owned()));
+                (self.open, self.error) = (None, Some(failure.message));
                 return ChangeSet::everything();
             }
         };
@@ -108,23 +109,23 @@ impl ChangeWatcher {
 /// The task of an attempt, from its directory: the parent is named after the loop.
 fn task_of(attempt: &Path) -> Option<u64> {
     let name = attempt.parent()?.file_name()?.to_str()?;
-    affected::task_of_loop(&LoopId::new(name))
+    task_of_loop(&LoopId::new(name))
 }
 
 impl FollowedStore {
-    fn new(own: &Path) -> Result<Option<Self>, CliError> {
+    fn new(own: &Path) -> Result<Option<Self>> {
         // Read the identity before opening: a file replaced in between is noticed by the next poll.
         let same = StoreId::of_directory(own);
         let Some(store) = SqliteStore::open_existing(own)?.map(Arc::new) else { return Ok(None) };
         let follow = LogFollower::from_now(store.clone())?;
-        let driven = driven(&store)?;
+        let driven = open_runs_driven(&store)?;
         Ok(Some(Self { id: same, store, follower: follow, driven }))
     }
 
-    fn poll(&mut self, check_leases: bool) -> Result<ChangeSet, CliError> {
-        let mut change = affected::change_of(&self.follower.poll()?);
+    fn poll(&mut self, check_leases: bool) -> Result<ChangeSet> {
+        let mut change = change_of(&self.follower.poll()?);
         if check_leases {
-            let driven = driven(&self.store)?;
+            let driven = open_runs_driven(&self.store)?;
             change.everything |= driven != self.driven;
             self.driven = driven;
         }
@@ -132,13 +133,49 @@ impl FollowedStore {
     }
 }
 
-/// The runs that a process is driving now.
-fn driven(store: &SqliteStore) -> Result<BTreeSet<u64>, CliError> {
-    let mut driven = BTreeSet::new();
-    for run in store.open_runs()? {
-        if store.is_held(run.id)? {
-            driven.insert(run.id.0);
+/// The open runs that a process is driving now.
+fn open_runs_driven(store: &SqliteStore) -> Result<BTreeSet<u64>> {
+    let open: Vec<u64> = store.open_runs()?.iter().map(|run| run.id.0).collect();
+    Ok(queries::held_runs(store, &open)?)
+}
+
+/// Returns the tasks and runs that these facts are about.
+fn change_of(news: &[RecordedFact]) -> ChangeSet {
+    let mut change = ChangeSet::default();
+    for recorded in news {
+        if recorded.run != QUEUE {
+            change.runs.insert(recorded.run.0);
+        }
+        match &recorded.fact {
+            Fact::Task(task, _) => {
+                change.tasks.insert(task.0);
+            }
+            Fact::Loop(loop_id, _) => change.tasks.extend(task_of_loop(loop_id)),
+            Fact::Run(_) => {}
         }
     }
-    Ok(driven)
+    change
+}
+
+/// The task that a loop works on or reviews; `None` for a loop of the run itself.
+fn task_of_loop(loop_id: &LoopId) -> Option<u64> {
+    let own = loop_id.checkpoint_target().map(|(own, _)| own);
+    own.as_ref().unwrap_or(loop_id).as_str().parse().ok()
+}
+
+/// The identity of a store file, because a file may be deleted and created again under the same name: device, inode and
+/// creation time. Inodes are reused, so both are needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreId {
+    device: u64,
+    number: u64,
+    born: Option<SystemTime>,
+}
+
+impl StoreId {
+    /// Identifies the store in a directory; `None` if there is none.
+    pub fn of_directory(directory: &Path) -> Option<Self> {
+        let file = SqliteStore::path(directory).metadata().ok()?;
+        Some(Self { device: file.dev(), number: file.ino(), born: file.created().ok() })
+    }
 }

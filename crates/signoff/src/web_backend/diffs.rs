@@ -12,8 +12,8 @@ use signoff_engine::git::{GitDiff, OmittedFile, Repository};
 use signoff_serve::page::DiffText;
 use signoff_store::Store;
 
-use super::store_id::StoreId;
-use crate::{CliError, ReadOnlyProject, host};
+use super::StoreId;
+use crate::{CliError, ReadOnlyProject, Result, host};
 
 /// Maximum age of a cached diff: an agent writes files without recording a fact.
 const MAX_AGE: SignedDuration = SignedDuration::from_secs(2);
@@ -39,7 +39,7 @@ struct CachedDiff {
 
 impl DiffCache {
     /// Returns the diff of a task, or the reason why there is none; `None` if the task has not started.
-    pub fn get(&self, project: &ReadOnlyProject, row: &TaskRow) -> Result<Option<DiffText>, CliError> {
+    pub fn get(&self, project: &ReadOnlyProject, row: &TaskRow) -> Result<Option<DiffText>> {
         let Some(run) = row.run_id.filter(|_| row.base.is_some()) else { return Ok(None) };
         let (seq, at) = (project.store.last_seq(RunId(run))?, host::now());
         let of = StoreId::of_directory(project.layout().root());
@@ -70,7 +70,7 @@ impl DiffCache {
 
 /// Computes the diff from the task's base to its worktree, or to the tip of its branch if it has no worktree. It
 /// creates no worktree and writes nothing into the repository.
-fn compute(repository: &Repository, row: &TaskRow) -> Result<Option<GitDiff>, CliError> {
+fn compute(repository: &Repository, row: &TaskRow) -> Result<Option<GitDiff>> {
     let (Some(base), Some(branch)) = (row.base.as_deref().map(Commit::new), row.branch.as_deref()) else {
         return Ok(None);
     };
@@ -84,8 +84,8 @@ fn compute(repository: &Repository, row: &TaskRow) -> Result<Option<GitDiff>, Cl
 
 /// The text shown in place of a diff that failed.
 fn error_text(failure: &CliError) -> DiffText {
-    let place = failure.location().map(|place| format!(" ({place})")).unwrap_or_default();
-    DiffText { stat: format!("No diff: {}{place}", failure.message()), ..DiffText::default() }
+    let place = failure.location.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    DiffText { stat: format!("No diff: {}{place}", failure.message), ..DiffText::default() }
 }
 
 /// A file that the diff omits, with the reason.

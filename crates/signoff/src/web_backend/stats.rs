@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_serve::page::{Cost, ReviewerFigures, RoleFigures, StatsPage};
+use signoff_serve::page::{Cost, ReviewerFigures, StatsPage};
 use signoff_serve::web::Backend as _;
 use signoff_store::Store;
 use signoff_term::show::RunHistory;
-use signoff_term::stats::{ByReviewer, ByRole, Filter, StatsCollector, StatsReport, StopReason};
+use signoff_term::stats::{ByReviewer, Filter, StatsCollector, StatsReport, StopReason};
 
-use super::WebBackend;
-use super::store_id::StoreId;
-use crate::{CliError, ReadOnlyProject, queries};
+use super::{StoreId, WebBackend};
+use crate::command::report::role_figures;
+use crate::{ReadOnlyProject, Result, queries};
 
 /// Cached statistics of each run.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct CountedRun {
 }
 
 impl WebBackend {
-    pub(super) fn stats_page(&self) -> Result<StatsPage, CliError> {
+    pub(super) fn stats_page(&self) -> Result<StatsPage> {
         // Concurrent requests wait for the lock and share the result.
         let mut figures = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut stats = StatsCollector::new(Filter::default());
@@ -50,7 +50,7 @@ impl WebBackend {
 }
 
 impl StatsCache {
-    fn update(&mut self, project: &ReadOnlyProject) -> Result<(), CliError> {
+    fn update(&mut self, project: &ReadOnlyProject) -> Result<()> {
         let (of, voided) =
             (StoreId::of_directory(project.layout().root()), queries::tasks_with_void_approval(project)?);
         if self.store != of || self.voided != voided {
@@ -69,9 +69,9 @@ impl StatsCache {
 
 impl CountedRun {
     /// Reads the facts recorded since the last update.
-    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<(), CliError> {
+    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<()> {
         let mut history = self.history.take().unwrap_or_default();
-        queries::for_each_chunk_after(&*project.store, run, history.state.seq, |part| history.extend_attempts(&part))?;
+        queries::for_each_chunk(&*project.store, run, history.state.seq, |part| history.extend_attempts(&part))?;
         self.stats = StatsCollector::new(Filter::default()).with_voided(voided.clone());
         self.stats.add_run(&history);
         self.last_seq = history.state.seq;
@@ -86,7 +86,7 @@ fn page_of(project: String, report: &StatsReport) -> StatsPage {
     StatsPage {
         project,
         reviewers: report.reviewers.iter().map(reviewer).collect(),
-        roles: report.roles.iter().map(role).collect(),
+        roles: report.roles.iter().map(role_figures).collect(),
         cycles: report.cycles_to_approval.distribution.iter().map(|one| (one.cycles, one.tasks)).collect(),
         stops: report.stop_reasons.iter().map(stop).collect(),
         approved: report.tasks.approved,
@@ -106,15 +106,6 @@ fn reviewer(one: &ByReviewer) -> ReviewerFigures {
         out_of_scope: one.out_of_scope,
         open: one.open,
         pending: one.pending,
-        cost: Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated },
-    }
-}
-
-fn role(one: &ByRole) -> RoleFigures {
-    RoleFigures {
-        role: one.role.clone(),
-        attempts: one.attempts,
-        duration_ms: one.duration_ms,
         cost: Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated },
     }
 }

@@ -10,9 +10,9 @@ use signoff_core::settings::edit;
 use signoff_core::settings::questions::retries;
 use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 
-use super::proposal::{ConfigTarget, Proposal};
+use super::{ConfigTarget, Proposal};
 use crate::console::write_stderr;
-use crate::{CliError, CommandExit, Console, settings};
+use crate::{CliError, CommandExit, Console, Result, settings};
 
 const KEYS: &str = "↑↓ to move, Enter to choose, Esc to go back";
 
@@ -24,7 +24,7 @@ enum PromptReply<T> {
 }
 
 /// Asks the questions, shows what changes, and writes it if the user confirms.
-pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit> {
     if !is_possible(console) {
         return Err(CliError::usage("there is no terminal to ask on")
             .hint("set a key: signoff configure --set presets.phases.gates.code_review.max_fixes=5"));
@@ -48,7 +48,7 @@ pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit, CliE
 }
 
 /// Asks the user to confirm a reset. Returns the exit if they decline. Without a terminal the flag is the confirmation.
-pub fn confirm_reset(proposal: &Proposal<'_>, console: &Console) -> Result<Option<CommandExit>, CliError> {
+pub fn confirm_reset(proposal: &Proposal<'_>, console: &Console) -> Result<Option<CommandExit>> {
     if !is_possible(console) {
         return Ok(None);
     }
@@ -81,11 +81,7 @@ struct Prompter {
 
 impl Prompter {
     /// Asks all questions until the user confirms, declines or interrupts.
-    fn ask_all(
-        mut self,
-        dialogue: &mut ConfigureDialogue,
-        target: &ConfigTarget,
-    ) -> Result<PromptReply<bool>, CliError> {
+    fn ask_all(mut self, dialogue: &mut ConfigureDialogue, target: &ConfigTarget) -> Result<PromptReply<bool>> {
         loop {
             let answered = match dialogue.ask() {
                 DialoguePrompt::Choose { heading, words, options, chosen } => {
@@ -105,7 +101,7 @@ impl Prompter {
                     // Print overridden keys before asking for confirmation.
                     let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
                     let proposal = Proposal::new(target, edited)?;
-                    proposal.notes().iter().for_each(|note| write_stderr(&format!("{note}\n")));
+                    proposal.notes.iter().for_each(|note| write_stderr(&format!("{note}\n")));
                     self.heading = None;
                     match self.confirm(&target.name)? {
                         PromptReply::Back => PromptReply::Back,
@@ -130,7 +126,7 @@ impl Prompter {
         self.heading = heading;
     }
 
-    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<PromptReply<usize>, CliError> {
+    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<PromptReply<usize>> {
         let select = Select::new(words, options)
             .with_starting_cursor(chosen)
             .without_filtering()
@@ -140,7 +136,7 @@ impl Prompter {
         reply(select.raw_prompt().map(|option| option.index))
     }
 
-    fn number(&self, words: &str, now: Option<u32>) -> Result<PromptReply<u32>, CliError> {
+    fn number(&self, words: &str, now: Option<u32>) -> Result<PromptReply<u32>> {
         let now = now.map(|now| now.to_string()).unwrap_or_default();
         let check = |typed: &str| {
             Ok(retries(typed).map_or_else(|message| Validation::Invalid(message.into()), |_| Validation::Valid))
@@ -154,7 +150,7 @@ impl Prompter {
         reply(text.prompt().map(|typed| retries(&typed).unwrap_or_default()))
     }
 
-    fn confirm(&self, file: &str) -> Result<PromptReply<bool>, CliError> {
+    fn confirm(&self, file: &str) -> Result<PromptReply<bool>> {
         let words = format!("Write this to {file}?");
         let asked =
             Confirm::new(&words).with_default(true).with_help_message("Esc to go back").with_render_config(self.config);
@@ -177,7 +173,7 @@ impl<T> PromptReply<T> {
     }
 }
 
-fn reply<T>(answer: InquireResult<T>) -> Result<PromptReply<T>, CliError> {
+fn reply<T>(answer: InquireResult<T>) -> Result<PromptReply<T>> {
     match answer {
         Ok(said) => Ok(PromptReply::Answer(said)),
         Err(InquireError::OperationCanceled) => Ok(PromptReply::Back),

@@ -1,20 +1,25 @@
-//! Collects the data of a report from the store, git and the artifacts, and the values of its HTML page.
+//! Collects the data of a report from the store, git and the artifacts, and the values of its HTML page. If the changes
+//! cannot be counted, the report says why instead of failing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::{Loop, Reason};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
+use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_serve::page::{Cost, ReportHead, ReportOverview, RoleFigures, TaskPage};
 use signoff_store::Store;
 use signoff_term::report::{
-    self, DocumentSubject, PartSection, ReportDocument, ReportResult, RunSection, TaskSection, Totals,
+    self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, RunSection,
+    TaskSection, Totals,
 };
 use signoff_term::show::RunHistory;
 use signoff_term::stats::ByRole;
 
-use super::changes::{self, ChangeCounter};
-use crate::queries::{TaskArtifacts, for_each_chunk, void_approval_note};
-use crate::{CliError, ReadOnlyProject, host};
+use crate::command::diff;
+use crate::project::user_git;
+use crate::queries::{artifacts, for_each_chunk, void_approval_note};
+use crate::{CliError, ReadOnlyProject, Result, host};
 
 /// A report document and what the HTML page needs besides.
 pub struct ReportData {
@@ -26,7 +31,7 @@ pub struct ReportData {
 }
 
 /// Collects the data of one task, with its checkpoint reviews.
-pub fn for_task(task: TaskId) -> Result<ReportData, CliError> {
+pub fn for_task(task: TaskId) -> Result<ReportData> {
     let read_only = ReadOnlyProject::for_task(task)?;
     let (row, all) = read_only.task_and_all(task)?;
     let project = project(&read_only);
@@ -47,7 +52,7 @@ pub fn for_task(task: TaskId) -> Result<ReportData, CliError> {
 }
 
 /// Collects the data of a run with all its tasks.
-pub fn for_run(run: RunId) -> Result<ReportData, CliError> {
+pub fn for_run(run: RunId) -> Result<ReportData> {
     let read_only = ReadOnlyProject::find()?.ok_or_else(|| unknown_run(run, None))?;
     let Some(row) = read_only.store.run(run)?.map(RunRow::from) else {
         let last = read_only.store.last_run()?.map(|row| row.id);
@@ -71,7 +76,7 @@ pub fn for_run(run: RunId) -> Result<ReportData, CliError> {
     let parts = PartSection::all(&data.folded, &loops);
     let mut run_account = data.run(row.clone(), &rows);
     let branch = run_account.branch.as_deref();
-    run_account.changes = branch.and_then(|branch| changes::count_run(&data.counter, branch, &tasks, has_landed));
+    run_account.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
     let account = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_account), parts, tasks);
     Ok(ReportData { account, run: Some(row), project: project(&read_only) })
 }
@@ -98,30 +103,30 @@ fn project(read_only: &ReadOnlyProject) -> String {
 struct RunData {
     folded: RunHistory,
     counter: ChangeCounter,
-    artifacts: TaskArtifacts,
+    artifacts: BTreeMap<TaskId, Vec<String>>,
     questions: Vec<QuestionRow>,
     /// Whether a process is driving the run.
     driven: bool,
 }
 
 impl RunData {
-    fn empty(project: &ReadOnlyProject) -> Result<Self, CliError> {
+    fn empty(project: &ReadOnlyProject) -> Result<Self> {
         Ok(Self {
             folded: RunHistory::default(),
             counter: ChangeCounter::new(project),
-            artifacts: TaskArtifacts::load(project),
+            artifacts: artifacts(project),
             questions: project.store.questions()?,
             driven: false,
         })
     }
 
-    fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self, CliError> {
+    fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
         let mut this = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, |part| this.folded.extend(part))?;
+        for_each_chunk(&*project.store, run, 0, |part| this.folded.extend(part))?;
         Ok(this)
     }
 
-    fn task(&mut self, project: &ReadOnlyProject, row: TaskRow, loop_id: &LoopId) -> Result<TaskSection, CliError> {
+    fn task(&mut self, project: &ReadOnlyProject, row: TaskRow, loop_id: &LoopId) -> Result<TaskSection> {
         let task = TaskId(row.id);
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
@@ -129,7 +134,7 @@ impl RunData {
         let this = self.folded.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, this, is_signed_off);
         let voided = void_approval_note(project, &row);
-        let mut report = self.folded.report(row, loop_id, self.artifacts.for_task(task));
+        let mut report = self.folded.report(row, loop_id, self.artifacts.remove(&task).unwrap_or_default());
         report.voided = voided;
         // Show the question under its number in the repository.
         report.question = self.questions.iter().find(|one| one.task_id == Some(task.0)).cloned();
@@ -166,11 +171,12 @@ fn whole(account: &ReportDocument) -> ReportOverview {
         specification: of_run.and_then(|run| run.asked.clone()).unwrap_or_default(),
         changes: of_run.and_then(|run| run.changes.clone()),
         parts: account.parts.clone(),
-        roles: account.totals.roles.iter().map(role).collect(),
+        roles: account.totals.roles.iter().map(role_figures).collect(),
     }
 }
 
-fn role(one: &ByRole) -> RoleFigures {
+/// The figures of one role for a page.
+pub fn role_figures(one: &ByRole) -> RoleFigures {
     let cost = Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated };
     RoleFigures { role: one.role.clone(), attempts: one.attempts, duration_ms: one.duration_ms, cost }
 }
@@ -187,4 +193,111 @@ fn page(task: TaskSection, project: &str, driven: bool) -> TaskPage {
         driven,
         now: host::now(),
     }
+}
+
+/// Counts changes with as few git processes as possible.
+struct ChangeCounter {
+    /// `None` if git cannot open it; the report is written without the changes.
+    repository: Option<Repository>,
+    tips: BranchTips,
+    git: Git,
+    /// The number of tasks in the report.
+    tasks: usize,
+}
+
+impl ChangeCounter {
+    fn new(project: &ReadOnlyProject) -> Self {
+        Self { repository: project.repository().ok(), tips: BranchTips::new(&project.root), git: user_git(), tasks: 1 }
+    }
+
+    /// Counts the changes of a task. A finished task is counted up to its own last commit, because later tasks may have
+    /// continued its branch. A running task is counted up to its worktree. A task that changed after its review is
+    /// counted up to the tip of its branch.
+    fn count_task(&mut self, row: &TaskRow, this: Option<&Loop>, is_signed_off: bool) -> Changes {
+        let Some(base) = &row.base else {
+            return Changes::unknown("nothing was changed: it was never started");
+        };
+        let base = Commit::new(base.as_str());
+        let Some(repository) = &self.repository else {
+            return Changes::unknown("git does not know this repository");
+        };
+        if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
+            return Changes::uncounted();
+        }
+        if !row.status.is_over()
+            && has_worktree(repository, row)
+            && let Ok(diff) = diff::diff_of_row(repository, row)
+        {
+            return Changes::parse_stat(&diff.stat);
+        }
+        let head = this.map(|this| this.head.commit.clone()).filter(|head| !head.as_str().is_empty());
+        let Some(head) = head else { return Changes::unknown("nothing was committed") };
+        let tip = row.branch.as_deref().and_then(|branch| self.tips.commit(branch, &self.git));
+        match tip.map(Commit::new) {
+            Some(tip) if is_voided(row) => voided(repository, &base, &head, &tip),
+            Some(_) => committed(repository, &base, &head, None),
+            None => committed(repository, &base, &head, row.branch.as_deref()),
+        }
+    }
+}
+
+/// Whether the branch has moved since the approval.
+fn is_voided(row: &TaskRow) -> bool {
+    row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview)
+}
+
+/// Counts the changes up to the tip, with a note how much of it was reviewed.
+fn voided(repository: &Repository, base: &Commit, reviewed: &Commit, tip: &Commit) -> Changes {
+    let before = committed(repository, base, reviewed, None).summary();
+    let short: String = reviewed.as_str().chars().take(12).collect();
+    committed(repository, base, tip, None)
+        .with_note(format!("Only what lies up to the commit {short} was reviewed: {before}."))
+}
+
+/// Counts the committed changes. `gone` is the name of the branch if it no longer exists.
+fn committed(repository: &Repository, base: &Commit, head: &Commit, gone: Option<&str>) -> Changes {
+    match (repository.diff_between(base, head), gone) {
+        (Ok(diff), None) => Changes::parse_stat(&diff.stat),
+        (Ok(diff), Some(branch)) => Changes::parse_stat(&diff.stat)
+            .with_note(format!("The branch {branch} is gone; this is what its last commit changed.")),
+        (Err(_), Some(branch)) => {
+            Changes::unknown(format!("the branch {branch} is gone, and git does not have its commits any more"))
+        }
+        (Err(_), None) => Changes::unknown(format!("git does not have the commit {head} any more")),
+    }
+}
+
+/// Counts the changes of a run with a shared branch, from the base of its first task. `has_landed` tells whether the
+/// log contains a landing on that branch.
+fn count_run(counter: &ChangeCounter, branch: &str, tasks: &[TaskSection], has_landed: bool) -> Option<Changes> {
+    let repository = counter.repository.as_ref()?;
+    let rows = || tasks.iter().map(TaskSection::row);
+    let first = rows().filter(|row| row.base.is_some()).min_by_key(|row| row.started_at.clone())?;
+    let base = Commit::new(first.base.as_deref()?);
+    let Ok(Some(head)) = repository.head_of(branch) else {
+        // The tasks of a plan create the branch when the first one starts; otherwise the first landing creates it.
+        let in_turn = rows().any(|row| row.base.is_some() && row.branch.as_deref() == Some(branch));
+        let was_there = has_landed || in_turn || repository.branch_base(branch).is_ok_and(|at| at.is_some());
+        return Some(if was_there { gone(branch) } else { not_landed() });
+    };
+    let changes = repository
+        .diff_between(&base, &head.commit)
+        .map_or_else(|_| gone(branch), |diff| Changes::parse_stat(&diff.stat));
+    let is_empty = changes.stat.as_deref().is_some_and(|stat| stat.trim().is_empty());
+    let elsewhere = tasks.iter().any(|task| task.changes.files > 0 || task.changes.is_uncounted());
+    Some(if is_empty && elsewhere { not_landed() } else { changes })
+}
+
+fn gone(branch: &str) -> Changes {
+    Changes::unknown(format!("the branch {branch} is gone"))
+}
+
+fn not_landed() -> Changes {
+    Changes::unknown("nothing has landed yet")
+}
+
+/// Whether the worktree exists. A report must not create one.
+fn has_worktree(repository: &Repository, row: &TaskRow) -> bool {
+    let path = row.worktree.as_deref().map(std::path::Path::new);
+    path.is_some_and(|path| repository.worktree(path).is_ok_and(|worktree| worktree.exists()))
 }

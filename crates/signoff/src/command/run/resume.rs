@@ -6,16 +6,16 @@ use signoff_core::view::{RunState, TaskRow};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
-use signoff_store::{Store, StoredRun};
+use signoff_store::{Lease, Store, StoredRun};
 use signoff_term::json::RunReport;
 use signoff_term::line;
 
 use super::Args;
 use crate::command::work;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
-pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
     if let Some((flag, hint)) = fixed_flag(args) {
         return Err(CliError::usage(format!("{flag} is for a run that begins, not for --resume")).hint(hint));
     }
@@ -23,8 +23,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let no_ask = console.no_ask || project.settings.no_ask();
     let resumed = match args.resume.flatten().map(RunId) {
         Some(run) => {
-            let lease = run_loop::try_acquire(&*project.store, run)?;
-            let lease = lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))?;
+            let lease = acquire(&project, run)?;
             if !project.store.open_runs()?.iter().any(|open| open.id == run) {
                 return print_finished(&project, run, console);
             }
@@ -49,22 +48,24 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Resumes a run after a decision about it.
-pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit, CliError> {
+pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
-    let lease = run_loop::try_acquire(&*project.store, run)?;
-    let lease = lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))?;
-    let drive = DriveOptions { no_ask, ..DriveOptions::default() };
-    drive_resumed(project, RunRequest { resumed: vec![lease], drive, ..RunRequest::default() }, console)
+    let (resumed, drive) = (vec![acquire(&project, run)?], DriveOptions { no_ask, ..DriveOptions::default() });
+    drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
 }
 
-fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit, CliError> {
+fn acquire(project: &Project, run: RunId) -> Result<Lease> {
+    let lease = run_loop::try_acquire(&*project.store, run)?;
+    lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))
+}
+
+fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
     for lease in &request.resumed {
         preflight::check_run(&project, lease.run(), None, &[])?;
     }
     preflight::print_warnings(&project, console);
-    let no_ask = request.drive.no_ask;
-    run_loop::run(project, request, console)?.print_result(console, no_ask)
+    run_loop::run(project, request, console)?.print_result(console)
 }
 
 /// Returns the first flag that cannot be changed for an existing run, with a hint.
@@ -81,7 +82,7 @@ fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
 }
 
 /// Explains why nothing can be resumed: there is no open run, or other processes drive them.
-fn nothing_text(project: &Project) -> Result<String, CliError> {
+fn nothing_text(project: &Project) -> Result<String> {
     let runs: Vec<String> = project.store.open_runs()?.iter().map(|run| run.id.to_string()).collect();
     Ok(match runs.as_slice() {
         [] => "Nothing to go on with".to_owned(),
@@ -91,7 +92,7 @@ fn nothing_text(project: &Project) -> Result<String, CliError> {
 }
 
 /// Prints how a run ended and what can be done next.
-fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<CommandExit, CliError> {
+fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let log = project.store.log(run)?;
     let (run_state, row) = (RunState::from_run_log(run, &log), project.store.run(run)?);
     let RunStage::Done(outcome) = run_state.machine.stage else {

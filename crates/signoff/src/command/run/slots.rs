@@ -18,12 +18,11 @@ use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
 use signoff_term::fit::count;
 use signoff_term::json::RunReport;
-use signoff_term::slots::SlotsReport;
 
 use super::Args;
 use crate::command::work;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, host, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, host, preflight};
 
 /// The flags for slots, for all sources.
 #[derive(Debug, Clone, clap::Args)]
@@ -76,7 +75,7 @@ struct SlotRun<'a> {
 }
 
 /// Fills slots from the tracker: by its program, or from its file.
-pub fn beads(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
     let slots = SlotRun::open(args, console)?;
     let supply = match tracker::PROGRAMS.into_iter().find(|program| host::is_on_path(program)) {
         Some(program) => TaskSource::Program { name: program.to_owned() },
@@ -95,7 +94,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Fills slots from a file of the tracker.
-pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit> {
     let slots = SlotRun::open(args, console)?;
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(slots.project.repository.root()).unwrap_or(&full);
@@ -103,12 +102,12 @@ pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, 
 }
 
 /// Fills slots from the queue.
-pub fn queue(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn queue(args: &Args, console: &Console) -> Result<CommandExit> {
     SlotRun::open(args, console)?.fill_from_queue(console)
 }
 
 impl<'a> SlotRun<'a> {
-    fn open(args: &'a Args, console: &Console) -> Result<Self, CliError> {
+    fn open(args: &'a Args, console: &Console) -> Result<Self> {
         args.reject_tick()?;
         let flags = flags(args)?;
         let project = Project::open()?;
@@ -116,7 +115,7 @@ impl<'a> SlotRun<'a> {
         Ok(Self { args, project, flags, no_ask })
     }
 
-    fn workflow(&self, spec: &TaskSpec) -> Result<Workflow, CliError> {
+    fn workflow(&self, spec: &TaskSpec) -> Result<Workflow> {
         Ok(self.project.settings.task_workflow(spec, &self.flags)?)
     }
 
@@ -135,7 +134,7 @@ impl<'a> SlotRun<'a> {
         }
     }
 
-    fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit, CliError> {
+    fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.project, &workflow, &TaskSpec::default())?;
         let tracker =
@@ -143,7 +142,7 @@ impl<'a> SlotRun<'a> {
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
         let report = report::of_tracker(&tracker.supply, &offer, &workflow);
         if self.args.dry_run {
-            return print(&report, console);
+            return console.print(&report, || report.text());
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
         for taken in &offer.taken {
@@ -152,16 +151,18 @@ impl<'a> SlotRun<'a> {
         self.print_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
             report::print_done(&tracker, &offer, console)?;
-            return nothing_ready(&report.source, console);
+            if console.json {
+                console.json(&RunReport::new(None, Vec::new(), Vec::new()))?;
+            }
+            console.note(&format!("Nothing is ready in {}", report.source));
+            return Ok(CommandExit::Done);
         }
         preflight::print_warnings(&self.project, console);
         let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
         let policy = self.policy(&workflow, tracker.supply);
-        let request = RunRequest {
-            opened: vec![(self.project.store.open_run(clock::now())?, start_run::slots(workflow, policy, self.no_ask))],
-            drive: DriveOptions { no_ask: self.no_ask, offer: Some(offer.ready), ..DriveOptions::default() },
-            ..RunRequest::default()
-        };
+        let facts = start_run::slots(workflow, policy, self.no_ask);
+        let mut request = RunRequest::open(self.project.store.open_run(clock::now())?, facts, self.no_ask);
+        request.drive.offer = Some(offer.ready);
         self.drive(request, console, |store| {
             let claims = store.claims(tracker::BEADS)?;
             Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
@@ -170,14 +171,14 @@ impl<'a> SlotRun<'a> {
 
     /// Prints the unfinished runs of the same tracker that no process drives. The tracker does not list their claimed
     /// tasks as ready.
-    fn print_unfinished(&self, supply: &TaskSource, console: &Console) -> Result<(), CliError> {
+    fn print_unfinished(&self, supply: &TaskSource, console: &Console) -> Result<()> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
             let same = |policy: &RunPolicy| policy.task_source == *supply;
             if store.is_held(run)? || !RunState::from_run_log(run, &store.log(run)?).run_policy().is_some_and(same) {
                 continue;
             }
-            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !run_loop::is_over(row.status);
+            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
             let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
             // Even if all tasks are done, one may still have to be closed in the tracker.
             let with = match tasks.len() {
@@ -189,10 +190,11 @@ impl<'a> SlotRun<'a> {
         Ok(())
     }
 
-    fn fill_from_queue(self, console: &Console) -> Result<CommandExit, CliError> {
+    fn fill_from_queue(self, console: &Console) -> Result<CommandExit> {
         let tasks = ready(&*self.project.store, &[], usize::MAX)?;
         if self.args.dry_run {
-            return print(&self.of_queue(&tasks)?, console);
+            let report = self.of_queue(&tasks)?;
+            return console.print(&report, || report.text());
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
@@ -226,8 +228,8 @@ impl<'a> SlotRun<'a> {
         request: RunRequest,
         console: &Console,
         left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
-    ) -> Result<CommandExit, CliError> {
-        let (jobs, no_ask, keep_going) = (self.jobs(), self.no_ask, self.args.slots.keep_going);
+    ) -> Result<CommandExit> {
+        let (jobs, keep_going) = (self.jobs(), self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
         let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
         let left = if failed && !keep_going { left(&*result.store)? } else { 0 };
@@ -238,12 +240,12 @@ impl<'a> SlotRun<'a> {
         if result.summary.lost > 0 && result.summary.lost == result.summary.tasks.len() {
             console.note("No task was started: other workers claimed every ready task first");
         }
-        result.print_result(console, no_ask)
+        result.print_result(console)
     }
 }
 
 /// The flags that apply to every task.
-fn flags(args: &Args) -> Result<TaskFlags, CliError> {
+fn flags(args: &Args) -> Result<TaskFlags> {
     let slots = &args.slots;
     let review = (slots.review || slots.no_review).then_some(slots.review);
     let max_fixes = slots.review_max_fix_attempts.map(|fixes| FixBound(Count::Number(fixes)));
@@ -258,7 +260,7 @@ fn flags(args: &Args) -> Result<TaskFlags, CliError> {
 }
 
 /// Checks a prompt file named on the command line and returns its absolute path.
-fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, CliError> {
+fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>> {
     let Some(path) = path else { return Ok(None) };
     let here = host::current_directory()?;
     let read = PromptFile::at(&here, &path.display().to_string()).read();
@@ -269,17 +271,4 @@ fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, CliError> {
 
 fn id(spec: &TaskSpec) -> Option<String> {
     spec.tracked.as_ref().map(|tracked| tracked.id.clone())
-}
-
-fn print(report: &SlotsReport, console: &Console) -> Result<CommandExit, CliError> {
-    console.print(report, || report.text())?;
-    Ok(CommandExit::Done)
-}
-
-fn nothing_ready(source: &str, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(&RunReport::new(None, Vec::new(), Vec::new()))?;
-    }
-    console.note(&format!("Nothing is ready in {source}"));
-    Ok(CommandExit::Done)
 }

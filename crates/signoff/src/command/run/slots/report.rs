@@ -13,14 +13,14 @@ use signoff_store::Store;
 use signoff_term::slots::{ReadyTask, SkippedTask, SlotsReport};
 
 use super::SlotRun;
-use crate::{CliError, Console};
+use crate::{Console, Result};
 
 /// Maximum number of tasks named in one line.
 const MAX_NAMED: usize = 8;
 
 impl SlotRun<'_> {
     /// The report for the queue.
-    pub fn of_queue(&self, tasks: &[TaskId]) -> Result<SlotsReport, CliError> {
+    pub fn of_queue(&self, tasks: &[TaskId]) -> Result<SlotsReport> {
         let mut report = SlotsReport::new("queue", Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let spec = self.project.store.task_spec(*task)?.unwrap_or_default();
@@ -108,7 +108,7 @@ fn is_reviewed(workflow: &Workflow) -> bool {
 
 /// Prints the tasks that signoff has finished but that a tracker file still lists as open. Signoff does not write the
 /// file, and the file does not say whether a task was reopened.
-pub fn print_done(tracker: &Tracker, offer: &Offer, console: &Console) -> Result<(), CliError> {
+pub fn print_done(tracker: &Tracker, offer: &Offer, console: &Console) -> Result<()> {
     let TaskSource::File { path } = &tracker.supply else { return Ok(()) };
     let is_done = |task: &&SourceTask| task.state == SourceState::Done;
     let file = tracker.read(&BTreeSet::new())?;

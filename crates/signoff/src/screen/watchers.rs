@@ -1,0 +1,109 @@
+//! Watch the store for the screen: the queue, which runs are being driven, and which tasks need the user, by the same
+//! rules as a bare `signoff`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use signoff_core::ids::RunId;
+use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_store::Store;
+use signoff_term::tui::InboxHints;
+
+use super::{ScreenMessage, ScreenSender};
+use crate::{ReadOnlyProject, Result, host, queries};
+
+/// Interval for checking the leases and the database version.
+const LEASE_INTERVAL: SignedDuration = SignedDuration::from_millis(300);
+
+/// Interval for reading everything again, because branches move without a recorded fact.
+const READ_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// Polls the store and returns changes.
+#[derive(Debug, Default)]
+pub struct InboxWatcher {
+    looked_at: Option<Timestamp>,
+    read_at: Option<Timestamp>,
+    version: Option<u64>,
+    /// The unfinished runs, and those of them that a process is driving.
+    open: BTreeSet<u64>,
+    held: BTreeSet<u64>,
+    last: Option<InboxHints>,
+}
+
+impl InboxWatcher {
+    /// Returns the new state if it changed since the last call. Read new facts only after this call: a process that
+    /// has released its lease has recorded all of its facts.
+    pub fn poll(&mut self, project: &ReadOnlyProject) -> Result<Option<InboxHints>> {
+        let now = host::now();
+        if is_fresh(self.looked_at, now, LEASE_INTERVAL) {
+            return Ok(None);
+        }
+        self.looked_at = Some(now);
+        let (version, held) = (project.store.version()?, queries::held_runs(&*project.store, &self.open)?);
+        let same = self.version == Some(version) && self.held == held;
+        if same && is_fresh(self.read_at, now, READ_INTERVAL) {
+            return Ok(None);
+        }
+        (self.version, self.read_at) = (Some(version), Some(now));
+        let standings = self.read(project)?;
+        let last = self.last.replace(standings.clone());
+        Ok(Some(standings).filter(|standings| last.as_ref() != Some(standings)))
+    }
+
+    fn read(&mut self, project: &ReadOnlyProject) -> Result<InboxHints> {
+        let (tasks, runs) = (project.tasks_from_tables()?, project.runs()?);
+        let is_taken_up = |status: TaskStatus| matches!(status, TaskStatus::InProgress | TaskStatus::Paused);
+        let taken_up = tasks.iter().filter(|row| is_taken_up(row.status)).filter_map(|row| row.run_id);
+        let open = runs.iter().filter(|run| !run.failed_as_a_whole()).map(|run| run.id);
+        self.open = taken_up.chain(open).collect();
+        self.held = queries::held_runs(&*project.store, &self.open)?;
+        let left = self.open.difference(&self.held).copied().map(RunId).collect();
+        Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, left))
+    }
+}
+
+fn is_fresh(at: Option<Timestamp>, now: Timestamp, longest: SignedDuration) -> bool {
+    at.is_some_and(|at| now.duration_since(at).abs() < longest)
+}
+
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Starts a thread that polls the store until the returned sender is dropped. `takes` tells whether to send the queue:
+/// only if the run takes tasks from it.
+pub fn watch_queue(root: PathBuf, takes: bool, sender: ScreenSender) -> Sender<()> {
+    let (kept, over) = mpsc::channel();
+    // Errors are ignored here; the dispatcher reports them.
+    std::thread::spawn(move || watch(&root, takes, &over, &sender).ok());
+    kept
+}
+
+/// Whether a task is pending and belongs to no run.
+pub fn is_queued(row: &TaskRow) -> bool {
+    row.run_id.is_none() && row.status == TaskStatus::Pending
+}
+
+fn watch(root: &Path, takes: bool, over: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
+    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
+    let (mut version, mut sent, mut inbox) = (None, None, InboxWatcher::default());
+    loop {
+        if let Some(standings) = inbox.poll(&project)? {
+            sender.send(ScreenMessage::Inbox(standings));
+        }
+        let newest = project.store.version()?;
+        if takes && version.replace(newest) != Some(newest) {
+            let tasks: Vec<_> = project.store.tasks()?.into_iter().filter(is_queued).collect();
+            if sent.as_ref() != Some(&tasks) {
+                sender.send(ScreenMessage::Queue(tasks.clone()));
+                sent = Some(tasks);
+            }
+        }
+        if over.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+            return Ok(());
+        }
+    }
+}
