@@ -13,8 +13,9 @@ pub use store_id::StoreId;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use signoff_serve::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage};
+use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage};
 use signoff_serve::web::{self, ActionOutcome, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
+use signoff_term::stats::StatsReport;
 
 use crate::error::{CliError, CommandExit};
 use changes::ChangeWatcher;
@@ -57,8 +58,8 @@ impl web::Backend for WebBackend {
         self.transcript_page(task, attempt).map_err(page_error)
     }
 
-    fn stats(&self) -> Result<StatsPage, RequestError> {
-        self.stats_page().map_err(page_error)
+    fn stats(&self) -> Result<StatsReport, RequestError> {
+        self.stats_report().map_err(page_error)
     }
 
     fn report(&self, of: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError> {
