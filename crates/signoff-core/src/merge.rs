@@ -187,7 +187,7 @@ impl MergedReview {
 
 impl Serialize for MergedReview {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        render::json::MergedReviewJson::new(self).serialize(serializer)
+        render::merged_json(self).serialize(serializer)
     }
 }
 

@@ -32,7 +32,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("task", page::task(&task, None)),
         ("diff", page::diff(&task)),
         ("transcript", page::transcript(&sample::transcript())),
-        ("stats", page::stats(&sample::stats())),
+        ("stats", page::stats("shop", &sample::stats())),
         ("add", page::add(&sample::add(), None)),
         ("error", page::error_page(404, "there is no task 99", Some("the overview lists those there are"))),
         ("report", page::report_file(&sample::report_head(), vec![task.clone(), task])),

@@ -10,7 +10,6 @@ mod connections;
 mod extract;
 mod live_updates;
 mod pages;
-mod routes;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +21,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -32,7 +32,6 @@ pub use backend::{
 };
 pub use connections::ConnectionLimits;
 use live_updates::LiveUpdates;
-pub use routes::{ROUTES, WebRoute};
 
 /// Maximum size of a submitted form.
 const MAX_FORM_BYTES: usize = 64 * 1024;
@@ -114,8 +113,49 @@ impl Drop for WebServer {
     }
 }
 
+/// A path and its handler.
+pub struct WebRoute {
+    /// `/tasks/{task}`.
+    pub path: &'static str,
+    /// Whether the route takes a submitted form (POST); the others are pages (GET).
+    pub is_form: bool,
+    handler: fn() -> MethodRouter<Arc<AppState>>,
+}
+
+const fn page(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
+    WebRoute { path, is_form: false, handler }
+}
+
+const fn form(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
+    WebRoute { path, is_form: true, handler }
+}
+
+/// All routes. Tests iterate over them.
+pub const ROUTES: [WebRoute; 17] = [
+    page("/", || get(pages::home)),
+    page("/stats", || get(pages::stats)),
+    page("/add", || get(pages::add)),
+    page("/runs/{run}", || get(pages::run)),
+    page("/runs/{run}/report.html", || get(pages::run_report)),
+    page("/tasks/{task}", || get(pages::task)),
+    page("/tasks/{task}/diff", || get(pages::diff)),
+    page("/tasks/{task}/transcript/{attempt}", || get(pages::transcript)),
+    page("/tasks/{task}/report.html", || get(pages::task_report)),
+    page("/events", || get(pages::events)),
+    page("/assets/{name}", || get(pages::asset)),
+    form("/tasks", || post(actions::add)),
+    form("/questions/{question}/answer", || post(actions::answer)),
+    form("/tasks/{task}/retry", || post(actions::retry)),
+    form("/tasks/{task}/cancel", || post(actions::cancel)),
+    form("/tasks/{task}/edit", || post(actions::edit)),
+    form("/findings/{finding}/dispute", || post(actions::dispute)),
+];
+
 fn router(state: Arc<AppState>) -> Router {
-    routes::router()
+    let add = |router: Router<Arc<AppState>>, route: WebRoute| router.route(route.path, (route.handler)());
+    ROUTES
+        .into_iter()
+        .fold(Router::new(), add)
         .fallback(|| async { page_not_found() })
         .method_not_allowed_fallback(|| async { deny_response(DenyReason::Method) })
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))

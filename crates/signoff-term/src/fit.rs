@@ -1,5 +1,7 @@
 //! Truncates, wraps and pads untrusted text to a number of terminal columns.
 
+use std::fmt::Display;
+
 use signoff_core::merge::render::plain_text::one_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -98,6 +100,27 @@ pub fn count(number: impl Into<u64>, word: &str) -> String {
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
     }
+}
+
+/// `2 open, 1 fixed`: the numbers that are not zero.
+pub fn counts<N, W>(counts: impl IntoIterator<Item = (N, W)>) -> String
+where
+    N: Display + Default + PartialEq,
+    W: Display,
+{
+    let counts = counts.into_iter().filter(|(number, _)| *number != N::default());
+    counts.map(|(number, word)| format!("{number} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Joins the parts that are not empty.
+pub fn join(parts: impl IntoIterator<Item = String>, between: &str) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(between)
+}
+
+/// The text with its first letter in upper case.
+pub fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
 /// `450ms`, `20s`, `1m 20s`, `2h 05m`.

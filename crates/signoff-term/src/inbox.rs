@@ -3,7 +3,7 @@
 use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, can_begin};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 
-use crate::fit::cut;
+use crate::fit::{self, cut};
 use crate::{runs, status};
 
 const EMPTY: &str = "\
@@ -82,9 +82,7 @@ fn counts(tasks: &[TaskRow]) -> String {
     let approved = tasks.iter().filter(|task| status::waits_for_its_group(task)).count();
     let counted = TaskStatus::ALL.iter().map(|status| (number(*status), status.as_str()));
     let counted = counted.chain([(approved, "approved, waiting for their group")]);
-    let counted: Vec<_> =
-        counted.filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let can_begin = tasks.iter().any(|task| can_begin(task, tasks));
     let hint = if can_begin { "\n  signoff work    works what is pending" } else { "" };
-    format!("{}{hint}\n", counted.join(", "))
+    format!("{}{hint}\n", fit::counts(counted))
 }

@@ -1,12 +1,11 @@
 //! Labels and sentences for the codes of the core: reasons, failures, verdicts, phases and roles.
 
-use signoff_core::ids::LoopId;
 use signoff_core::machine::{AttemptFailure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::{LoopRow, RateLimitWait};
 use signoff_core::workflow::Role;
 
-use crate::fit::{count, cut};
+use crate::fit::{capitalized, count, cut};
 
 /// `, 1 open finding`, appended to the label of approved work; empty if none is open.
 pub fn open_findings(open: u64) -> String {
@@ -15,10 +14,7 @@ pub fn open_findings(open: u64) -> String {
 
 /// `, 1 finding overruled by a person`, appended to the label of approved work; empty if there is none.
 pub fn overruled(findings: u64) -> String {
-    if findings == 0 {
-        return String::new();
-    }
-    format!(", {} overruled by a person", count(findings, "finding"))
+    if findings == 0 { String::new() } else { format!(", {} overruled by a person", count(findings, "finding")) }
 }
 
 /// A reason as part of a sentence.
@@ -60,6 +56,11 @@ pub fn reason_with_code(reason: Reason) -> String {
     format!("{} ({})", self::reason(reason), reason.code())
 }
 
+/// `: the fixer failed (fixer_failed)`; empty without a reason.
+pub fn reason_suffix(reason: Option<Reason>) -> String {
+    reason.map(|reason| format!(": {}", reason_with_code(reason))).unwrap_or_default()
+}
+
 /// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
 pub fn wait(wait: &RateLimitWait) -> String {
     let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
@@ -95,11 +96,7 @@ pub fn inconclusive_reason(verdict: &Verdict) -> Option<String> {
 
 /// A phase's name as a heading: `Plan Review`.
 pub fn phase(name: &str) -> String {
-    let word = |word: &str| {
-        let mut chars = word.chars();
-        chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect::<String>()
-    };
-    cut(&name.split(['_', '-']).map(word).collect::<Vec<_>>().join(" "), 40)
+    cut(&name.split(['_', '-']).map(capitalized).collect::<Vec<_>>().join(" "), 40)
 }
 
 /// The activity of an agent with this role.
@@ -130,7 +127,7 @@ pub fn role_product(role: Role) -> &'static str {
 pub fn subject(row: &LoopRow) -> String {
     match row.task {
         Some(task) => format!("Task #{task}{}", bracketed_id(row)),
-        None if row.title.is_empty() => capitalized(&row.id),
+        None if row.title.is_empty() => cut(&capitalized(row.id.as_str()), 60),
         None => cut(&row.title, 60),
     }
 }
@@ -142,12 +139,6 @@ pub fn bracketed_id(row: &LoopRow) -> String {
 
 /// Maximum width of a tracker's id.
 pub const TRACKER_ID: usize = 40;
-
-fn capitalized(id: &LoopId) -> String {
-    let mut chars = id.as_str().chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    cut(&first.chain(chars).collect::<String>(), 60)
-}
 
 /// Lower-cases the first letter, for use within a sentence.
 pub fn lowercase_first(title: &str) -> String {

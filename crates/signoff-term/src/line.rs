@@ -8,7 +8,6 @@
 
 mod begin;
 mod checkpoint;
-mod decisions;
 mod ending;
 mod event_lines;
 mod position;
@@ -301,16 +300,7 @@ fn is_consequence(fact: &Fact) -> bool {
 
 /// Whether the loop is active, so that lines about it will follow.
 fn is_active(this: &Loop) -> bool {
-    match &this.stage {
-        Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::Landing { .. } => true,
-        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => false,
-    }
+    position::is_in_a_phase(&this.stage) || matches!(this.stage, Stage::Landing { .. })
 }
 
 fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use signoff_core::policy::CapReached;
 use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
-use crate::fit::{count, cut};
+use crate::fit::{capitalized, count, cut};
 use crate::labels;
 
 /// Maximum title width; phones truncate longer titles.
@@ -75,13 +75,13 @@ fn choices(row: &LoopRow) -> Vec<String> {
 /// Title and text for one loop.
 fn loop_message(notification: &Notification, row: &LoopRow) -> (String, String) {
     let subject = labels::subject(row);
-    let why = row.reason.map(|reason| labels::reason(reason).to_owned());
+    let why = row.reason.map(labels::reason);
     let (what, text) = match notification.kind {
         NotificationKind::Question => {
             let asked = row.question.as_ref().map(|asked| asked.text.clone());
             ("asks you", asked.unwrap_or_default())
         }
-        NotificationKind::Stuck => (failure_text(row), why.map_or_else(String::new, |why| sentence(&why))),
+        NotificationKind::Stuck => (failure_text(row), why.map(|why| capitalized(why) + ".").unwrap_or_default()),
         NotificationKind::Budget => ("is paused", notification.cap.map_or_else(|| unknown_cap(row), budget_reached)),
         NotificationKind::Done => ("is done", completion_text(row)),
     };
@@ -134,16 +134,12 @@ fn raise_budget(cap: Option<BindingCap>) -> String {
 }
 
 fn failure_text(row: &LoopRow) -> &'static str {
-    match row.status {
-        TaskStatus::Failed => "failed",
-        TaskStatus::Stuck => "is stuck",
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Completed
-        | TaskStatus::Blocked
-        | TaskStatus::Cancelled => "needs you",
+    if row.status == TaskStatus::Failed {
+        "failed"
+    } else if row.status == TaskStatus::Stuck {
+        "is stuck"
+    } else {
+        "needs you"
     }
 }
 
@@ -156,12 +152,6 @@ fn completion_text(row: &LoopRow) -> String {
     let open = Some(row.open_findings).filter(|open| *open > 0);
     let open = open.map(|open| format!(" {} left open.", count(open as u64, "finding"))).unwrap_or_default();
     format!("{verdict}{reviews}{why}.{open}")
-}
-
-fn sentence(words: &str) -> String {
-    let mut chars = words.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(chars).chain(['.']).collect()
 }
 
 /// Title and text for a run with several tasks.

@@ -8,7 +8,7 @@ use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::review::Usage;
 use signoff_core::view::{Badge, LoopRow, RunOverview, RunTaskCounts};
 
-use crate::fit::{columns, cut, pad, shorten};
+use crate::fit::{self, columns, cut, join, pad, shorten};
 use crate::labels;
 
 /// Maximum width of a title.
@@ -85,16 +85,13 @@ pub fn run_line(overview: &RunOverview, now: Timestamp, width: usize) -> String 
     let run = format!("run {}", overview.run);
     let parts =
         [run, stage_text(overview), counts(&overview.tasks, 0, true), cost(overview.usage), clock(overview.since, now)];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    shorten(parts.join("  "), width)
+    shorten(join(parts, "  "), width)
 }
 
 /// `run 3: group 2/4, 5 done, 3 at work, 1 stuck`.
 pub fn run_progress(overview: &RunOverview) -> String {
-    let run = format!("run {}: ", overview.run);
     let parts = [stage_text(overview), counts(&overview.tasks, 0, true)];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{run}{}", parts.join(", "))
+    format!("run {}: {}", overview.run, join(parts, ", "))
 }
 
 pub(crate) fn stage_text(overview: &RunOverview) -> String {
@@ -127,7 +124,7 @@ fn blockers(overview: &RunOverview) -> String {
 
 /// `5 done, 3 at work, 1 unsettled`. Without a running process, active tasks are called `begun`.
 pub(crate) fn counts(tasks: &RunTaskCounts, unsettled: usize, is_running: bool) -> String {
-    let shown = [
+    fit::counts([
         (tasks.done, "done"),
         (tasks.signed_off, "signed off"),
         (tasks.at_work, if is_running { "at work" } else { "begun" }),
@@ -136,9 +133,7 @@ pub(crate) fn counts(tasks: &RunTaskCounts, unsettled: usize, is_running: bool) 
         (tasks.stuck, "stuck"),
         (tasks.cancelled, "cancelled"),
         (tasks.to_come, "to come"),
-    ];
-    let shown = shown.into_iter().filter(|(number, _)| *number > 0);
-    shown.map(|(number, word)| format!("{number} {word}")).collect::<Vec<_>>().join(", ")
+    ])
 }
 
 /// `REVIEW   #29 Add user authentication  review 2/3  $0.36  00:41  Reading src/auth.rs`, at most `width` columns.
@@ -158,19 +153,7 @@ pub fn line(row: &LoopRow, now: Timestamp, width: usize) -> String {
 
 /// The label of the badge; a fix has its number.
 pub(crate) fn badge(row: &LoopRow) -> String {
-    match row.badge {
-        Badge::Fix => format!("FIX {}", row.fixes.max(1)),
-        Badge::Wait
-        | Badge::Spawn
-        | Badge::Work
-        | Badge::Review
-        | Badge::Check
-        | Badge::Land
-        | Badge::Ask
-        | Badge::Paused
-        | Badge::Done
-        | Badge::Stuck => row.badge.as_str().to_owned(),
-    }
+    if row.badge == Badge::Fix { format!("FIX {}", row.fixes.max(1)) } else { row.badge.as_str().to_owned() }
 }
 
 /// `review 2/3`, `implement, attempt 2`, `checkpoint 1`, `phase 5/9 code_review 2/11, iteration 1/10`.
@@ -221,8 +204,5 @@ pub(crate) fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
 }
 
 pub(crate) fn is_at_work(badge: Badge) -> bool {
-    match badge {
-        Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => true,
-        Badge::Wait | Badge::Ask | Badge::Paused | Badge::Done | Badge::Stuck => false,
-    }
+    matches!(badge, Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land)
 }

@@ -34,7 +34,8 @@ pub struct GateRound {
 }
 
 /// The overall verdict of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Ruling {
     Approved,
     ChangesRequested,
@@ -44,12 +45,7 @@ pub enum Ruling {
 
 impl Ruling {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "APPROVED",
-            Self::ChangesRequested => "CHANGES_REQUESTED",
-            Self::NeedsDiscussion => "NEEDS_DISCUSSION",
-            Self::Inconclusive => "INCONCLUSIVE",
-        }
+        self.into()
     }
 }
 

@@ -55,6 +55,13 @@ pub struct PersonDecision {
 }
 
 impl PersonDecision {
+    /// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`; the separator is ` - ` here.
+    pub(crate) fn text(&self, separator: &str) -> String {
+        let choice = self.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
+        let reason = self.reason.as_deref().map(|reason| format!("{separator}{reason}")).unwrap_or_default();
+        format!("{} {}: {}{choice}{reason}", self.at, self.by, self.what)
+    }
+
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = match event {

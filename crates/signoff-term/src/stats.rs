@@ -1,24 +1,21 @@
 //! Statistics over all runs: reviews until approval, stop reasons, findings per reviewer, cost and time.
 
-mod convergence;
-mod phase;
 mod report;
 mod share;
-mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::ledger::{FindingState, Ledger, LedgerEntry};
 use signoff_core::machine::{OutcomeKind, Reason};
-use signoff_core::view::{LoopRow, TaskStatus};
+use signoff_core::view::LoopRow;
 
-pub use convergence::Convergence;
-pub use phase::{ByPhase, PhaseTimes};
-pub use report::{AgentFailures, CostTotals, CycleCount, CyclesToApproval, StatsReport, StopReason, TaskCounts};
+pub use report::{AgentFailures, CostTotals, CycleCount, CyclesToApproval, StatsReport, StopReason, TaskCounts, text};
 pub(crate) use share::add_usd;
-pub use share::{ByReviewer, ByRole, Shares};
-pub use text::text;
+pub use share::{ByPhase, ByReviewer, ByRole, PhaseTimes, Shares};
 
 use crate::show::{AttemptRow, RunHistory, usd};
 
@@ -80,7 +77,7 @@ impl StatsCollector {
             return false;
         }
         let row = history.state.row(loop_id);
-        let is_over = row.as_ref().is_some_and(|row| is_over(row.status));
+        let is_over = row.as_ref().is_some_and(|row| row.status.is_over());
         self.shares.add_loop(&attempts, &history.ledger(loop_id), is_over);
         self.phases.add_attempts(&attempts);
         attempts.iter().for_each(|attempt| self.add_attempt(attempt));
@@ -118,7 +115,7 @@ impl StatsCollector {
 
     fn add_task(&mut self, row: &LoopRow, cost: f64) {
         self.tasks.all += 1;
-        if !is_over(row.status) {
+        if !row.status.is_over() {
             self.tasks.unfinished += 1;
             return;
         }
@@ -147,17 +144,6 @@ impl StatsCollector {
     }
 }
 
-fn is_over(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
-}
-
 /// Whether the outcome of an attempt is a failure. Attempts that a person stopped are not.
 fn is_failure(outcome: &str) -> bool {
     const FAILURES: [&str; 14] = [
@@ -177,4 +163,58 @@ fn is_failure(outcome: &str) -> bool {
         "rate_limited",
     ];
     FAILURES.contains(&outcome)
+}
+
+/// The findings by the effect of a round. Each finding is in one count, besides `open_after`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Convergence {
+    /// Reported for the first time.
+    pub new: u32,
+    /// Open before and after.
+    pub carried: u32,
+    /// Closed before, open again.
+    pub regressed: u32,
+    /// Open before, fixed now.
+    pub fixed: u32,
+    /// Reported again, but still refuted.
+    pub refuted: u32,
+    /// Reported again, but still deferred or out of scope.
+    pub out_of_scope: u32,
+    /// All findings that are open after the round.
+    pub open_after: u32,
+}
+
+impl Convergence {
+    /// Compares two states of a ledger. New findings are always appended, so entries match by index.
+    pub fn between(before: &Ledger, after: &Ledger) -> Self {
+        let mut this = Self::default();
+        let known = before.entries().iter().map(Some).chain(std::iter::repeat(None));
+        for (entry, was) in after.entries().iter().zip(known) {
+            this.open_after += u32::from(entry.state == FindingState::Open);
+            if let Some(place) = this.counter(entry, was) {
+                *place += 1;
+            }
+        }
+        this
+    }
+
+    fn counter(&mut self, entry: &LedgerEntry, was: Option<&LedgerEntry>) -> Option<&mut u32> {
+        let Some(was) = was else { return Some(&mut self.new) };
+        let again = entry.seen.len() > was.seen.len();
+        let was_open = was.state == FindingState::Open;
+        match entry.state {
+            FindingState::Open if was_open => Some(&mut self.carried),
+            FindingState::Open => Some(&mut self.regressed),
+            FindingState::Fixed if was_open => Some(&mut self.fixed),
+            FindingState::Refuted if again => Some(&mut self.refuted),
+            FindingState::Deferred | FindingState::OutOfScope if again => Some(&mut self.out_of_scope),
+            FindingState::Fixed | FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => None,
+        }
+    }
+
+    /// Whether the round changed anything.
+    pub fn changes_something(&self) -> bool {
+        let Self { new, regressed, fixed, refuted, out_of_scope, carried: _, open_after: _ } = self;
+        new + regressed + fixed + refuted + out_of_scope > 0
+    }
 }

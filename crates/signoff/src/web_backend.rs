@@ -16,10 +16,11 @@ use signoff_core::view::{RunRow, TaskRow};
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
-use signoff_serve::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage, TranscriptTail};
+use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_serve::web::{self, ActionOutcome, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
 use signoff_store::Store;
 use signoff_term::show::{AttemptRow, TaskReport};
+use signoff_term::stats::StatsReport;
 
 use self::changes::ChangeWatcher;
 use self::diffs::DiffCache;
@@ -66,8 +67,8 @@ impl web::Backend for WebBackend {
         self.transcript_page(task, attempt).map_err(page_error)
     }
 
-    fn stats(&self) -> Result<StatsPage, RequestError> {
-        self.stats_page().map_err(page_error)
+    fn stats(&self) -> Result<StatsReport, RequestError> {
+        self.stats_report().map_err(page_error)
     }
 
     fn report(&self, of: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError> {

@@ -3,18 +3,20 @@
 //! Text of agents is data in every format: it cannot end an element, open a fence, move the cursor or look like one
 //! of our verdicts.
 
-pub mod json;
 mod markdown;
+pub mod markdown_text;
 pub mod plain_text;
 pub mod sarif;
-mod xml;
+pub mod xml;
 
 use std::fmt::Write;
+
+use serde_json::{Value, json};
 
 use plain_text::{one_line, visible};
 
 use super::{MergeAction, MergedIssue, MergedReview, SeatResult};
-use crate::ids::ReviewerName;
+use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
 
 /// The output formats.
@@ -46,10 +48,59 @@ pub fn render(merged: &MergedReview, bar: FailThreshold, format: ReviewFormat) -
     match format {
         ReviewFormat::Text => block(merged, bar, merged.advice()),
         ReviewFormat::Xml => xml::xml(merged),
-        ReviewFormat::Json => json::json(merged),
+        ReviewFormat::Json => plain_text::json_document(merged),
         ReviewFormat::Markdown => markdown::markdown(merged, bar),
         ReviewFormat::Sarif => sarif::sarif(merged),
     }
+}
+
+/// The merged review as JSON, version 1.
+pub fn merged_json(merged: &MergedReview) -> Value {
+    let ids = |issues: &[usize]| -> Vec<&FindingId> {
+        issues.iter().map(|&index| &merged.issues[index].finding.id).collect()
+    };
+    let groups = merged.groups.iter().map(|group| json!({ "issues": ids(&group.issues) }));
+    let conflicts = merged.conflicts.iter();
+    let conflicts = conflicts.map(|one| json!({ "issues": ids(&[one.a, one.b]), "about": one.about }));
+    json!({
+        "version": 1,
+        "overall_verdict": merged.overall,
+        "action": merged.action,
+        "reviews": merged.seats.iter().map(seat_json).collect::<Vec<_>>(),
+        "issues": merged.issues.iter().map(issue_json).collect::<Vec<_>>(),
+        "groups": groups.collect::<Vec<_>>(),
+        "minor": merged.minor,
+        "conflicts": conflicts.collect::<Vec<_>>(),
+    })
+}
+
+fn seat_json(seat: &SeatResult) -> Value {
+    json!({
+        "reviewer": seat.reviewer,
+        "role": seat.kind,
+        "verdict": seat.verdict.as_str(),
+        "confidence": seat.confidence,
+        "summary": seat.summary,
+        "reason": reason(seat),
+    })
+}
+
+fn issue_json(issue: &MergedIssue) -> Value {
+    let finding = &issue.finding;
+    json!({
+        "id": finding.id,
+        "aliases": issue.aliases,
+        "sources": finding.sources,
+        "priority": issue.priority,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "file": finding.file,
+        "line": finding.line,
+        "description": finding.description,
+        "requirement": finding.requirement,
+        "suggestion": finding.suggestion,
+        "group": issue.group,
+    })
 }
 
 /// Renders an answer that could not be parsed, as a section of an artifact. `whole` names the file with the full
@@ -102,12 +153,8 @@ fn label(issue: &MergedIssue, bar: FailThreshold) -> String {
 
 /// `file:line`, or the part of it that is known.
 fn location(file: Option<&str>, line: Option<u32>) -> Option<String> {
-    match (file, line) {
-        (Some(file), Some(line)) => Some(format!("{file}:{line}")),
-        (Some(file), None) => Some(file.to_owned()),
-        (None, Some(line)) => Some(format!("line {line}")),
-        (None, None) => None,
-    }
+    let in_file = file.map(|file| plain_text::location(file, line));
+    in_file.or_else(|| line.map(|line| format!("line {line}")))
 }
 
 /// The heading of the issue list: the number of issues to fix and the number below the bar.

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_term::fit::span;
+use signoff_term::fit::{dollars, span};
 use signoff_term::show::{AttemptRow, PersonDecision};
+use signoff_term::stats::ByRole;
 
 use super::frame::{ElementIds, PageContext, PageFrame, PageSubject};
-use super::values::{Cost, RoleFigures, TranscriptPage, TranscriptTail};
-use super::{badges, text};
+use super::{TranscriptPage, TranscriptTail, badges, text};
 
 /// Maximum size of a transcript on the task's page.
 const EMBEDDED_BYTES: usize = 8 * 1024;
@@ -43,10 +43,10 @@ fn row(attempt: &AttemptRow, setting: PageContext) -> Markup {
                 } @else { (name) }
             }
             td { (text::line(&role_and_cycle(attempt))) }
-            td { (text::line(&agent(attempt))) }
+            td { (text::line(&attempt.agent_and_model())) }
             td { (badges::timestamp(&attempt.started_at)) }
             td.number { @if attempt.outcome.is_some() { (span(attempt.duration_ms)) } @else { "…" } }
-            td.number { (badges::dollars(cost(attempt))) }
+            td.number { (dollars(attempt.cost_usd, attempt.cost_is_estimated)) }
             td.number { (attempt.input_tokens) " / " (attempt.output_tokens) }
             td { (outcome(attempt)) }
         }
@@ -55,17 +55,8 @@ fn row(attempt: &AttemptRow, setting: PageContext) -> Markup {
 
 /// `review by code, cycle 2`.
 fn role_and_cycle(attempt: &AttemptRow) -> String {
-    let reviewer = attempt.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
     let cycle = if attempt.cycle > 0 { format!(", cycle {}", attempt.cycle) } else { String::new() };
-    format!("{}{reviewer}{cycle}", attempt.role)
-}
-
-fn agent(attempt: &AttemptRow) -> String {
-    format!("{} {}", attempt.agent, attempt.model.as_deref().unwrap_or_default())
-}
-
-fn cost(attempt: &AttemptRow) -> Cost {
-    Cost { usd: attempt.cost_usd, is_estimated: attempt.cost_is_estimated }
+    attempt.who() + &cycle
 }
 
 fn outcome(attempt: &AttemptRow) -> Markup {
@@ -78,19 +69,14 @@ fn outcome(attempt: &AttemptRow) -> Markup {
 }
 
 /// Sums attempts by role, in the order in which the roles first occur.
-pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<RoleFigures> {
-    let mut roles: Vec<RoleFigures> = Vec::new();
+pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<ByRole> {
+    let mut roles: Vec<ByRole> = Vec::new();
     for attempt in attempts {
         let at = roles.iter().position(|known| known.role == attempt.role).unwrap_or_else(|| {
-            roles.push(RoleFigures { role: attempt.role.clone(), ..RoleFigures::default() });
+            roles.push(ByRole { role: attempt.role.clone(), ..ByRole::default() });
             roles.len() - 1
         });
-        if let Some(role) = roles.get_mut(at) {
-            role.attempts += 1;
-            role.duration_ms += attempt.duration_ms;
-            role.cost.usd += attempt.cost_usd;
-            role.cost.is_estimated |= attempt.cost_is_estimated;
-        }
+        roles[at].add_attempt(attempt);
     }
     roles
 }
@@ -143,14 +129,14 @@ fn transcript_text(transcript: &TranscriptTail, bytes: usize) -> Markup {
     }
 }
 
-/// The page of one transcript.
+/// `/tasks/{id}/transcript/{attempt}`.
 pub fn page(page: &TranscriptPage) -> String {
     let title = format!("Transcript {} of #{}", page.attempt.id, page.task);
     let body = html! {
         h1 { (text::line(&title)) }
         p { a href={ "/tasks/" (page.task) } { (text::line(&page.title)) } }
         section #transcript data-live aria-label="Transcript" {
-            p { (text::line(&role_and_cycle(&page.attempt))) ", " (text::line(&agent(&page.attempt))) ": " (outcome(&page.attempt)) }
+            p { (text::line(&role_and_cycle(&page.attempt))) ", " (text::line(&page.attempt.agent_and_model())) ": " (outcome(&page.attempt)) }
             (transcript_text(&page.transcript, PAGE_BYTES))
         }
     };

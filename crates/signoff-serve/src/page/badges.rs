@@ -5,11 +5,10 @@ use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::review::Severity;
 use signoff_core::view::{TaskRow, TaskState};
-use signoff_term::fit::{self, cut, span};
+use signoff_term::fit::{cut, span};
 use signoff_term::status;
 
 use super::text;
-use super::values::Cost;
 
 /// The colour of a badge. The text of the badge carries the same information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -89,16 +88,6 @@ pub fn state_badge(state: TaskState, word: &str) -> Markup {
 pub fn status_details(task: &TaskRow) -> String {
     let status_text = status::status_line(task);
     cut(status_text.strip_prefix(task.status.as_str()).unwrap_or(&status_text).trim(), 120)
-}
-
-/// `$0.12`, or `~$0.12` if it is estimated from list prices.
-pub fn dollars(cost: Cost) -> String {
-    fit::dollars(cost.usd, cost.is_estimated)
-}
-
-/// The cost of a task.
-pub fn cost(task: &TaskRow) -> Cost {
-    Cost { usd: task.cost_usd, is_estimated: task.cost_is_estimated }
 }
 
 /// The duration of a task, until now if it runs. The page's script keeps counting a running one.

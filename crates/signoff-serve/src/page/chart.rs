@@ -3,12 +3,11 @@
 //! They are narrow so that their text is readable on a phone. Colours come from the style sheet.
 
 use maud::{Markup, html};
-use signoff_term::fit::{count, cut, span};
+use signoff_term::fit::{count, cut, dollars, span};
+use signoff_term::stats::{ByReviewer, ByRole, StatsReport};
 
-use super::badges;
 use super::cycles::CycleChange;
 use super::frame::{PageFrame, PageSubject};
-use super::values::{ReviewerFigures, RoleFigures, StatsPage};
 
 /// The width of every chart.
 const WIDTH: f64 = 360.0;
@@ -100,19 +99,32 @@ fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
 }
 
 fn changes_table(changes: &[CycleChange]) -> Markup {
+    let numbers = |change: &CycleChange| [change.new, change.carried, change.fixed, change.regressed];
+    let cells = |change: &CycleChange| numbers(change).map(|number| number.to_string()).to_vec();
+    let rows = changes.iter().enumerate().map(|(at, change)| (html! { (at + 1) }, cells(change)));
+    table(&["Cycle", "New", "Carried", "Fixed", "Regressed"], rows)
+}
+
+/// The figures of a chart: a heading, and its numbers.
+fn table(head: &[&str], rows: impl Iterator<Item = (Markup, Vec<String>)>) -> Markup {
     html! {
         table.figures {
-            thead { tr { th scope="col" { "Cycle" } @for name in ["New", "Carried", "Fixed", "Regressed"] { th scope="col" { (name) } } } }
+            thead { tr { @for name in head { th scope="col" { (name) } } } }
             tbody {
-                @for (at, change) in changes.iter().enumerate() {
+                @for (name, numbers) in rows {
                     tr {
-                        th scope="row" { (at + 1) }
-                        @for number in [change.new, change.carried, change.fixed, change.regressed] { td.number { (number) } }
+                        th scope="row" { (name) }
+                        @for number in numbers { td.number { (number) } }
                     }
                 }
             }
         }
     }
+}
+
+/// A name from outside in the heading of a row.
+fn row_name(name: &str, width: usize) -> Markup {
+    html! { bdi { (cut(name, width)) } }
 }
 
 /// One horizontal bar.
@@ -143,9 +155,11 @@ fn bars(bars: &[ChartBar], y: f64) -> Markup {
 }
 
 /// Cost and time by role.
-pub fn roles(id: &str, roles: &[RoleFigures]) -> Markup {
-    let costs: Vec<ChartBar> =
-        roles.iter().map(|role| one_bar(role, role.cost.usd, "c-cost", badges::dollars(role.cost))).collect();
+pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
+    let costs: Vec<ChartBar> = roles
+        .iter()
+        .map(|role| one_bar(role, role.cost_usd, "c-cost", dollars(role.cost_usd, role.cost_is_estimated)))
+        .collect();
     let times: Vec<ChartBar> =
         roles.iter().map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms))).collect();
     let half = 22.0 * roles.len() as f64 + 26.0;
@@ -153,43 +167,40 @@ pub fn roles(id: &str, roles: &[RoleFigures]) -> Markup {
         text.key x="5" y="12" { "cost" } (bars(&costs, 20.0))
         text.key x="5" y=(half + 12.0) { "time" } (bars(&times, half + 20.0))
     };
-    let says = roles
-        .iter()
-        .map(|role| format!("{}: {}, {}", cut(&role.role, 40), badges::dollars(role.cost), span(role.duration_ms)));
+    let says = roles.iter().map(|role| {
+        format!(
+            "{}: {}, {}",
+            cut(&role.role, 40),
+            dollars(role.cost_usd, role.cost_is_estimated),
+            span(role.duration_ms)
+        )
+    });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), roles_table(roles));
     Figure { id, title: "Cost and time by role", says, height: 2.0 * half, picture, table }.render()
 }
 
-fn one_bar(role: &RoleFigures, part: f64, class: &'static str, value: String) -> ChartBar {
+fn one_bar(role: &ByRole, part: f64, class: &'static str, value: String) -> ChartBar {
     ChartBar { name: role.role.clone(), parts: vec![(part.max(0.0), class)], value }
 }
 
-fn roles_table(roles: &[RoleFigures]) -> Markup {
-    html! {
-        table.figures {
-            thead { tr { @for name in ["Role", "Attempts", "Time", "Cost"] { th scope="col" { (name) } } } }
-            tbody {
-                @for role in roles {
-                    tr {
-                        th scope="row" { bdi { (cut(&role.role, 40)) } } td.number { (role.attempts) }
-                        td.number { (span(role.duration_ms)) } td.number { (badges::dollars(role.cost)) }
-                    }
-                }
-            }
-        }
-    }
+fn roles_table(roles: &[ByRole]) -> Markup {
+    let rows = roles.iter().map(|role| {
+        let cost = dollars(role.cost_usd, role.cost_is_estimated);
+        (row_name(&role.role, 40), vec![role.attempts.to_string(), span(role.duration_ms), cost])
+    });
+    table(&["Role", "Attempts", "Time", "Cost"], rows)
 }
 
 /// Outcomes of the findings of each reviewer.
-pub fn reviewers(id: &str, reviewers: &[ReviewerFigures]) -> Markup {
+pub fn reviewers(id: &str, reviewers: &[ByReviewer]) -> Markup {
     let all: Vec<ChartBar> = reviewers.iter().map(reviewer).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
     let picture = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
     let says = reviewers.iter().map(|one| {
         let fates = outcome_counts(one).into_iter().zip(OUTCOMES);
         let fates: String = fates.map(|(number, (word, _))| format!(", {number} {word}")).collect();
-        format!("{}: {} raised{fates}", cut(&one.name, 40), one.raised())
+        format!("{}: {} raised{fates}", cut(&one.reviewer, 40), one.raised + one.pending)
     });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), reviewers_table(reviewers));
@@ -205,37 +216,33 @@ const OUTCOMES: [(&str, &str); 5] = [
     ("pending", "c-carried"),
 ];
 
-fn outcome_counts(one: &ReviewerFigures) -> [u64; 5] {
+fn outcome_counts(one: &ByReviewer) -> [u64; 5] {
     [one.upheld, one.refuted, one.out_of_scope, one.open, one.pending]
 }
 
-fn reviewer(one: &ReviewerFigures) -> ChartBar {
+fn reviewer(one: &ByReviewer) -> ChartBar {
     let parts = outcome_counts(one).into_iter().zip(OUTCOMES);
     let parts = parts.map(|(number, (_, colour))| (number as f64, colour)).collect();
-    ChartBar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised(), badges::dollars(one.cost)) }
+    ChartBar {
+        name: one.reviewer.clone(),
+        parts,
+        value: format!("{}, {}", one.raised + one.pending, dollars(one.cost_usd, one.cost_is_estimated)),
+    }
 }
 
-fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
-    let share = |one: &ReviewerFigures| match one.settled() {
+fn reviewers_table(reviewers: &[ByReviewer]) -> Markup {
+    let share = |one: &ByReviewer| match one.raised {
         0 => "–".to_owned(),
         settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
     };
+    let rows = reviewers.iter().map(|one| {
+        let numbers = [one.raised + one.pending].into_iter().chain(outcome_counts(one));
+        let cells = numbers.map(|number| number.to_string());
+        let cells = cells.chain([share(one), dollars(one.cost_usd, one.cost_is_estimated)]);
+        (row_name(&one.reviewer, 40), cells.collect())
+    });
     let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
-    html! {
-        table.figures {
-            thead { tr { @for name in names { th scope="col" { (name) } } } }
-            tbody {
-                @for one in reviewers {
-                    tr {
-                        th scope="row" { bdi { (cut(&one.name, 40)) } }
-                        td.number { (one.raised()) }
-                        @for number in outcome_counts(one) { td.number { (number) } }
-                        td.number { (share(one)) } td.number { (badges::dollars(one.cost)) }
-                    }
-                }
-            }
-        }
-    }
+    table(&names, rows)
 }
 
 /// A bar chart of counts.
@@ -249,16 +256,8 @@ pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Marku
     let says = counted.iter().map(|(name, number)| format!("{}: {number}", cut(name, 60)));
     let says = says.collect::<Vec<_>>().join(". ");
     let (height, picture) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
-    let table = html! {
-        table.figures {
-            thead { tr { th scope="col" { "What" } th scope="col" { "How often" } } }
-            tbody {
-                @for (name, number) in counted {
-                    tr { th scope="row" { bdi { (cut(name, 60)) } } td.number { (number) } }
-                }
-            }
-        }
-    };
+    let rows = counted.iter().map(|(name, number)| (row_name(name, 60), vec![number.to_string()]));
+    let table = table(&["What", "How often"], rows);
     Figure { id: id.to_owned(), title, says, height, picture, table }.render()
 }
 
@@ -267,29 +266,30 @@ fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-/// The statistics page over all tasks.
-pub fn stats_page(page: &StatsPage) -> String {
+/// `/stats`: the statistics over all tasks.
+pub fn stats_page(project: &str, report: &StatsReport) -> String {
     let body = html! {
         h1 { "Statistics" }
-        section #stats data-live aria-label="Figures" { (figures(page)) }
+        section #stats data-live aria-label="Figures" { (figures(report)) }
     };
-    PageFrame::new("Statistics", &page.project, PageSubject::Everything, body).into_string()
+    PageFrame::new("Statistics", project, PageSubject::Everything, body).into_string()
 }
 
-fn figures(page: &StatsPage) -> Markup {
-    let cycles: Vec<(String, u64)> =
-        page.cycles.iter().map(|(cycles, tasks)| (count(*cycles, "cycle"), *tasks)).collect();
-    let stops: Vec<(String, u64)> =
-        page.stops.iter().map(|(reason, tasks)| (super::text::spaced(reason), *tasks)).collect();
+fn figures(report: &StatsReport) -> Markup {
+    let cycles = report.cycles_to_approval.distribution.iter();
+    let cycles: Vec<(String, u64)> = cycles.map(|one| (count(one.cycles, "cycle"), one.tasks)).collect();
+    let stops = report.stop_reasons.iter();
+    let stops = stops.map(|stop| (super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)), stop.tasks));
+    let stops: Vec<(String, u64)> = stops.collect();
     html! {
         p.lead {
-            (count(page.approved, "task")) " approved"
-            @if let Some(cost) = page.cost_per_approved { ", " (badges::dollars(cost)) " each" }
+            (count(report.tasks.approved, "task")) " approved"
+            @if let Some(usd) = report.cost.per_approved_usd { ", " (dollars(usd, report.cost.is_estimated)) " each" }
         }
-        @if page.roles.is_empty() && page.reviewers.is_empty() { p.hint { "No task has run yet." } }
+        @if report.roles.is_empty() && report.reviewers.is_empty() { p.hint { "No task has run yet." } }
         div.charts {
-            @if !page.reviewers.is_empty() { (reviewers("reviewers", &page.reviewers)) }
-            @if !page.roles.is_empty() { (roles("roles", &page.roles)) }
+            @if !report.reviewers.is_empty() { (reviewers("reviewers", &report.reviewers)) }
+            @if !report.roles.is_empty() { (roles("roles", &report.roles)) }
             @if !cycles.is_empty() { (counts("cycles", "Cycles to approval, by tasks", &cycles)) }
             @if !stops.is_empty() { (counts("stops", "Why tasks stopped", &stops)) }
         }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
+use signoff_core::merge::render::plain_text::location;
 use signoff_core::merge::{IssueGroup, MergedReview};
-use signoff_term::fit::{count, span};
+use signoff_term::fit::{count, counts, dollars, span};
 use signoff_term::show::{Cycle, LedgerLine, ReviewReport, Sighting, StateChange};
 
+use super::ReviewHistory;
 use super::badges::{self, Tone};
 use super::frame::PageContext;
 use super::text;
-use super::values::{Cost, ReviewHistory};
 
 /// All cycles; the last one is expanded.
 pub fn all(judged: ReviewHistory, setting: PageContext) -> Markup {
@@ -55,15 +56,12 @@ fn duration_ms(cycle: &Cycle) -> u64 {
 
 /// `2 new, 1 carried, 3 fixed`.
 fn change_summary(change: &CycleChange) -> String {
-    let parts =
-        [(change.new, "new"), (change.carried, "carried"), (change.fixed, "fixed"), (change.regressed, "regressed")];
-    let parts: Vec<_> = parts.into_iter().filter(|(number, _)| *number > 0).collect();
-    let labels: Vec<_> = parts.iter().map(|(number, word)| format!("{number} {word}")).collect();
-    if labels.is_empty() { "no findings".to_owned() } else { labels.join(", ") }
+    let CycleChange { new, carried, fixed, regressed } = *change;
+    let changed = counts([(new, "new"), (carried, "carried"), (fixed, "fixed"), (regressed, "regressed")]);
+    if changed.is_empty() { "no findings".to_owned() } else { changed }
 }
 
 fn reviewer(review: &ReviewReport, id: &str) -> Markup {
-    let cost = Cost { usd: review.cost_usd, is_estimated: review.cost_is_estimated };
     html! {
         article.review {
             h4 {
@@ -73,7 +71,7 @@ fn reviewer(review: &ReviewReport, id: &str) -> Markup {
                 @if review.kind != review.reviewer { span { (review.kind) } }
                 @if review.confidence != "unstated" { span { (review.confidence) " confidence" } }
                 span { (span(review.duration_ms)) }
-                span { (badges::dollars(cost)) }
+                span { (dollars(review.cost_usd, review.cost_is_estimated)) }
             }
             @if let Some(reason) = &review.reason { p.bad { (text::line(reason)) } }
             @if !review.summary.is_empty() { (text::prose(&review.summary, id)) }
@@ -98,17 +96,13 @@ fn intent(review: &ReviewReport) -> Markup {
 
 /// The findings of a review, one line each. The ledger has the details.
 fn review_findings(review: &ReviewReport) -> Markup {
-    let place = |file: &Option<String>, line: Option<u32>| {
-        let file = file.clone().unwrap_or_default();
-        line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"))
-    };
     html! {
         @if !review.findings.is_empty() {
             ul.found {
                 @for found in &review.findings {
                     li {
                         (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
-                        @if found.file.is_some() { (text::code(&place(&found.file, found.line))) " " }
+                        @if let Some(file) = &found.file { (text::code(&location(file, found.line))) " " }
                         (text::line(&found.description))
                     }
                 }
@@ -119,7 +113,7 @@ fn review_findings(review: &ReviewReport) -> Markup {
             ul.found {
                 @for note in &review.minor {
                     li {
-                        @if note.file.is_some() { (text::code(&place(&note.file, note.line))) " " }
+                        @if let Some(file) = &note.file { (text::code(&location(file, note.line))) " " }
                         (text::line(&note.description))
                     }
                 }

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
-use signoff_core::merge::render::plain_text::one_line;
+use signoff_core::merge::render::plain_text::{location, one_line};
 use signoff_term::fit::cut;
 use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
 
 use super::badges::{self, Tone};
 use super::diff::PatchFile;
 use super::frame::{Anchors, PageContext};
-use super::values::{ReviewHistory, TypedFields};
+use super::{ReviewHistory, TypedFields};
 use super::{cycles, frame, text};
 
 /// Maximum length of a finding's heading.
@@ -69,10 +69,7 @@ fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: 
 
 fn place(found: &FindingLine, setting: PageContext, anchors: &Anchors, files: &[PatchFile]) -> Markup {
     let Some(file) = &found.file else { return html! {} };
-    let named = match found.line {
-        Some(line) => format!("{file}:{line}"),
-        None => file.clone(),
-    };
+    let named = location(file, found.line);
     let is_shown = files.iter().any(|shown| shown.path == *file);
     html! {
         div {

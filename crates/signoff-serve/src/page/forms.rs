@@ -4,12 +4,12 @@ use maud::{Markup, html};
 use signoff_core::machine::FinalVerdict;
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, TaskRow, inbox};
-use signoff_term::fit::{count, cut};
+use signoff_term::fit::{capitalized, count, cut};
 use signoff_term::show::{AttemptRow, TaskReport};
 
 use super::frame::{self, PageFrame, PageSubject};
 use super::text;
-use super::values::{AddPage, PageNotice, TypedFields};
+use super::{AddPage, PageNotice, TypedFields};
 
 /// Roles that never write to the worktree.
 const READ_ONLY_ROLES: [&str; 2] = ["review", "check"];
@@ -133,13 +133,10 @@ fn subject_link(question: &QuestionRow) -> Markup {
 
 /// `Retry`.
 fn choice_label(choice: &str) -> String {
-    let choice = cut(choice, 40);
-    let mut chars = choice.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    text::spaced(&first.chain(chars).collect::<String>())
+    text::spaced(&capitalized(&cut(choice, 40)))
 }
 
-/// The page with the form for a new task.
+/// `/add`: the form for a new task.
 pub fn add_page(page: &AddPage, notice: Option<&PageNotice>) -> String {
     let body = html! {
         h1 { "Add a task" }

@@ -8,7 +8,7 @@ use signoff_term::fit::cut;
 use signoff_term::show::LedgerLine;
 
 use super::text;
-use super::values::{NoticeKind, PageNotice};
+use super::{NoticeKind, PageNotice};
 
 /// The subject of a page. The script refreshes a page only for changes of its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

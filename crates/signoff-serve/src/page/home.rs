@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
+use signoff_term::fit::dollars;
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
 use super::run::RunProgress;
-use super::values::{Home, PageNotice};
-use super::{badges, forms, text};
+use super::{Home, PageNotice, badges, forms, text};
 
 /// Maximum number of completed tasks unless all are requested.
 const MAX_DONE: usize = 200;
@@ -22,6 +22,7 @@ const MAX_RUNS: usize = 20;
 /// Maximum number of attention items with details; the rest are plain rows.
 const MAX_DETAILED: usize = 50;
 
+/// `/`.
 pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
     let scene = ProjectSnapshot { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
     let sorted = InboxTasks::new(&scene);
@@ -143,7 +144,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
         span.standing { @if standing.is_empty() { (task.kind.as_str()) } @else { (standing) } }
         span.facts {
             @if open > 0 { span { (open) " open" } }
-            @if task.cost_usd > 0.0 { span { (badges::dollars(badges::cost(task))) } }
+            @if task.cost_usd > 0.0 { span { (dollars(task.cost_usd, task.cost_is_estimated)) } }
             @if let Some(elapsed) = badges::elapsed(task, now) { (elapsed) }
             @if let Some(ended) = &task.ended_at { span { (badges::ago(ended, now)) } }
         }
@@ -244,7 +245,7 @@ fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &Home) -> Markup {
                 span.id { "run " (run.id) } " " (text::line(run.specification.as_deref().unwrap_or(&run.preset)))
             }
             span.standing { @if let Some(counted) = counted { (counted.summary(driven)) } }
-            span.facts { @if run.cost_usd > 0.0 { span { (badges::dollars(super::run::cost(run))) } } }
+            span.facts { @if run.cost_usd > 0.0 { span { (dollars(run.cost_usd, run.cost_is_estimated)) } } }
             @if let Some(counted) = counted { (counted.bar()) }
         }
     }

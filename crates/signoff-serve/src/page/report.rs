@@ -5,15 +5,15 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::visible;
 use signoff_core::view::TaskRow;
-use signoff_term::fit::{count, cut};
+use signoff_term::fit::{count, counts, cut, dollars};
 use signoff_term::report::{Changes, PartSection, ReportResult, result_of_report};
 
 use super::findings::FindingContext;
 use super::frame::PageContext;
-use super::values::{ReportHead, ReviewHistory, TaskPage};
+use super::{ReportHead, ReviewHistory, TaskPage};
 use super::{STYLE, attempts, badges, chart, cycles, diff, findings, run, task, text};
 
-/// Renders the report. Each task is dropped as soon as it is rendered, because a run may have a thousand.
+/// A report file of a task, or of all tasks of a run. Each task is dropped as soon as it is rendered, because a run may have a thousand.
 pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
     let title = title(head, &tasks);
     let (number, is_named) = (tasks.len() as u64, head.run.is_some() || tasks.len() > 1);
@@ -33,8 +33,10 @@ pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
                     p.hint { (text::line(&head.project)) ", " (badges::timestamp(&head.made_at.to_string())) " UTC" }
                     (summary(head, &tasks))
                     @for (key, page) in (1..).zip(tasks) { (one_task(&page, key, is_named)) }
-                    @for (key, one) in (1 + number..).zip(&head.overview.parts) { (part(one, key)) }
-                    (role_usage(head))
+                    @for (key, one) in (1 + number..).zip(&head.parts) { (part(one, key)) }
+                    @if !head.roles.is_empty() {
+                        section { h2 { "Cost and time" } div.charts { (chart::roles("roles", &head.roles)) } }
+                    }
                 }
             }
         }
@@ -53,17 +55,16 @@ fn title(head: &ReportHead, tasks: &[TaskPage]) -> String {
 /// The run, and one line per task.
 fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
     let rows: Vec<TaskRow> = tasks.iter().map(|page| page.report.task.clone()).collect();
-    let whole = &head.overview;
+    let section = head.section.as_ref();
+    let asked = section.and_then(|run| run.asked.as_deref()).unwrap_or_default();
     html! {
-        @if let Some(standing) = &whole.standing { (result_line(standing)) }
+        @if let Some(section) = section { (result_line(&section.result)) }
         @if let Some(run) = &head.run { (run::facts(run, &rows, tasks.iter().any(|page| page.driven))) }
-        @if let Some(changes) = &whole.changes { (change_stat(changes)) }
+        @if let Some(changes) = section.and_then(|run| run.changes.as_ref()) { (change_stat(changes)) }
         @if tasks.len() > 1 {
             ul.rows { @for (key, page) in (1..).zip(tasks) { (task_row(page, key)) } }
         }
-        @if !whole.specification.trim().is_empty() {
-            section { h2 { "What was asked" } (text::prose(&whole.specification, "asked")) }
-        }
+        @if !asked.trim().is_empty() { section { h2 { "What was asked" } (text::prose(asked, "asked")) } }
     }
 }
 
@@ -75,7 +76,7 @@ fn task_row(page: &TaskPage, key: u64) -> Markup {
             span { (standing.mark) }
             a.title href={ "#t" (key) "-task" } { span.id { "#" (row.id) } " " (text::line(&row.title)) }
             span.standing { (text::line(&standing.text)) }
-            span.facts { span { (badges::dollars(badges::cost(row))) } }
+            span.facts { span { (dollars(row.cost_usd, row.cost_is_estimated)) } }
         }
     }
 }
@@ -120,16 +121,6 @@ fn part(part: &PartSection, key: u64) -> Markup {
     }
 }
 
-/// Cost and time by role, over all tasks.
-fn role_usage(head: &ReportHead) -> Markup {
-    let roles = &head.overview.roles;
-    html! {
-        @if !roles.is_empty() {
-            section { h2 { "Cost and time" } div.charts { (chart::roles("roles", roles)) } }
-        }
-    }
-}
-
 fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
     let mut row = page.report.task.clone();
     // A voided approval is not an approval.
@@ -163,9 +154,7 @@ fn findings_summary(page: &TaskPage) -> String {
         FindingState::OutOfScope,
         FindingState::Open,
     ];
-    let counts = states.into_iter().map(|state| (number(state), state.words()));
-    let counts: Vec<_> =
-        counts.filter(|(number, _)| *number > 0).map(|(number, state)| format!("{number} {state}")).collect();
+    let counts = counts(states.map(|state| (number(state), state.words())));
     let all = count(ledger.len() as u64, "finding");
-    if counts.is_empty() { all } else { format!("{all}: {}", counts.join(", ")) }
+    if counts.is_empty() { all } else { format!("{all}: {counts}") }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
+use signoff_term::fit::dollars;
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
-use super::values::{Cost, PageNotice, RunPage};
-use super::{badges, forms, home, text};
+use super::{PageNotice, RunPage, badges, forms, home, text};
 
+/// `/runs/{id}`.
 pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
     let title = name(&page.run);
     let back = format!("/runs/{}", page.run.id);
@@ -33,10 +34,6 @@ pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
 pub fn name(run: &RunRow) -> String {
     let of = run.specification.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
     format!("Run {}{of}", run.id)
-}
-
-pub fn cost(run: &RunRow) -> Cost {
-    Cost { usd: run.cost_usd, is_estimated: run.cost_is_estimated }
 }
 
 fn head(page: &RunPage) -> Markup {
@@ -67,7 +64,7 @@ pub fn facts(run: &RunRow, tasks: &[TaskRow], driven: bool) -> Markup {
             div { dt { "Preset" } dd { (text::line(&run.preset)) } }
             @if let Some((group, all)) = run.group.zip(run.groups) { div { dt { "Group" } dd { (group) " of " (all) } } }
             @if let Some(branch) = &run.branch { div { dt { "Branch" } dd { (text::code(branch)) } } }
-            div { dt { "Cost" } dd { (badges::dollars(cost(run))) } }
+            div { dt { "Cost" } dd { (dollars(run.cost_usd, run.cost_is_estimated)) } }
         }
     }
 }

@@ -4,18 +4,19 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::view::{TaskRow, TaskStatus};
-use signoff_term::fit::count;
+use signoff_term::fit::{count, dollars};
 use signoff_term::report::result_of_report;
 
 use super::diff::{self, PatchFile};
 use super::findings::FindingContext;
 use super::frame::{PageContext, PageFrame, PageSubject};
-use super::values::{DiffText, PageNotice, ReviewHistory, TaskPage, TypedFields};
+use super::{DiffText, PageNotice, ReviewHistory, TaskPage, TypedFields};
 use super::{attempts, badges, chart, cycles, findings, forms, text};
 
 /// Maximum number of diff lines on the task's page; a longer diff is only linked.
 const MAX_INLINE_DIFF_LINES: usize = 1_500;
 
+/// `/tasks/{id}`.
 pub fn page(page: &TaskPage, notice: Option<&PageNotice>) -> String {
     let task = &page.report.task;
     let title = format!("#{} {}", task.id, task.title);
@@ -96,7 +97,7 @@ pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
             @if let Some(branch) = &task.branch { div { dt { "Branch" } dd { (text::code(branch)) } } }
             @if let Some(base) = &task.base { div { dt { "Base" } dd { (text::commit(base)) } } }
             @if let Some(commit) = &task.approved_commit { div { dt { "Approved" } dd { (text::commit(commit)) } } }
-            div { dt { "Cost" } dd { (badges::dollars(badges::cost(task))) span.hint { " " (tokens) } } }
+            div { dt { "Cost" } dd { (dollars(task.cost_usd, task.cost_is_estimated)) span.hint { " " (tokens) } } }
             @if let Some(elapsed) = badges::elapsed(task, now) { div { dt { "Time" } dd { (elapsed) } } }
             div { dt { "Added" } dd { (badges::timestamp(&task.added_at)) } }
             @if !task.depends_on.is_empty() { div { dt { "After" } dd { (numbers(&task.depends_on)) } } }

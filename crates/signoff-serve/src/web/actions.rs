@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::app_state::{AppState, html};
+use super::app_state::{AppState, RequestWork, html};
 use super::backend::{AddTask, RequestError, RequestErrorKind, WebAction};
 use super::extract::{FormFields, PathParams, invalid};
 use super::pages::parse_id;
@@ -15,60 +15,37 @@ use crate::page::{self, AddPage, PageNotice, TypedFields, return_path};
 type ActionResponse = Result<Response, RequestError>;
 type ActionState = State<Arc<AppState>>;
 
-pub async fn answer(
-    State(state): ActionState,
-    PathParams(question): PathParams<String>,
-    sent: SubmittedForm,
-) -> ActionResponse {
-    let action = sent.form.required("choice").map(|choice| WebAction::Answer { question, choice });
-    perform(&state, action, sent).await
+pub async fn answer(state: ActionState, question: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+    let choice = sent.form.required("choice");
+    perform(&state, choice.map(|choice| WebAction::Answer { question: question.0, choice }), sent).await
 }
 
-pub async fn retry(
-    State(state): ActionState,
-    PathParams(task): PathParams<String>,
-    sent: SubmittedForm,
-) -> ActionResponse {
-    let task = parse_id(&task)?;
+pub async fn retry(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+    let task = parse_id(&task.0)?;
     perform(&state, Ok(WebAction::Retry { task }), sent).await
 }
 
-pub async fn cancel(
-    State(state): ActionState,
-    PathParams(task): PathParams<String>,
-    sent: SubmittedForm,
-) -> ActionResponse {
-    let task = parse_id(&task)?;
+pub async fn cancel(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+    let task = parse_id(&task.0)?;
     perform(&state, Ok(WebAction::Cancel { task }), sent).await
 }
 
-pub async fn edit(
-    State(state): ActionState,
-    PathParams(task): PathParams<String>,
-    sent: SubmittedForm,
-) -> ActionResponse {
-    let (task, reason) = (parse_id(&task)?, sent.form.text("reason").trim().to_owned());
-    let action = sent.form.required("verdict").map(|verdict| WebAction::Edit { task, verdict, reason });
-    perform(&state, action, sent).await
+pub async fn edit(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+    let (task, reason) = (parse_id(&task.0)?, sent.form.text("reason").trim().to_owned());
+    let verdict = sent.form.required("verdict");
+    perform(&state, verdict.map(|verdict| WebAction::Edit { task, verdict, reason }), sent).await
 }
 
-pub async fn dispute(
-    State(state): ActionState,
-    PathParams(finding): PathParams<String>,
-    sent: SubmittedForm,
-) -> ActionResponse {
-    let action = dispute_action(finding, &sent.form);
+pub async fn dispute(state: ActionState, finding: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+    let fields = sent.form.number("task").and_then(|task| Ok((task, sent.form.required("reason")?)));
+    let action = fields.map(|(task, reason)| WebAction::Dispute { finding: finding.0, task, reason });
     perform(&state, action, sent).await
-}
-
-fn dispute_action(finding: String, form: &FormFields) -> Result<WebAction, RequestError> {
-    Ok(WebAction::Dispute { finding, task: form.number("task")?, reason: form.required("reason")? })
 }
 
 /// Adds a task. If that fails, the form is shown again with its values.
 pub async fn add(State(state): ActionState, form: FormFields) -> ActionResponse {
     let added = match new_task(&form) {
-        Ok(task) => state.perform(move |backend| backend.perform(WebAction::Add(task))).await,
+        Ok(task) => state.call(RequestWork::Act, move |backend| backend.perform(WebAction::Add(task))).await,
         Err(refused) => Err(refused),
     };
     match added {
@@ -95,7 +72,7 @@ fn new_task(form: &FormFields) -> Result<AddTask, RequestError> {
 }
 
 async fn show_form_again(state: &AppState, form: &FormFields, refused: RequestError) -> ActionResponse {
-    let project = state.read(|backend| Ok(backend.project())).await?;
+    let project = state.call(RequestWork::Read, |backend| Ok(backend.project())).await?;
     let typed = |name| form.text(name).to_owned();
     let page = AddPage {
         project,
@@ -127,7 +104,7 @@ impl<S: Send + Sync> FromRequest<S> for SubmittedForm {
 /// Performs an action and redirects to the page of the form. On failure, that page shows the error and the input.
 async fn perform(state: &AppState, action: Result<WebAction, RequestError>, sent: SubmittedForm) -> ActionResponse {
     let done = match action {
-        Ok(action) => state.perform(move |backend| backend.perform(action)).await,
+        Ok(action) => state.call(RequestWork::Act, move |backend| backend.perform(action)).await,
         Err(refused) => Err(refused),
     };
     let back = sent.form.text("back");

@@ -14,12 +14,20 @@ use super::backend::{ActionOutcome, Backend, RequestError, RequestErrorKind};
 use super::live_updates::LiveUpdates;
 use crate::page::{self, NoticeKind, PageNotice};
 
-/// Concurrency limits, separate for each kind of request: actions may wait for another program, task pages for git,
-/// reports and statistics for the logs of whole runs. None of them may block the other pages.
-const READ_PERMITS: usize = 8;
-const GIT_READ_PERMITS: usize = 4;
-const SLOW_READ_PERMITS: usize = 2;
-const ACTION_PERMITS: usize = 8;
+/// The kinds of requests, each with its own limit of concurrent requests. None of them may block the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestWork {
+    Read,
+    /// Task pages, which run git.
+    ReadWithGit,
+    /// Reports and statistics, which read the logs of whole runs and take seconds.
+    ReadSlowly,
+    /// Actions, which may wait for another program.
+    Act,
+}
+
+/// The limits, in the order of the variants.
+const PERMITS: [usize; 4] = [8, 4, 2, 8];
 
 /// Maximum number of pending notices.
 const MAX_NOTICES: usize = 64;
@@ -28,10 +36,7 @@ pub struct AppState {
     pub auth: RequestAuth,
     pub live_updates: Arc<LiveUpdates>,
     backend: Arc<dyn Backend>,
-    read_permits: Arc<Semaphore>,
-    git_read_permits: Arc<Semaphore>,
-    slow_read_permits: Arc<Semaphore>,
-    action_permits: Arc<Semaphore>,
+    permits: [Arc<Semaphore>; PERMITS.len()],
     notices: Mutex<PendingNotices>,
 }
 
@@ -40,58 +45,20 @@ type PendingNotices = VecDeque<(String, PageNotice)>;
 
 impl AppState {
     pub fn new(auth: RequestAuth, live_updates: Arc<LiveUpdates>, backend: Arc<dyn Backend>) -> Self {
-        let semaphore = |count| Arc::new(Semaphore::new(count));
-        Self {
-            auth,
-            live_updates,
-            backend,
-            read_permits: semaphore(READ_PERMITS),
-            git_read_permits: semaphore(GIT_READ_PERMITS),
-            slow_read_permits: semaphore(SLOW_READ_PERMITS),
-            action_permits: semaphore(ACTION_PERMITS),
-            notices: Mutex::default(),
-        }
+        let permits = PERMITS.map(|count| Arc::new(Semaphore::new(count)));
+        Self { auth, live_updates, backend, permits, notices: Mutex::default() }
     }
 
-    /// Reads page data on a blocking thread.
-    pub async fn read<T: Send + 'static>(
+    /// Calls the backend on a blocking thread. A client that disconnects before it has a permit is dropped; later, the
+    /// call completes without it.
+    pub async fn call<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        self.run_blocking(self.read_permits.clone(), look).await
-    }
-
-    /// Like `read`, for reads that run git.
-    pub async fn read_with_git<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        self.run_blocking(self.git_read_permits.clone(), look).await
-    }
-
-    /// Like `read`, for reads that take seconds. A client that disconnects before it has a permit is dropped.
-    pub async fn read_slowly<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        self.run_blocking(self.slow_read_permits.clone(), look).await
-    }
-
-    /// Performs an action. It completes even if the client disconnects.
-    pub async fn perform<T: Send + 'static>(
-        &self,
-        decide: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
-    ) -> Result<T, RequestError> {
-        self.run_blocking(self.action_permits.clone(), decide).await
-    }
-
-    async fn run_blocking<T: Send + 'static>(
-        &self,
-        semaphore: Arc<Semaphore>,
+        kind: RequestWork,
         work: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, RequestError> {
         let internal_error = |message: String| RequestError { kind: RequestErrorKind::Internal, message, hint: None };
-        let permit = semaphore.acquire_owned().await.map_err(|error| internal_error(error.to_string()))?;
+        let permit = self.permits[kind as usize].clone().acquire_owned().await;
+        let permit = permit.map_err(|error| internal_error(error.to_string()))?;
         let backend = self.backend.clone();
         let worked = tokio::task::spawn_blocking(move || {
             let _hand = permit;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage};
+use signoff_term::stats::StatsReport;
+
+use crate::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage};
 
 /// Supplies the pages and performs the actions. Calls may block on the disk, on git and on other programs.
 pub trait Backend: Send + Sync + 'static {
@@ -17,7 +19,7 @@ pub trait Backend: Send + Sync + 'static {
 
     fn transcript(&self, task: u64, attempt: u64) -> Result<TranscriptPage, RequestError>;
 
-    fn stats(&self) -> Result<StatsPage, RequestError>;
+    fn stats(&self) -> Result<StatsReport, RequestError>;
 
     /// The data for a report of one task, or of a run with all its tasks.
     fn report(&self, subject: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError>;

@@ -28,9 +28,9 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
         question.choices.iter_mut().for_each(|choice| *choice = text.to_owned() + "x");
     }
     let mut stats = sample::stats();
-    stats.reviewers.iter_mut().for_each(|reviewer| reviewer.name = text.to_owned());
+    stats.reviewers.iter_mut().for_each(|reviewer| reviewer.reviewer = text.to_owned());
     stats.roles.iter_mut().for_each(|role| role.role = text.to_owned());
-    stats.stops.iter_mut().for_each(|(reason, _)| *reason = text.to_owned());
+    stats.stop_reasons.iter_mut().for_each(|stop| stop.reason = Some(text.to_owned()));
     let mut transcript = sample::transcript();
     transcript.transcript.tail = format!("x{text}");
     transcript.title = format!("x{text}");
@@ -45,7 +45,7 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
         ("task", page::task(&task, Some(&notice))),
         ("diff", page::diff(&task)),
         ("transcript", page::transcript(&transcript)),
-        ("stats", page::stats(&stats)),
+        ("stats", page::stats("shop", &stats)),
         ("add", page::add(&add, Some(&notice))),
         ("error", page::error_page(404, text, Some(text))),
         ("report", page::report_file(&sample::report_head(), vec![task.clone(), task])),
@@ -288,7 +288,7 @@ fn ids_of_details_stay_the_same_when_lists_grow() {
 
 #[test]
 fn chart_legends_do_not_overlap() {
-    for (html, entries) in [(page::task(&sample::task(), None), 3), (page::stats(&sample::stats()), 5)] {
+    for (html, entries) in [(page::task(&sample::task(), None), 3), (page::stats("shop", &sample::stats()), 5)] {
         let page = parse(&html);
         let number = |one: &scraper::ElementRef| one.value().attr("x").and_then(|x| x.parse::<f64>().ok());
         let mut seen = 0;

@@ -6,13 +6,13 @@ use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::merge::merge;
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
-use signoff_serve::page::{
-    AddPage, Cost, DiffText, Home, ReportHead, ReportOverview, ReviewerFigures, RoleFigures, RunPage, StatsPage,
-    TaskPage, TranscriptPage, TranscriptTail,
-};
+use signoff_serve::page::{AddPage, DiffText, Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
     AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, NoteReport, PersonDecision, ReviewReport, Sighting,
     StateChange, TaskReport,
+};
+use signoff_term::stats::{
+    ByReviewer, ByRole, CostTotals, CycleCount, CyclesToApproval, StatsCollector, StatsReport, StopReason, TaskCounts,
 };
 
 pub fn now() -> Timestamp {
@@ -462,25 +462,31 @@ pub fn transcript() -> TranscriptPage {
     TranscriptPage { project, task: 29, title: report.task.title, attempt, transcript }
 }
 
-pub fn stats() -> StatsPage {
-    let cost = |usd| Cost { usd, is_estimated: false };
-    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], usd| ReviewerFigures {
-        name: name.to_owned(),
+pub fn stats() -> StatsReport {
+    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], cost_usd| ByReviewer {
+        reviewer: name.to_owned(),
+        raised: upheld + refuted + refuted / 2 + open,
         upheld,
         refuted,
         out_of_scope: refuted / 2,
         open,
         pending,
-        cost: cost(usd),
+        cost_usd,
+        ..ByReviewer::default()
     };
-    let role = |role: &str, attempts, minutes: u64, usd| RoleFigures {
+    let role = |role: &str, attempts, minutes: u64, cost_usd| ByRole {
         role: role.to_owned(),
         attempts,
         duration_ms: minutes * 60_000,
-        cost: cost(usd),
+        cost_usd,
+        ..ByRole::default()
     };
-    StatsPage {
-        project: "shop".into(),
+    let none = StatsCollector::default().report();
+    let distribution = [(1, 6), (2, 11), (3, 4)].map(|(cycles, tasks)| CycleCount { cycles, tasks });
+    let stops = [("cycles_exhausted", 3), ("task_stuck", 1), ("budget", 1)];
+    let stop =
+        |(reason, tasks): (&str, u64)| StopReason { outcome: "stuck".into(), reason: Some(reason.into()), tasks };
+    StatsReport {
         reviewers: vec![
             reviewer("spec", [14, 1, 2, 0], 3.2),
             reviewer("code", [31, 6, 4, 3], 5.9),
@@ -492,10 +498,11 @@ pub fn stats() -> StatsPage {
             role("fix", 31, 84, 6.02),
             role("check", 40, 52, 0.0),
         ],
-        cycles: vec![(1, 6), (2, 11), (3, 4)],
-        stops: vec![("cycles_exhausted".into(), 3), ("task_stuck".into(), 1), ("budget".into(), 1)],
-        approved: 21,
-        cost_per_approved: Some(cost(1.51)),
+        cycles_to_approval: CyclesToApproval { distribution: distribution.to_vec(), ..none.cycles_to_approval },
+        stop_reasons: stops.map(stop).to_vec(),
+        tasks: TaskCounts { approved: 21, ..none.tasks },
+        cost: CostTotals { per_approved_usd: Some(1.51), ..none.cost },
+        ..none
     }
 }
 
@@ -504,5 +511,6 @@ pub fn add() -> AddPage {
 }
 
 pub fn report_head() -> ReportHead {
-    ReportHead { project: "shop".into(), run: Some(run()), overview: ReportOverview::default(), made_at: now() }
+    let (section, parts, roles) = Default::default();
+    ReportHead { project: "shop".into(), run: Some(run()), section, parts, roles, made_at: now() }
 }

@@ -244,7 +244,7 @@ fn findings_are_shown_at_their_lines() {
 
 #[test]
 fn charts_have_text_descriptions() {
-    insta::assert_snapshot!(part(&page::stats(&sample::stats()), "h1, .lead, svg title, svg desc, .figures tr"), @"
+    insta::assert_snapshot!(part(&page::stats("shop", &sample::stats()), "h1, .lead, svg title, svg desc, .figures tr"), @"
     Statistics
     21 tasks approved, $1.51 each
     Findings by reviewer

@@ -3,10 +3,11 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use signoff_serve::page::{Home, ReportHead, ReportOverview, RunPage, StatsPage, TaskPage, TranscriptPage};
+use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage};
 use signoff_serve::web::{
     ActionOutcome, Backend, ChangeSet, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
 };
+use signoff_term::stats::{StatsCollector, StatsReport};
 
 /// The recorded actions, and a sender for changes.
 #[derive(Default)]
@@ -59,14 +60,15 @@ impl Backend for EmptyBackend {
         nothing()
     }
 
-    fn stats(&self) -> Result<StatsPage, RequestError> {
+    fn stats(&self) -> Result<StatsReport, RequestError> {
         drop(self.probe.counting.lock().expect("a lock"));
-        Ok(StatsPage::default())
+        Ok(StatsCollector::default().report())
     }
 
     fn report(&self, _of: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError> {
         let made_at = jiff::Timestamp::UNIX_EPOCH;
-        let head = ReportHead { project: self.project(), run: None, overview: ReportOverview::default(), made_at };
+        let (parts, roles) = Default::default();
+        let head = ReportHead { project: self.project(), run: None, section: None, parts, roles, made_at };
         Ok((head, Vec::new()))
     }
 

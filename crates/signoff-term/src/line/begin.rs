@@ -29,20 +29,10 @@ fn iteration(step: &LoopTransition) -> Option<ProgressLine> {
 /// Whether the phase itself starts, rather than a fix or a repetition within it.
 fn starts_phase(step: &LoopTransition) -> bool {
     let fresh = step.before.at != step.after.at || step.before.stage == Stage::Queued;
-    match &step.after.stage {
-        Stage::Working { .. } | Stage::Checking { .. } => fresh,
-        Stage::Reviewing(panel) => {
-            panel.scope == ReviewScope::Full && step.before.tally.reviews != step.after.tally.reviews
-        }
-        Stage::Queued
-        | Stage::Researching { .. }
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::AwaitingLanding { .. }
-        | Stage::Landing { .. }
-        | Stage::Waiting { .. }
-        | Stage::Done(_) => false,
+    if let Stage::Reviewing(panel) = &step.after.stage {
+        return panel.scope == ReviewScope::Full && step.before.tally.reviews != step.after.tally.reviews;
     }
+    fresh && matches!(step.after.stage, Stage::Working { .. } | Stage::Checking { .. })
 }
 
 fn text(step: &LoopTransition) -> Option<String> {
@@ -65,8 +55,7 @@ fn text(step: &LoopTransition) -> Option<String> {
         Stage::AwaitingLanding { outcome, .. } => {
             let waited = matches!(step.before.stage, Stage::AwaitingLanding { .. });
             let begun = !waited || step.before.checkpoint.is_some();
-            let approved = outcome.is_approval();
-            let word = if approved { "Signed off" } else { "Finished" };
+            let word = if outcome.is_approval() { "Signed off" } else { "Finished" };
             let looked_at = step.after.checkpoint.is_some();
             let until = if looked_at { "waiting for a checkpoint review" } else { "lands with its group" };
             begun.then(|| format!("{word}, {until}"))

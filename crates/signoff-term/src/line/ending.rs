@@ -1,12 +1,13 @@
-//! Lines about questions, gates passed without approval, new passes, and the end of a loop.
+//! Lines about questions, decisions of people, gates passed without approval, new passes, and the end of a loop.
 
+use signoff_core::ledger::{DecidedBy, FindingState};
 use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, RetryAction, Stage};
 use signoff_core::policy::Bound;
 use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
-use crate::fit::{count, cut};
+use crate::fit::{SENTENCE, count, cut};
 use crate::labels;
 use crate::review_round::GateRound;
 
@@ -73,19 +74,7 @@ fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLi
 
 /// A question, and the command that answers it.
 pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
-    let was = |this: &Loop| match &this.stage {
-        Stage::Waiting { question, .. } => Some(question.id),
-        Stage::Queued
-        | Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::AwaitingLanding { .. }
-        | Stage::Landing { .. }
-        | Stage::Done(_) => None,
-    };
+    let was = |this: &Loop| if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None };
     let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
         return Vec::new();
     };
@@ -122,7 +111,7 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
     let Ending { outcome, reason, .. } = ending;
     let open = if outcome.is_approval() { labels::open_findings(row.open_findings as u64) } else { String::new() };
     let verdict = this.final_verdict().map_or("no verdict", FinalVerdict::as_str);
-    let why = reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default();
+    let why = labels::reason_suffix(*reason);
     match outcome {
         Outcome::Accepted { by } => {
             format!("completed ({verdict} by {}, not by a review{open})", cut(by, 40))
@@ -183,5 +172,40 @@ fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
             Some(format!("{look}; go on: {}", Action::Improve(task)))
         }
         Outcome::Failed | Outcome::Stuck => Some(format!("{look}; go on: {retry}")),
+    }
+}
+
+/// An answer, an edited verdict or a decided finding, with the name of the person.
+pub fn decision_text(event: &Event) -> Option<String> {
+    if let Event::PersonAnswered { choice, by, .. } = event {
+        return Some(format!("{} answers: {}", cut(by, 40), choice.as_str()));
+    }
+    if let Event::PersonEdited { verdict, by, reason, .. } = event {
+        let reason = if reason.trim().is_empty() { String::new() } else { format!(" - {}", cut(reason, SENTENCE)) };
+        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), cut(by, 40)));
+    }
+    let Event::FindingDecided { finding, decision } = event else { return None };
+    let evidence = cut(&decision.evidence, SENTENCE);
+    let evidence = if evidence.is_empty() { evidence } else { format!(" - {evidence}") };
+    let (id, by) = (cut(finding.as_str(), 40), decider(&decision.by));
+    Some(format!("Finding {id} {} by {by}{evidence}", state(decision.state)))
+}
+
+/// The name of the decider.
+fn decider(by: &DecidedBy) -> String {
+    match by {
+        DecidedBy::Reviewer(name) => cut(name.as_str(), 40),
+        DecidedBy::Person(name) | DecidedBy::Check(name) => cut(name, 40),
+    }
+}
+
+/// The new state of a finding, as a verb.
+fn state(state: FindingState) -> &'static str {
+    match state {
+        FindingState::Open => "opened",
+        FindingState::Fixed => "called fixed",
+        FindingState::Refuted => "refuted",
+        FindingState::Deferred => "deferred",
+        FindingState::OutOfScope => "put out of scope",
     }
 }

@@ -13,7 +13,7 @@ use signoff_core::view::{LoopRow, LoopTransition};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
-use super::{ProgressLine, begin, checkpoint, decisions, ending, position};
+use super::{ProgressLine, begin, checkpoint, ending, position};
 use crate::fit::{SENTENCE, count, cut};
 use crate::labels;
 use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
@@ -86,7 +86,7 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<Progres
             step_line(step, format!("New commit on the branch: {}", cut(head.commit.as_str(), 40)))
         }
         Event::PersonAnswered { .. } | Event::PersonEdited { .. } | Event::FindingDecided { .. } => {
-            decisions::decision_text(step.event).map_or_else(Vec::new, |text| step_line(step, text))
+            ending::decision_text(step.event).map_or_else(Vec::new, |text| step_line(step, text))
         }
     }
 }
@@ -250,18 +250,9 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: b
 }
 
 fn researcher_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
-    let absent = |stage: &Stage| match stage {
-        Stage::Researching { team } => team.iter().filter(|one| **one == Researcher::Absent).count(),
-        Stage::Queued
-        | Stage::Working { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::AwaitingLanding { .. }
-        | Stage::Landing { .. }
-        | Stage::Waiting { .. }
-        | Stage::Done(_) => usize::MAX,
+    let absent = |stage: &Stage| {
+        let Stage::Researching { team } = stage else { return None };
+        Some(team.iter().filter(|one| **one == Researcher::Absent).count())
     };
     if !goes_on {
         ""

@@ -20,7 +20,7 @@ pub fn after(step: &LoopTransition) -> String {
 /// The number of the next review and the gate's limit, with the name of the phase if there are several gates.
 fn position(this: &Loop, policy: &Policy) -> String {
     let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
-    if !in_a_phase(stage) {
+    if !is_in_a_phase(stage) {
         return String::new();
     }
     if let Some(phase) = phase(this, policy) {
@@ -79,20 +79,11 @@ pub fn iteration(this: &Loop, policy: &Policy) -> Option<String> {
     PhaseProgress::for_loop(this, policy).map(|place| format!("{}/{}", place.pass, place.max_passes))
 }
 
-fn in_a_phase(stage: &Stage) -> bool {
-    match stage {
-        Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. } => true,
-        Stage::Queued
-        | Stage::AwaitingLanding { .. }
-        | Stage::Landing { .. }
-        | Stage::Waiting { .. }
-        | Stage::Done(_) => false,
-    }
+/// Whether a phase of the workflow is worked on.
+pub fn is_in_a_phase(stage: &Stage) -> bool {
+    let makes = matches!(stage, Stage::Working { .. } | Stage::Researching { .. });
+    let judges = matches!(stage, Stage::Checking { .. } | Stage::Reviewing(_));
+    makes || judges || matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. })
 }
 
 /// Whether the workflow has several gates or checks.

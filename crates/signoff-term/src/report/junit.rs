@@ -8,19 +8,14 @@
 //! The times of a suite add up to the working time of its agents: the case `end` has the time that is not part of the
 //! listed reviews.
 
-use std::borrow::Cow;
-use std::io;
-
-use quick_xml::escape::partial_escape;
-use quick_xml::events::{BytesDecl, BytesText, Event};
-use quick_xml::writer::{ElementWriter, Writer};
-use signoff_core::merge::render::plain_text::{escaped_xml, one_line, visible};
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::OutcomeKind;
+use signoff_core::merge::render::plain_text::{location, one_line, visible};
+use signoff_core::merge::render::xml::{XmlElement, representable};
 
 use super::{PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
 use crate::fit::shorten;
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
-use signoff_core::ledger::FindingState;
-use signoff_core::machine::OutcomeKind;
 
 /// The whole report, with a final line break.
 pub fn junit(document: &ReportDocument) -> String {
@@ -130,11 +125,7 @@ fn review(class: &str, cycle: &Cycle, review: &ReviewReport) -> Case {
 
 fn finding(class: &str, line: &LedgerLine) -> Case {
     let finding = &line.finding;
-    let place = match (&finding.file, finding.line) {
-        (Some(file), Some(line)) => format!(" {file}:{line}"),
-        (Some(file), None) => format!(" {file}"),
-        (None, _) => String::new(),
-    };
+    let place = finding.file.as_ref().map(|file| format!(" {}", location(file, finding.line))).unwrap_or_default();
     let message = one_line(&finding.description);
     let settled = line.decisions.last().map(|last| format!(" by {}: {}", last.by, last.evidence));
     let state = format!("{}{}", line.state.words(), settled.unwrap_or_default());
@@ -171,159 +162,85 @@ fn body(line: &LedgerLine, place: &str) -> String {
 /// Maximum length of a name or a message; lists of failures show it in one line.
 const NAME: usize = 240;
 
-type XmlWriter = Writer<Vec<u8>>;
-type XmlAttributes = Vec<(&'static str, Cow<'static, str>)>;
-
-pub struct Suite {
-    pub name: String,
-    pub timestamp: Option<String>,
-    pub properties: Vec<(&'static str, String)>,
-    pub cases: Vec<Case>,
+struct Suite {
+    name: String,
+    timestamp: Option<String>,
+    properties: Vec<(&'static str, String)>,
+    cases: Vec<Case>,
 }
 
-pub struct Case {
-    pub class: String,
-    pub name: String,
-    pub file: Option<String>,
-    pub took_ms: u64,
-    pub outcome: CaseOutcome,
+struct Case {
+    class: String,
+    name: String,
+    file: Option<String>,
+    took_ms: u64,
+    outcome: CaseOutcome,
 }
 
 /// The result of a case. A passed case may have output.
-pub enum CaseOutcome {
+enum CaseOutcome {
     Passed(Option<String>),
     Failed { kind: String, message: String, body: String },
     Error { kind: String, message: String },
     Skipped(String),
 }
 
-/// The count attributes of a suite or of the whole document.
-#[derive(Default)]
-struct SuiteCounts {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
-    took_ms: u64,
+/// The document, with a final line break.
+fn xml_document(suites: &[Suite]) -> String {
+    let root = XmlElement::new("testsuites").attribute("name", "signoff");
+    let root = counted(root, suites.iter().flat_map(|suite| &suite.cases)).children(suites.iter().map(suite_element));
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", root.document())
 }
 
-impl SuiteCounts {
-    fn new<'a>(cases: impl Iterator<Item = &'a Case>) -> Self {
-        let mut counts = Self::default();
-        for case in cases {
-            counts.tests += 1;
-            counts.took_ms += case.took_ms;
-            match case.outcome {
-                CaseOutcome::Passed(_) => {}
-                CaseOutcome::Failed { .. } => counts.failures += 1,
-                CaseOutcome::Error { .. } => counts.errors += 1,
-                CaseOutcome::Skipped(_) => counts.skipped += 1,
-            }
-        }
-        counts
-    }
-
-    fn attributes(&self) -> XmlAttributes {
-        let Self { tests, failures, errors, skipped, took_ms } = self;
-        let numbers = [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)];
-        let numbers = numbers.map(|(name, number)| (name, number.to_string().into()));
-        numbers.into_iter().chain([("time", seconds(*took_ms).into())]).collect()
-    }
+/// Adds the counts and the time of these cases to the element of their suite, or of the whole document.
+fn counted<'a>(element: XmlElement, cases: impl Iterator<Item = &'a Case> + Clone) -> XmlElement {
+    let count = |is_it: fn(&CaseOutcome) -> bool| cases.clone().filter(|case| is_it(&case.outcome)).count().to_string();
+    element
+        .attribute("tests", count(|_| true))
+        .attribute("failures", count(|end| matches!(end, CaseOutcome::Failed { .. })))
+        .attribute("errors", count(|end| matches!(end, CaseOutcome::Error { .. })))
+        .attribute("skipped", count(|end| matches!(end, CaseOutcome::Skipped(_))))
+        .attribute("time", seconds(cases.map(|case| case.took_ms).sum()))
 }
 
 fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// The document, with a final line break.
-fn xml_document(suites: &[Suite]) -> String {
-    let mut out = Writer::new_with_indent(Vec::new(), b' ', 2);
-    write(&mut out, suites).expect("writing to memory does not fail");
-    escaped_xml(&String::from_utf8_lossy(&out.into_inner())) + "\n"
+fn suite_element(suite: &Suite) -> XmlElement {
+    let property = |(name, value): &(&'static str, String)| {
+        XmlElement::new("property").attribute("name", *name).attribute("value", in_one_line(value))
+    };
+    let properties = XmlElement::new("properties").children(suite.properties.iter().map(property));
+    let properties = Some(properties).filter(|_| !suite.properties.is_empty());
+    counted(XmlElement::new("testsuite").attribute("name", in_one_line(&suite.name)), suite.cases.iter())
+        .attributes(suite.timestamp.iter().map(|at| ("timestamp", in_one_line(at))))
+        .children(properties.into_iter().chain(suite.cases.iter().map(case_element)))
 }
 
-fn write(out: &mut XmlWriter, suites: &[Suite]) -> io::Result<()> {
-    out.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let counts = SuiteCounts::new(suites.iter().flat_map(|suite| &suite.cases));
-    let attributes = [("name", "signoff".into())].into_iter().chain(counts.attributes()).collect();
-    element(out, "testsuites", attributes, |out| suites.iter().try_for_each(|one| suite(out, one)))
+fn case_element(case: &Case) -> XmlElement {
+    let problem = |name, message| XmlElement::new(name).attribute("message", in_one_line(message));
+    XmlElement::new("testcase")
+        .attribute("classname", in_one_line(&case.class))
+        .attribute("name", in_one_line(&case.name))
+        .attributes(case.file.iter().map(|file| ("file", in_one_line(file))))
+        .attribute("time", seconds(case.took_ms))
+        .children(match &case.outcome {
+            CaseOutcome::Passed(text) => text.as_ref().map(|text| with_text(XmlElement::new("system-out"), text)),
+            CaseOutcome::Failed { kind, message, body } => {
+                Some(with_text(problem("failure", message).attribute("type", in_one_line(kind)), body))
+            }
+            CaseOutcome::Error { kind, message } => {
+                Some(problem("error", message).attribute("type", in_one_line(kind)))
+            }
+            CaseOutcome::Skipped(message) => Some(problem("skipped", message)),
+        })
 }
 
-fn suite(out: &mut XmlWriter, suite: &Suite) -> io::Result<()> {
-    let counts = SuiteCounts::new(suite.cases.iter());
-    let mut attributes: XmlAttributes = vec![("name", attribute(&suite.name))];
-    attributes.extend(counts.attributes());
-    attributes.extend(suite.timestamp.as_ref().map(|at| ("timestamp", attribute(at))));
-    element(out, "testsuite", attributes, |out| {
-        if !suite.properties.is_empty() {
-            element(out, "properties", Vec::new(), |out| {
-                suite.properties.iter().try_for_each(|(name, value)| {
-                    start(out, "property", vec![("name", attribute(name)), ("value", attribute(value))])
-                        .write_empty()?;
-                    Ok(())
-                })
-            })?;
-        }
-        suite.cases.iter().try_for_each(|one| case(out, one))
-    })
+fn with_text(element: XmlElement, text: &str) -> XmlElement {
+    if text.is_empty() { element } else { element.text(visible(text)) }
 }
 
-fn case(out: &mut XmlWriter, case: &Case) -> io::Result<()> {
-    let mut attributes: XmlAttributes = vec![("classname", attribute(&case.class)), ("name", attribute(&case.name))];
-    attributes.extend(case.file.as_ref().map(|file| ("file", attribute(file))));
-    attributes.push(("time", seconds(case.took_ms).into()));
-    match &case.outcome {
-        CaseOutcome::Passed(None) => {
-            start(out, "testcase", attributes).write_empty()?;
-            Ok(())
-        }
-        CaseOutcome::Passed(Some(text)) => {
-            element(out, "testcase", attributes, |out| leaf(out, "system-out", Vec::new(), text))
-        }
-        CaseOutcome::Failed { kind, message, body } => element(out, "testcase", attributes, |out| {
-            leaf(out, "failure", vec![("message", attribute(message)), ("type", attribute(kind))], body)
-        }),
-        CaseOutcome::Error { kind, message } => element(out, "testcase", attributes, |out| {
-            leaf(out, "error", vec![("message", attribute(message)), ("type", attribute(kind))], "")
-        }),
-        CaseOutcome::Skipped(message) => {
-            element(out, "testcase", attributes, |out| leaf(out, "skipped", vec![("message", attribute(message))], ""))
-        }
-    }
-}
-
-fn element(
-    out: &mut XmlWriter,
-    name: &'static str,
-    attributes: XmlAttributes,
-    inner: impl FnOnce(&mut XmlWriter) -> io::Result<()>,
-) -> io::Result<()> {
-    start(out, name, attributes).write_inner_content(inner)?;
-    Ok(())
-}
-
-fn leaf(out: &mut XmlWriter, name: &'static str, attributes: XmlAttributes, text: &str) -> io::Result<()> {
-    let element = start(out, name, attributes);
-    if text.is_empty() {
-        element.write_empty()?;
-    } else {
-        let text = sanitize(text);
-        element.write_text_content(BytesText::from_escaped(partial_escape(text.as_str())))?;
-    }
-    Ok(())
-}
-
-fn start<'a>(out: &'a mut XmlWriter, name: &'static str, attributes: XmlAttributes) -> ElementWriter<'a, Vec<u8>> {
-    out.create_element(name).with_attributes(attributes)
-}
-
-/// The text as one line for an attribute.
-fn attribute(text: &str) -> Cow<'static, str> {
-    Cow::Owned(shorten(one_line(&sanitize(text)), NAME))
-}
-
-/// Replaces control characters and noncharacters, which XML cannot represent even as references.
-fn sanitize(text: &str) -> String {
-    let is_noncharacter = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
-    visible(text).chars().map(|c| if is_noncharacter(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+fn in_one_line(text: &str) -> String {
+    shorten(representable(&one_line(text)), NAME)
 }

@@ -6,13 +6,15 @@ pub mod page;
 
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
+use signoff_core::merge::render::markdown_text::fenced;
+use signoff_core::merge::render::plain_text::location;
 use signoff_core::view::TaskStatus;
 
 pub use self::page::LIMIT;
-use self::page::{MarkdownPage, cell, code, code_cell, fenced, line, own_line, paragraphs};
+use self::page::{MarkdownPage, cell, code, code_cell, line, own_line, paragraphs};
 use super::{Changes, PartSection, ReportDocument, TaskSection};
 use crate::fit::{SENTENCE, count, span};
-use crate::show::{AttemptRow, Cycle, LedgerLine, PersonDecision, ReviewReport};
+use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 
 /// Maximum length of one text of an agent, in bytes.
 const TEXT: usize = 4_000;
@@ -82,13 +84,10 @@ fn head(account: &ReportDocument) -> String {
     let (standing, totals) = (account.result(), &account.totals);
     let mut reviewers: Vec<&str> = totals.reviewers.iter().map(|one| one.reviewer.as_str()).collect();
     reviewers.truncate(8);
-    let by = if reviewers.is_empty() {
-        String::new()
-    } else {
-        format!(", reviewed by {}", line(&reviewers.join(", "), 200))
-    };
-    let found = Some(totals.findings.text()).filter(|words| !words.is_empty());
-    let found = found.map_or_else(|| "no findings".to_owned(), |words| format!("findings: {words}"));
+    let names = line(&reviewers.join(", "), 200);
+    let by = if reviewers.is_empty() { String::new() } else { format!(", reviewed by {names}") };
+    let found = totals.findings.text();
+    let found = if found.is_empty() { "no findings".to_owned() } else { format!("findings: {found}") };
     let time = totals.passed_ms.map(|passed| format!(", {}", span(passed))).unwrap_or_default();
     format!(
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
@@ -182,8 +181,7 @@ fn cells(found: &LedgerLine) -> String {
 }
 
 fn place(found: &LedgerLine) -> Option<String> {
-    let file = found.finding.file.as_ref()?;
-    Some(found.finding.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
+    Some(location(found.finding.file.as_ref()?, found.finding.line))
 }
 
 /// The collapsed sections of a task.
@@ -198,7 +196,8 @@ fn task(page: &mut MarkdownPage, account: &ReportDocument, task: &TaskSection) {
         report.ledger.iter().map(finding),
     );
     page.collapsed("reviews", &format!("{of}Reviews ({})", report.cycles.len()), report.cycles.iter().map(cycle));
-    page.collapsed("decisions", &format!("{of}Decisions of people"), report.decisions.iter().map(decision));
+    let decisions = report.decisions.iter().map(|one| format!("- {}\n", line(&one.text(": "), 400)));
+    page.collapsed("decisions", &format!("{of}Decisions of people"), decisions);
     attempts(page, &of, &report.attempts);
     let stat = task.changes.stat.as_deref().filter(|stat| !stat.trim().is_empty()).map(shorten_stat);
     // In large runs this note is below the table of tasks.
@@ -292,21 +291,13 @@ fn review(review: &ReviewReport) -> String {
     )
 }
 
-fn decision(decision: &PersonDecision) -> String {
-    let choice = decision.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
-    let reason = decision.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    let text = format!("{} {}: {}{choice}{reason}", decision.at, decision.by, decision.what);
-    format!("- {}\n", line(&text, 400))
-}
-
 fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
     let row = |one: &AttemptRow| {
-        let who = one.reviewer.as_ref().map_or_else(|| one.role.clone(), |name| format!("{} by {name}", one.role));
         format!(
             "| {} | {} | {} | {} | ${:.2} | {} |\n",
             one.id,
-            cell(&who, 60),
-            cell(&format!("{} {}", one.agent, one.model.as_deref().unwrap_or_default()), 60),
+            cell(&one.who(), 60),
+            cell(&one.agent_and_model(), 60),
             span(one.duration_ms),
             one.cost_usd,
             cell(&one.ending(), SENTENCE),

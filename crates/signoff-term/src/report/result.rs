@@ -8,7 +8,7 @@ use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::OutcomeKind;
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
-use crate::fit::count;
+use crate::fit::{count, counts};
 use crate::labels;
 use crate::show::TaskReport;
 
@@ -104,14 +104,14 @@ fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
         TaskStatus::Blocked if task.base.is_none() => unfinished("Blocked by what it waits for".to_owned()),
         TaskStatus::Blocked => unfinished(format!("Signed off, but its group is blocked{}", resume_hint(task))),
         TaskStatus::Waiting => unfinished(format!("Waits for an answer: `signoff show {id}` shows the question")),
-        TaskStatus::Paused => at_work(&format!("Paused{}", reason_suffix(task))),
+        TaskStatus::Paused => at_work(&format!("Paused{}", labels::reason_suffix(task.reason))),
         TaskStatus::InProgress if task.state().is_approved() => {
             unfinished("Approved, waiting for its group".to_owned())
         }
         TaskStatus::InProgress => at_work(&format!("Unfinished{}", place(task))),
         TaskStatus::Completed => completed(task),
-        TaskStatus::Failed => ReportResult::new("broken", format!("Failed{}", reason_suffix(task))),
-        TaskStatus::Stuck => ReportResult::new("broken", format!("Stuck{}", reason_suffix(task))),
+        TaskStatus::Failed => ReportResult::new("broken", format!("Failed{}", labels::reason_suffix(task.reason))),
+        TaskStatus::Stuck => ReportResult::new("broken", format!("Stuck{}", labels::reason_suffix(task.reason))),
         TaskStatus::Cancelled => ReportResult::new("broken", "Cancelled".to_owned()),
     }
 }
@@ -126,7 +126,7 @@ fn completed(task: &TaskRow) -> ReportResult {
         cycles => format!(" after {}", count(cycles, "review")),
     };
     let left = labels::open_findings(u64::from(task.open_findings));
-    let open = |text: &str| ReportResult::new("open", format!("{text}{reviews}{}", reason_suffix(task)));
+    let open = |text: &str| ReportResult::new("open", format!("{text}{reviews}{}", labels::reason_suffix(task.reason)));
     match task.outcome {
         Some(OutcomeKind::Approved) => ReportResult::new("passed", format!("Approved{reviews}{left}")),
         Some(OutcomeKind::Accepted) => ReportResult::new("passed", format!("Approved by a person{left}")),
@@ -135,11 +135,6 @@ fn completed(task: &TaskRow) -> ReportResult {
         Some(OutcomeKind::NothingToReview) => ReportResult::new("open", "Nothing to review".to_owned()),
         Some(_) => open("Not approved"),
     }
-}
-
-/// `: ` and the reason, if there is one.
-fn reason_suffix(task: &TaskRow) -> String {
-    task.reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default()
 }
 
 fn place(task: &TaskRow) -> String {
@@ -174,7 +169,7 @@ fn question_text(question: &QuestionRow) -> String {
 /// The result of a run that only reviewed the checkout.
 pub fn result_of_checkout(row: &LoopRow, driven: bool) -> ReportResult {
     let reviews = count(row.cycle, "review");
-    let why = row.reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default();
+    let why = labels::reason_suffix(row.reason);
     match row.outcome {
         Some(outcome) if outcome.is_approval() => ReportResult::new("passed", format!("Approved after {reviews}")),
         Some(outcome) if outcome.is_failure() => ReportResult::new("broken", format!("The review failed{why}")),
@@ -199,11 +194,8 @@ pub fn result_of_run(
     driven: bool,
 ) -> ReportResult {
     let id = run.id;
-    let of = if tasks.is_empty() {
-        "without a task".to_owned()
-    } else {
-        format!("with {}", count(tasks.len() as u64, "task"))
-    };
+    let number = count(tasks.len() as u64, "task");
+    let of = if tasks.is_empty() { "without a task".to_owned() } else { format!("with {number}") };
     match run.status {
         RunStatus::Completed if matches!(outcome, Some("approved" | "accepted")) => {
             ReportResult::new("passed", format!("Completed {of}"))
@@ -237,15 +229,12 @@ fn failure_text(of: &str, tasks: &[ReportResult]) -> String {
     if others == 0 {
         return if tasks.is_empty() { format!("Failed {of}") } else { format!("Failed {of}, which all passed") };
     }
-    let kinds = [
+    let kinds = counts([
         (number(&["broken"]), "failed or stopped"),
         (number(&["open"]), "not signed off"),
         (number(&["unfinished", "left"]), "unfinished"),
-    ];
-    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
-    let kinds: Vec<_> = kinds.map(|(number, words)| format!("{number} {words}")).collect();
-    let all = count(tasks.len() as u64, "task");
-    format!("Failed: {others} of {all} did not pass ({})", kinds.join(", "))
+    ]);
+    format!("Failed: {others} of {} did not pass ({kinds})", count(tasks.len() as u64, "task"))
 }
 
 /// The first question in full, and the number of the others.

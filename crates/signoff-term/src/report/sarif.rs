@@ -3,32 +3,31 @@
 //! Findings that were refuted, deferred or put out of scope are suppressed, with the evidence as justification. Fixed
 //! findings are omitted: services list every result, even passing ones, and close those that are no longer reported.
 
-use serde_json::{Map, Value, json};
-use signoff_core::ids::{FindingId, ReviewerName};
+use serde_json::{Value, json};
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
-use signoff_core::merge::render::sarif::{document, finding_result, rule, tool};
-use signoff_core::review::Finding;
+use signoff_core::merge::render::sarif;
 
 use super::{PartSection, ReportDocument, TaskSection};
-use crate::show::{Cycle, FindingLine, LedgerLine};
+use crate::show::{Cycle, LedgerLine};
 
 /// The whole report, with a final line break. All tasks are in one SARIF run, because services limit the number of
 /// runs.
 pub fn sarif(report: &ReportDocument) -> String {
     let sources: Vec<SarifSource> =
         report.tasks.iter().map(task).chain(report.parts.iter().map(|one| part(report, one))).collect();
-    let kinds = sources.iter().flat_map(SarifSource::unfixed).map(|line| rule(&line.finding.kind));
+    let kinds = sources.iter().flat_map(SarifSource::unfixed).map(|line| line.finding.kind.as_str());
     let (id, title) = (category(report), report.title());
     // Services reject an empty description.
     let description = if title.trim().is_empty() { id.clone() } else { title };
-    document(vec![json!({
-        "tool": tool(kinds),
+    let results = sources.iter().flat_map(|source| source.unfixed().map(|line| result(line, source)));
+    sarif::document(&json!({
+        "tool": sarif::tool(kinds),
         "automationDetails": { "id": id, "description": { "text": description } },
         "invocations": [invocation(report, &sources)],
-        "results": sources.iter().flat_map(results).collect::<Vec<_>>(),
+        "results": results.collect::<Vec<_>>(),
         "properties": run_properties(report),
-    })])
+    }))
 }
 
 /// A source of findings: a task, or a loop without a task.
@@ -119,23 +118,17 @@ fn invocation(account: &ReportDocument, sources: &[SarifSource]) -> Value {
     let is_whole = |kind: &str| account.subject.kind != "run" || kind == "passed";
     let standing = account.result();
     let is_fine = is_whole(standing.kind) && sources.iter().all(|source| source.is_complete);
-    let notification = |is_fine: bool, text: String| json!({ "level": if is_fine { "note" } else { "error" }, "message": { "text": text } });
-    let mut all = vec![notification(is_fine, standing.text.to_string())];
+    let notification = |is_fine: bool, text: &str| sarif::notification(if is_fine { "note" } else { "error" }, text);
+    let mut all = vec![notification(is_fine, &standing.text)];
     for source in sources {
         // The report of a single task already starts with its result.
         if *source.result != *standing.text {
-            all.push(notification(source.is_complete, format!("{}: {}", source.name, source.result)));
+            all.push(notification(source.is_complete, &format!("{}: {}", source.name, source.result)));
         }
-        all.extend(
-            inconclusive_reviews(source.cycles)
-                .map(|(reviewer, why)| notification(false, format!("{reviewer}: {why}"))),
-        );
+        let inconclusive = inconclusive_reviews(source.cycles);
+        all.extend(inconclusive.map(|(reviewer, why)| notification(false, &format!("{reviewer}: {why}"))));
     }
-    json!({ "executionSuccessful": is_fine, "toolExecutionNotifications": all })
-}
-
-fn results<'a>(source: &'a SarifSource) -> impl Iterator<Item = Value> + 'a {
-    source.unfixed().map(|line| result(line, source))
+    sarif::invocation(is_fine, all)
 }
 
 /// The reviewers of the last round whose review is inconclusive, with the reason.
@@ -150,16 +143,24 @@ fn has_inconclusive_review(cycles: &[Cycle]) -> bool {
 }
 
 fn result(line: &LedgerLine, source: &SarifSource) -> Value {
-    let mut result = finding_result(&finding(&line.finding));
-    let fingerprint = format!("{}/{}", source.name, line.finding.id);
+    let finding = &line.finding;
+    let level = finding.severity.sarif_level();
+    let mut result = sarif::result(&finding.kind, level, &finding.description, finding.file.as_deref(), finding.line);
+    let fingerprint = format!("{}/{}", source.name, finding.id);
     result.insert("partialFingerprints".into(), json!({ "signoff/v1": fingerprint }));
     let is_new = line.seen.len() == 1 && is_last(line, source.cycles);
     result.insert("baselineState".into(), json!(if is_new { "new" } else { "unchanged" }));
-    if let Some(suppressed) = suppressions(line) {
-        result.insert("suppressions".into(), suppressed);
-    }
-    result.insert("properties".into(), properties(line, source));
-    Value::Object(result)
+    result.extend(suppressions(line).map(|suppressed| ("suppressions".into(), suppressed)));
+    let (name, value) = &source.property;
+    let properties = json!({
+        *name: value,
+        "sources": finding.sources,
+        "state": line.state,
+        "blocks": line.blocks,
+        "suggestion": finding.suggestion,
+    });
+    result.insert("properties".into(), properties);
+    result.into()
 }
 
 /// Whether the last round reported the finding.
@@ -175,29 +176,4 @@ fn suppressions(line: &LedgerLine) -> Option<Value> {
     let said = line.decisions.last().map(|last| format!("{} by {}: {}", line.state.as_str(), last.by, last.evidence));
     let justification = said.unwrap_or_else(|| line.state.as_str().to_owned());
     Some(json!([{ "kind": "external", "status": "accepted", "justification": justification }]))
-}
-
-fn properties(line: &LedgerLine, source: &SarifSource) -> Value {
-    let mut all = Map::new();
-    all.insert(source.property.0.into(), source.property.1.clone());
-    all.insert("sources".into(), json!(line.finding.sources));
-    all.insert("state".into(), json!(line.state));
-    all.insert("blocks".into(), json!(line.blocks));
-    all.insert("suggestion".into(), json!(line.finding.suggestion));
-    Value::Object(all)
-}
-
-/// Converts the finding to the type of the core.
-fn finding(line: &FindingLine) -> Finding {
-    Finding {
-        id: FindingId::new(&line.id),
-        sources: line.sources.iter().map(ReviewerName::new).collect(),
-        kind: line.kind.clone(),
-        severity: line.severity,
-        file: line.file.clone(),
-        line: line.line,
-        description: line.description.clone(),
-        requirement: line.requirement.clone(),
-        suggestion: line.suggestion.clone(),
-    }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use signoff_core::ledger::FindingState;
 
 use super::{PartSection, TaskSection};
-use crate::fit::dollars;
+use crate::fit::{counts, dollars};
 use crate::show::{AttemptRow, LedgerLine};
 use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
 
@@ -56,15 +56,13 @@ impl FindingCounts {
 
     /// `1 open, 2 fixed`; empty if there are no findings.
     pub fn text(&self) -> String {
-        let all = [
+        counts([
             (self.open, "open"),
             (self.fixed, "fixed"),
             (self.refuted, "refuted"),
             (self.deferred, "deferred"),
             (self.out_of_scope, "out of scope"),
-        ];
-        let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-        some.join(", ")
+        ])
     }
 }
 
@@ -72,24 +70,19 @@ impl Totals {
     pub(super) fn new(parts: &[PartSection], tasks: &[TaskSection]) -> Self {
         let mut shares = Shares::default();
         let mut findings = FindingCounts::default();
-        for part in parts {
-            shares.add_loop(&part.attempts, &part.ledger, part.outcome.is_some());
+        let (mut cycles, mut attempts) = (0, Vec::new());
+        let parts = parts.iter().map(|part| (&part.cycles, &part.attempts, &part.ledger, part.outcome.is_some()));
+        let tasks = tasks.iter().map(|task| (&task.report, task.result.has_ended()));
+        let tasks = tasks.map(|(report, has_ended)| (&report.cycles, &report.attempts, &report.ledger, has_ended));
+        for (own_cycles, own_attempts, ledger, has_ended) in parts.chain(tasks) {
+            shares.add_loop(own_attempts, ledger, has_ended);
+            ledger.iter().for_each(|line| findings.add(line));
+            cycles += own_cycles.len() as u64;
+            attempts.extend(own_attempts);
         }
-        for task in tasks {
-            shares.add_loop(&task.report.attempts, &task.report.ledger, task.result.has_ended());
-        }
-        let ledgers = parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));
-        ledgers.flatten().for_each(|line| findings.add(line));
-        let cycles =
-            parts.iter().map(|part| part.cycles.len()).chain(tasks.iter().map(|task| task.report.cycles.len()));
-        let attempts: Vec<&AttemptRow> = parts
-            .iter()
-            .flat_map(|part| &part.attempts)
-            .chain(tasks.iter().flat_map(|task| &task.report.attempts))
-            .collect();
         Self {
             findings,
-            cycles: cycles.sum::<usize>() as u64,
+            cycles,
             attempts: attempts.len() as u64,
             cost_usd: attempts.iter().fold(0.0, |sum, one| add_usd(sum, one.cost_usd)),
             cost_is_estimated: attempts.iter().any(|one| one.cost_is_estimated),

@@ -120,7 +120,9 @@ pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &Reco
             let times = all.entry(attempt).or_default();
             if times.ended.is_none() {
                 times.ended = Some((recorded.at, outcome, detail));
-                times.failure = failure(event).cloned();
+                if let Event::AttemptFailed { failure, .. } = event {
+                    times.failure = Some(failure.clone());
+                }
             }
         }
         LoopFact::Added { .. }
@@ -169,9 +171,18 @@ impl AttemptRow {
             output_tokens: usage.output_tokens,
         }
     }
-}
 
-impl AttemptRow {
+    /// `review by code`.
+    pub fn who(&self) -> String {
+        let reviewer = self.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
+        format!("{}{reviewer}", self.role)
+    }
+
+    /// `claude opus`; without a configured model, it ends with a space.
+    pub fn agent_and_model(&self) -> String {
+        format!("{} {}", self.agent, self.model.as_deref().unwrap_or_default())
+    }
+
     /// The outcome as a short text: `reviewed: approved`, `failed: timed out`.
     pub fn ending(&self) -> String {
         let detail = self.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
@@ -185,10 +196,6 @@ impl AttemptRow {
         };
         outcome + &detail.unwrap_or_default()
     }
-}
-
-fn failure(event: &Event) -> Option<&AttemptFailure> {
-    if let Event::AttemptFailed { failure, .. } = event { Some(failure) } else { None }
 }
 
 /// The outcome and detail of an event that ends an attempt.

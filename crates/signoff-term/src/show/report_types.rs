@@ -8,7 +8,7 @@ use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, LedgerEntry, RecordedClaim, Round};
 use signoff_core::machine::{Policy, ReviewScope};
 use signoff_core::merge::MergedReview;
-use signoff_core::review::{FailThreshold, Finding, IntentSatisfied, Note, Review, Severity, Usage};
+use signoff_core::review::{FailThreshold, Finding, Note, Review, Severity, Usage};
 
 use super::task_history::{FinishedRound, bar};
 use crate::labels;
@@ -108,11 +108,7 @@ impl ReviewReport {
             summary: review.summary.clone(),
             follow_up_prompt: review.follow_up_prompt.clone(),
             interpreted_intent: review.interpreted_intent.clone(),
-            intent_satisfied: match review.intent_satisfied {
-                IntentSatisfied::Yes => Some(true),
-                IntentSatisfied::No => Some(false),
-                IntentSatisfied::Unstated => None,
-            },
+            intent_satisfied: review.intent_satisfied.to_option(),
             raw: review.raw.as_ref().map(ToString::to_string),
             duration_ms: usage.duration_ms,
             cost_usd: usd(usage),

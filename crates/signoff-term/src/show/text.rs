@@ -1,12 +1,12 @@
 //! The text of `signoff show ID`.
 
 use jiff::Timestamp;
-use signoff_core::merge::{MergedReview, SourcedNote};
+use signoff_core::merge::SourcedNote;
 use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
 use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 
-use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, PersonDecision, ReviewReport, StateChange, TaskReport};
+use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, ReviewReport, StateChange, TaskReport};
 use crate::fit::{SENTENCE, cut, dollars, span, table};
 use crate::status;
 
@@ -17,7 +17,7 @@ pub fn text(report: &TaskReport, snapshot: &ProjectSnapshot) -> String {
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
     parts.extend(section("Attempts", columns(report.attempts.iter().map(attempt))));
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
-    parts.extend(section("Decisions", report.decisions.iter().map(decision_line).collect()));
+    parts.extend(section("Decisions", report.decisions.iter().map(|one| cut(&one.text(" - "), 400)).collect()));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
     parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::question_lines(question))));
     if let Some(voided) = &report.voided {
@@ -34,13 +34,6 @@ fn next_command(report: &TaskReport, snapshot: &ProjectSnapshot) -> Option<Strin
         return None;
     }
     Some(NextStep::for_task(&report.task, snapshot).without_show().to_string())
-}
-
-/// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`.
-fn decision_line(decision: &PersonDecision) -> String {
-    let choice = decision.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
-    let reason = decision.reason.as_deref().map(|reason| format!(" - {reason}")).unwrap_or_default();
-    cut(&format!("{} {}: {}{choice}{reason}", decision.at, decision.by, decision.what), 400)
 }
 
 fn section(title: &str, lines: Vec<String>) -> Option<String> {
@@ -65,11 +58,7 @@ fn head(report: &TaskReport) -> String {
         ("cost", Some(format!("{}, {tokens}", dollars(task.cost_usd, task.cost_is_estimated)))),
         ("time", time(task.started_at.as_deref(), task.ended_at.as_deref())),
     ];
-    for (name, value) in facts {
-        if let Some(value) = value {
-            out.push_str(&format!("  {name:<9} {value}\n"));
-        }
-    }
+    out.extend(facts.into_iter().filter_map(|(name, value)| Some(format!("  {name:<9} {}\n", value?))));
     out
 }
 
@@ -88,18 +77,10 @@ fn cycle(cycle: &Cycle) -> String {
     let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
     let place = format!("{}{pass}{scope}, {}", cut(&cycle.phase, 40), cut(&cycle.commit, 12));
     let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict);
-    for line in columns(cycle.reviews.iter().map(review)) {
-        out.push_str(&format!("  {line}\n"));
-    }
-    for line in cycle.reviews.iter().filter_map(intent) {
-        out.push_str(&format!("  {line}\n"));
-    }
-    for (number, line) in (1..).zip(issues(&cycle.merged)) {
-        out.push_str(&format!("  {number}. {line}\n"));
-    }
-    for line in cycle.merged.minor.iter().map(note) {
-        out.push_str(&format!("  {line}\n"));
-    }
+    let reviews = columns(cycle.reviews.iter().map(review)).into_iter().chain(cycle.reviews.iter().filter_map(intent));
+    let issues = (1..).zip(&cycle.merged.issues).map(|(number, one)| format!("{number}. {}", issue(&one.finding)));
+    let lines = reviews.chain(issues).chain(cycle.merged.minor.iter().map(note));
+    out.extend(lines.map(|line| format!("  {line}\n")));
     out
 }
 
@@ -126,13 +107,10 @@ fn review(review: &ReviewReport) -> Vec<String> {
     ]
 }
 
-/// `[critical] src/auth.rs:12 missing input validation`, in merge order.
-fn issues(merged: &MergedReview) -> Vec<String> {
-    let line = |finding: &Finding| {
-        let place = place(finding.file.as_deref(), finding.line);
-        format!("[{}]{place} {}", finding.severity.as_str(), cut(&finding.description, SENTENCE))
-    };
-    merged.issues.iter().map(|issue| line(&issue.finding)).collect()
+/// `[critical] src/auth.rs:12 missing input validation`.
+fn issue(finding: &Finding) -> String {
+    let place = place(finding.file.as_deref(), finding.line);
+    format!("[{}]{place} {}", finding.severity.as_str(), cut(&finding.description, SENTENCE))
 }
 
 fn place(file: Option<&str>, line: Option<u32>) -> String {
@@ -175,15 +153,10 @@ fn state_change(change: &StateChange) -> String {
 }
 
 fn attempt(attempt: &AttemptRow) -> Vec<String> {
-    let who = match &attempt.reviewer {
-        Some(reviewer) => format!("{} by {}", attempt.role, reviewer),
-        None => attempt.role.clone(),
-    };
-    let agent = format!("{} {}", attempt.agent, attempt.model.as_deref().unwrap_or_default());
     vec![
         attempt.id.clone(),
-        cut(&who, 60),
-        cut(&agent, 60),
+        cut(&attempt.who(), 60),
+        cut(&attempt.agent_and_model(), 60),
         cut(&attempt.started_at, 40),
         if attempt.outcome.is_some() { span(attempt.duration_ms) } else { "…".to_owned() },
         dollars(attempt.cost_usd, attempt.cost_is_estimated),

@@ -12,7 +12,7 @@ use signoff_term::report::{junit, markdown, sarif};
 use crate::host::replace::replace;
 use crate::run_loop::{TaskOrRun, task_id};
 use crate::{CliError, CommandExit, Console, Result};
-pub use data::{ReportData, for_run, for_task, role_figures};
+pub use data::{ReportData, for_run, for_task};
 
 /// Write a report about a task or a run
 ///

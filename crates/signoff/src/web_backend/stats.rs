@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_serve::page::{Cost, ReviewerFigures, StatsPage};
-use signoff_serve::web::Backend as _;
 use signoff_store::Store;
 use signoff_term::show::RunHistory;
-use signoff_term::stats::{ByReviewer, Filter, StatsCollector, StatsReport, StopReason};
+use signoff_term::stats::{Filter, StatsCollector, StatsReport};
 
 use super::{StoreId, WebBackend};
-use crate::command::report::role_figures;
 use crate::{ReadOnlyProject, Result, queries};
 
 /// Cached statistics of each run.
@@ -34,7 +31,7 @@ struct CountedRun {
 }
 
 impl WebBackend {
-    pub(super) fn stats_page(&self) -> Result<StatsPage> {
+    pub(super) fn stats_report(&self) -> Result<StatsReport> {
         // Concurrent requests wait for the lock and share the result.
         let mut figures = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut stats = StatsCollector::new(Filter::default());
@@ -45,7 +42,7 @@ impl WebBackend {
             }
             None => *figures = StatsCache::default(),
         }
-        Ok(page_of(self.project(), &stats.report()))
+        Ok(stats.report())
     }
 }
 
@@ -78,34 +75,5 @@ impl CountedRun {
         let is_over = matches!(history.state.stage(), RunStage::Done(_));
         self.history = Some(history).filter(|_| !is_over);
         Ok(())
-    }
-}
-
-fn page_of(project: String, report: &StatsReport) -> StatsPage {
-    let is_estimated = report.cost.is_estimated;
-    StatsPage {
-        project,
-        reviewers: report.reviewers.iter().map(reviewer).collect(),
-        roles: report.roles.iter().map(role_figures).collect(),
-        cycles: report.cycles_to_approval.distribution.iter().map(|one| (one.cycles, one.tasks)).collect(),
-        stops: report.stop_reasons.iter().map(stop).collect(),
-        approved: report.tasks.approved,
-        cost_per_approved: report.cost.per_approved_usd.map(|usd| Cost { usd, is_estimated }),
-    }
-}
-
-fn stop(stop: &StopReason) -> (String, u64) {
-    (stop.reason.clone().unwrap_or_else(|| stop.outcome.clone()), stop.tasks)
-}
-
-fn reviewer(one: &ByReviewer) -> ReviewerFigures {
-    ReviewerFigures {
-        name: one.reviewer.clone(),
-        upheld: one.upheld,
-        refuted: one.refuted,
-        out_of_scope: one.out_of_scope,
-        open: one.open,
-        pending: one.pending,
-        cost: Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated },
     }
 }

@@ -4,6 +4,7 @@
 //! is also readable as plain text: text of agents is not escaped. A text that Markdown would change is shown as
 //! code.
 
+use super::markdown_text::{code_span, fenced, line_chars};
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
 use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, SeatResult};
@@ -110,7 +111,6 @@ fn notes(out: &mut String, merged: &MergedReview) {
 /// Writes a text of a list item as paragraphs, or as a code block if Markdown would change it.
 fn paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     let text = visible(text);
-    let is_plain = |line: &str| escaped_line(line, true) == line;
     if text.lines().map(str::trim).all(is_plain) {
         plain_paragraph(out, indent, name, &text);
     } else {
@@ -148,25 +148,26 @@ fn code_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
 
 /// Formats a path as code.
 fn code(place: &str) -> String {
-    span(&one_line(place))
+    code_span(&one_line(place))
 }
 
 /// Formats text on one line, as code if Markdown would change it.
 fn inline(text: &str) -> String {
     let text = one_line(text);
-    if escaped_line(&text, true) == text { text } else { span(&text) }
+    if is_plain(&text) { text } else { code_span(&text) }
 }
 
-/// Formats a line as a code span, with more backticks around it than any run of backticks in it.
-fn span(line: &str) -> String {
-    let ticks = "`".repeat(longest_ticks(line) + 1);
-    let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
-    if line.is_empty() { String::new() } else { format!("{ticks}{gap}{line}{gap}{ticks}") }
+/// Whether Markdown shows a line unchanged, and no part of it looks like our verdict line without Markdown.
+fn is_plain(line: &str) -> bool {
+    !line_chars(line).any(|one| {
+        let opens_line = one.before.is_empty() && matches!(one.c, '#' | '>');
+        one.is_syntax || opens_line || (one.c == ':' && ends_with_verdict(one.before))
+    })
 }
 
-/// The length of the longest run of backticks.
-fn longest_ticks(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+fn ends_with_verdict(text: &str) -> bool {
+    let tail = text.len().saturating_sub("verdict".len());
+    text.as_bytes()[tail..].eq_ignore_ascii_case(b"verdict")
 }
 
 /// Renders an answer that could not be parsed inside a fence that no line of it can close. The lines around it
@@ -175,43 +176,10 @@ pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
     const LONGEST: usize = 16 * 1024;
     let text = visible(text);
     let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    let cut =
-        if end < text.len() { format!("[cut: the whole answer is in {}]\n", one_line(whole)) } else { String::new() };
     let shown = &text[..end];
-    let fence = "`".repeat(longest_ticks(shown).max(2) + 1);
     let name = one_line(reviewer);
-    format!(
-        "\n## Answer of {}, not understood\n\n{fence}text\n--- answer of {name} ---\n{}\n{cut}--- end of the answer ---\n{fence}\n",
-        inline(reviewer),
-        shown.trim_end(),
-    )
-}
-
-/// Escapes text on one line, so that Markdown renders it unchanged: no emphasis, link, HTML, code, heading or list.
-/// The colon after a word that announces a verdict is escaped too, for readers without Markdown.
-fn escaped_line(line: &str, starts_line: bool) -> String {
-    let digits = line.chars().take_while(char::is_ascii_digit).count();
-    let mut out = String::with_capacity(line.len() + 8);
-    let mut before = ' ';
-    let mut chars = line.chars().enumerate().peekable();
-    while let Some((at, c)) = chars.next() {
-        let next = chars.peek().map_or(' ', |(_, next)| *next);
-        let opens = starts_line && at == 0 && "#>-+=:".contains(c);
-        let numbers = starts_line && digits > 0 && at == digits && matches!(c, '.' | ')');
-        match c {
-            '<' => out.push_str("&lt;"),
-            '_' if before.is_alphanumeric() && next.is_alphanumeric() => out.push('_'),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '&' | '$' => out.extend(['\\', c]),
-            ':' if announces_verdict(&out) => out.push_str("\\:"),
-            _ if opens || numbers => out.extend(['\\', c]),
-            _ => out.push(c),
-        }
-        before = c;
-    }
-    out
-}
-
-fn announces_verdict(before: &str) -> bool {
-    let tail = before.len().saturating_sub("verdict".len());
-    before.as_bytes()[tail..].eq_ignore_ascii_case(b"verdict")
+    let cut = format!("[cut: the whole answer is in {}]\n", one_line(whole));
+    let cut = if shown.len() < text.len() { cut } else { String::new() };
+    let marked = format!("--- answer of {name} ---\n{}\n{cut}--- end of the answer ---", shown.trim_end());
+    format!("\n## Answer of {}, not understood\n\n{}", inline(reviewer), fenced(&marked))
 }

@@ -1,5 +1,7 @@
 //! Makes untrusted text safe for a terminal.
 
+use serde::Serialize;
+
 /// Keeps line breaks and tabs. Replaces all other control characters, and invisible or reordering characters, by
 /// visible ones.
 pub fn visible(text: &str) -> String {
@@ -9,6 +11,11 @@ pub fn visible(text: &str) -> String {
 /// The same on one line: runs of white space become one space.
 pub fn one_line(text: &str) -> String {
     visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `file:line`, or only the file.
+pub fn location(file: &str, line: Option<u32>) -> String {
+    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
 fn visible_char(c: char) -> char {
@@ -32,6 +39,11 @@ pub fn is_misleading(c: char) -> bool {
     reorders || hides
 }
 
+/// A JSON document over several lines, followed by one line break.
+pub fn json_document(value: &impl Serialize) -> String {
+    escaped_json(&serde_json::to_string_pretty(value).expect("plain data always serialises")) + "\n"
+}
+
 /// Escapes control characters in a JSON document with `\\u`. Only strings can contain them, so the document stays
 /// equivalent.
 pub fn escaped_json(json: &str) -> String {
@@ -47,18 +59,14 @@ pub fn escaped_xml(xml: &str) -> String {
 fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if needs_escape(c) {
+        // JSON and XML allow these characters, which control a terminal or mislead a reader.
+        if matches!(c, '\x7f'..='\u{9f}') || is_misleading(c) {
             escaped.push_str(&escape(c));
         } else {
             escaped.push(c);
         }
     }
     escaped
-}
-
-/// Whether JSON and XML allow a character that controls a terminal or misleads a reader.
-fn needs_escape(c: char) -> bool {
-    matches!(c, '\x7f'..='\u{9f}') || is_misleading(c)
 }
 
 #[cfg(test)]

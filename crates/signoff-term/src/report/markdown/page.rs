@@ -1,6 +1,7 @@
 //! A Markdown page that stays below GitHub's size limit and lists what it had to omit, and the escaping of text from
 //! agents in it: text with Markdown syntax becomes code, so that it stays unchanged even in the source.
 
+use signoff_core::merge::render::markdown_text::{LineChar, code_span, fenced, line_chars};
 use signoff_core::merge::render::plain_text::{one_line, visible};
 
 use crate::fit::shorten;
@@ -127,22 +128,11 @@ pub fn cell(text: &str, columns: usize) -> String {
 /// The text itself if it has no Markdown syntax, otherwise as code.
 fn plain_or_code(text: &str, in_code: impl Fn(&str) -> String) -> String {
     let text = text.trim();
-    if text.is_empty() || is_plain(text) { text.to_owned() } else { in_code(&span(text)) }
+    if text.is_empty() || is_plain(text) { text.to_owned() } else { in_code(&code_span(text)) }
 }
 
 fn is_plain(text: &str) -> bool {
     escaped(text) == text
-}
-
-/// A code span with enough backticks that the text cannot close it.
-fn span(text: &str) -> String {
-    let ticks = "`".repeat(longest_run(text) + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{ticks}{pad}{text}{pad}{ticks}")
-}
-
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// One line of our own text, in which only commands between backticks are Markdown.
@@ -179,9 +169,7 @@ fn truncate_bytes(text: &str, max_bytes: usize) -> String {
 
 /// A source location, as code.
 pub fn code(place: &str) -> String {
-    let place = shorten(one_line(place), 200);
-    let place = place.trim();
-    if place.is_empty() { String::new() } else { span(place) }
+    code_span(shorten(one_line(place), 200).trim())
 }
 
 /// A source location in a table cell.
@@ -194,76 +182,69 @@ pub fn code_cell(place: &str) -> String {
 pub fn in_html(text: &str, columns: usize) -> String {
     let text = shorten(one_line(text), columns);
     let mut out = String::with_capacity(text.len());
-    for (c, before, next) in neighbours(&text) {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            _ => push_unlinked(&mut out, c, before, next),
+    for one in line_chars(&text) {
+        match html_entity(one.c) {
+            Some(entity) => out.push_str(entity),
+            None => push_unlinked(&mut out, &one),
         }
     }
     out
 }
 
-/// A code block whose fence is longer than any in the text.
-pub fn fenced(text: &str) -> String {
-    let fence = "`".repeat(longest_run(text).max(2) + 1);
-    format!("{fence}text\n{}\n{fence}\n", visible(text).trim_end())
+fn html_entity(c: char) -> Option<&'static str> {
+    match c {
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        '&' => Some("&amp;"),
+        _ => None,
+    }
 }
 
 fn escaped(text: &str) -> String {
-    let digits = text.chars().take_while(char::is_ascii_digit).count();
     let mut out = String::with_capacity(text.len() + 8);
-    for (at, (c, before, next)) in neighbours(text).enumerate() {
-        let is_within_word = ends_alphanumeric(before) && next.is_some_and(char::is_alphanumeric);
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '_' if is_within_word => out.push('_'),
-            '!' if next != Some('[') => out.push('!'),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '^' | '{' | '}' | '!' => out.extend(['\\', c]),
+    for one in line_chars(text) {
+        if let Some(entity) = html_entity(one.c) {
+            out.push_str(entity);
+            continue;
+        }
+        let is_special = match one.c {
+            '^' | '{' | '}' | '#' => true,
+            '!' => one.next == Some('['),
             // GitLab runs a line that starts with a slash as a command: `/merge`.
-            '-' | '+' | '=' | ':' | '/' if at == 0 => out.extend(['\\', c]),
-            '.' | ')' if digits > 0 && at == digits => out.extend(['\\', c]),
-            '#' => {
-                out.push('\\');
-                push_unlinked(&mut out, c, before, next);
-            }
-            _ => push_unlinked(&mut out, c, before, next),
+            '/' => one.before.is_empty(),
+            _ => one.is_syntax,
+        };
+        if is_special {
+            out.push('\\');
+        }
+        if is_special && one.c != '#' {
+            out.push(one.c);
+        } else {
+            push_unlinked(&mut out, &one);
         }
     }
     out
 }
 
 /// Appends a character so that no mention or link results: `@name`, `#12`, `GH-12`, `https://…`, `www.…`.
-fn push_unlinked(out: &mut String, c: char, before: &str, next: Option<char>) {
-    let is_number = next.is_some_and(|next| next.is_ascii_digit());
+fn push_unlinked(out: &mut String, one: &LineChar<'_>) {
+    let is_number = one.next.is_some_and(|next| next.is_ascii_digit());
     let follows = |word: &str| {
-        let start = before.len().checked_sub(word.len()).and_then(|start| before.get(start..));
+        let start = one.before.len().checked_sub(word.len()).and_then(|start| one.before.get(start..));
         start.is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    if c == '.' && follows("www") {
+    if one.c == '.' && follows("www") {
         out.push(ZERO_WIDTH_SPACE);
     }
-    out.push(c);
-    let links = match c {
+    out.push(one.c);
+    let links = match one.c {
         '@' => true,
         '#' => is_number,
         '-' => is_number && follows("gh"),
-        ':' => next == Some('/'),
+        ':' => one.next == Some('/'),
         _ => false,
     };
     if links {
         out.push(ZERO_WIDTH_SPACE);
     }
-}
-
-/// Each character with the text before it and the character after it.
-fn neighbours(text: &str) -> impl Iterator<Item = (char, &str, Option<char>)> {
-    text.char_indices().map(|(at, c)| (c, &text[..at], text[at + c.len_utf8()..].chars().next()))
-}
-
-fn ends_alphanumeric(text: &str) -> bool {
-    text.chars().next_back().is_some_and(char::is_alphanumeric)
 }

@@ -7,14 +7,13 @@ use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Loop, Reason};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_engine::git::{BranchTips, Git, Repository};
-use signoff_serve::page::{Cost, ReportHead, ReportOverview, RoleFigures, TaskPage};
+use signoff_serve::page::{ReportHead, TaskPage};
 use signoff_store::Store;
 use signoff_term::report::{
     self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, RunSection,
     TaskSection, Totals,
 };
 use signoff_term::show::RunHistory;
-use signoff_term::stats::ByRole;
 
 use crate::command::diff;
 use crate::project::user_git;
@@ -155,30 +154,13 @@ impl ReportData {
     pub fn pages(self) -> (ReportHead, Vec<TaskPage>) {
         let Self { account, run, project } = self;
         let driven = account.run.as_ref().is_some_and(|run| run.driven);
-        let whole = whole(&account);
+        let section = account.run.filter(|_| account.subject.kind == "run");
         // The tables are updated when a task ends; the totals include the cost of running tasks.
-        let Totals { cost_usd, cost_is_estimated, .. } = account.totals;
+        let Totals { cost_usd, cost_is_estimated, roles, .. } = account.totals;
         let run = run.map(|run| RunRow { cost_usd, cost_is_estimated, ..run });
         let tasks = account.tasks.into_iter().map(|task| page(task, &project, driven)).collect();
-        (ReportHead { project, run, overview: whole, made_at: host::now() }, tasks)
+        (ReportHead { project, run, section, parts: account.parts, roles, made_at: host::now() }, tasks)
     }
-}
-
-fn whole(account: &ReportDocument) -> ReportOverview {
-    let of_run = account.run.as_ref().filter(|_| account.subject.kind == "run");
-    ReportOverview {
-        standing: of_run.map(|run| run.result.clone()),
-        specification: of_run.and_then(|run| run.asked.clone()).unwrap_or_default(),
-        changes: of_run.and_then(|run| run.changes.clone()),
-        parts: account.parts.clone(),
-        roles: account.totals.roles.iter().map(role_figures).collect(),
-    }
-}
-
-/// The figures of one role for a page.
-pub fn role_figures(one: &ByRole) -> RoleFigures {
-    let cost = Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated };
-    RoleFigures { role: one.role.clone(), attempts: one.attempts, duration_ms: one.duration_ms, cost }
 }
 
 fn page(task: TaskSection, project: &str, driven: bool) -> TaskPage {
