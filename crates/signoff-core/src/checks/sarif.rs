@@ -72,9 +72,7 @@ impl SarifDocument {
         let is_result_list = |results: &Value| {
             results.is_null() || results.as_array().is_some_and(|all| all.iter().all(Value::is_object))
         };
-        self.0["runs"]
-            .as_array()
-            .is_some_and(|runs| runs.iter().all(|run| run.is_object() && is_result_list(&run["results"])))
+        self.0["runs"].as_array().is_some_and(|runs| runs.iter().all(|run| run.is_object() && is_result_list(&run["results"])))
             && text(&self.0, "/version").is_some_and(|version| version.starts_with("2."))
     }
 
