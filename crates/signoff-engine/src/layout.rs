@@ -45,11 +45,6 @@ impl Layout {
         self.root.join("live")
     }
 
-    /// Log of notifications that the channels of `[notify]` delivered.
-    pub fn delivered_notifications(&self) -> PathBuf {
-        self.root.join("notified")
-    }
-
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")
     }

@@ -4,7 +4,6 @@
 //! Sending never blocks, and errors only become notes.
 
 mod channel;
-mod delivery_log;
 mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,15 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use signoff_core::ids::RunId;
 use signoff_core::notify::{NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Channel, ChannelTarget, Settings};
+use signoff_store::{MessageReceipt, Store};
 
+use crate::clock;
 use crate::process::system;
 
 pub use channel::{DeliveryError, NotifyChannel};
-pub use delivery_log::DeliveryLog;
 
 /// Writes raw bytes to the user's terminal: a bell, or an escape sequence that draws nothing.
 pub type TerminalWriter = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -103,7 +102,8 @@ pub struct Notifier {
 #[derive(Clone)]
 struct NotifierShared {
     notes: ChannelNotes,
-    delivery_log: Arc<DeliveryLog>,
+    /// Keeps which channels received which messages, so that undelivered ones are retried after a restart.
+    store: Arc<dyn Store>,
     /// Set when the time is up: running programs are stopped.
     cancelled: Arc<AtomicBool>,
 }
@@ -126,10 +126,8 @@ struct ChannelWorker {
 
 impl Notifier {
     /// Starts every channel that is subscribed to an event and can reach the user; `None` if there is none.
-    pub fn start(settings: &Settings, context: &ChannelContext, delivery_log: DeliveryLog) -> Option<Self> {
-        let receipts = Arc::new(delivery_log);
-        let shared =
-            NotifierShared { notes: ChannelNotes::default(), delivery_log: receipts, cancelled: Arc::default() };
+    pub fn start(settings: &Settings, context: &ChannelContext, store: Arc<dyn Store>) -> Option<Self> {
+        let shared = NotifierShared { notes: ChannelNotes::default(), store, cancelled: Arc::default() };
         let channels = settings.channels().into_iter().filter(|channel| context.presence.can_receive(channel));
         let lanes: Vec<_> = channels
             .map(|channel| {
@@ -142,30 +140,30 @@ impl Notifier {
         (!lanes.is_empty()).then_some(Self { workers: lanes, shared, end })
     }
 
-    /// Queues a message for all subscribed channels that have not received it. Never blocks.
-    pub fn send(&self, message: NotificationMessage, of: NotificationKey, at: Timestamp) {
-        let receipts = &self.shared.delivery_log;
-        self.enqueue(message, &of, |worker| {
-            let is_new = !receipts.is_delivered(&of, &worker.name);
-            // A message whose record cannot be written is sent once and not retried.
-            let noted = is_new.then(|| receipts.record_due(&of, &worker.name, at));
-            noted.is_some()
+    /// Queues a message for all subscribed channels that have not received it. Waits for no channel.
+    pub fn send(&self, message: NotificationMessage, of: NotificationKey) {
+        let receipts = receipts(&*self.shared.store);
+        self.enqueue(message, &of, |channel| {
+            let is_new = !receipts.iter().any(|receipt| receipt.delivered && is_for(receipt, &of, channel));
+            // The end of a run is not retried, so it is not recorded.
+            if is_new && of.event != NotificationKind::Done {
+                self.shared.record(&of, channel, false);
+            }
+            is_new
         });
     }
 
-    /// The runs with undelivered messages.
-    pub fn runs_with_undelivered(&self) -> BTreeSet<RunId> {
-        self.shared.delivery_log.runs_with_undelivered()
-    }
-
-    /// Queues a message again for the channels that it was not delivered to. Never blocks.
+    /// Queues a message again for the channels that it was not delivered to. Waits for no channel.
     pub fn resend(&self, message: NotificationMessage, of: &NotificationKey) {
-        self.enqueue(message, of, |worker| self.shared.delivery_log.is_undelivered(of, &worker.name));
+        let receipts = receipts(&*self.shared.store);
+        self.enqueue(message, of, |channel| {
+            receipts.iter().any(|receipt| !receipt.delivered && is_for(receipt, of, channel))
+        });
     }
 
-    fn enqueue(&self, message: NotificationMessage, of: &NotificationKey, is_due: impl Fn(&ChannelWorker) -> bool) {
+    fn enqueue(&self, message: NotificationMessage, of: &NotificationKey, is_due: impl Fn(&str) -> bool) {
         let (message, of) = (Arc::new(message), Arc::new(of.clone()));
-        let wants = |worker: &&ChannelWorker| worker.occasions.contains(&message.event) && is_due(worker);
+        let wants = |worker: &&ChannelWorker| worker.occasions.contains(&message.event) && is_due(&worker.name);
         for worker in self.workers.iter().filter(wants) {
             if worker.queue.push((message.clone(), of.clone())) {
                 let note = format!("notify: {} is too slow; older messages are dropped", worker.name);
@@ -199,6 +197,29 @@ impl Notifier {
     }
 }
 
+impl NotifierShared {
+    /// Records that a message is due to a channel, or delivered. If the store cannot keep it, a due message is not
+    /// retried after a restart, and a delivered one is repeated.
+    fn record(&self, of: &NotificationKey, channel: &str, delivered: bool) {
+        let (message, channel) = (of.clone(), channel.to_owned());
+        self.store.record_receipt(&MessageReceipt { message, channel, at: clock::now(), delivered }).ok();
+    }
+}
+
+fn is_for(receipt: &MessageReceipt, of: &NotificationKey, channel: &str) -> bool {
+    receipt.message == *of && receipt.channel == channel
+}
+
+/// What is known about messages; nothing if the store cannot be read.
+fn receipts(store: &dyn Store) -> Vec<MessageReceipt> {
+    store.receipts(clock::now()).unwrap_or_default()
+}
+
+/// The runs with undelivered messages.
+pub fn runs_with_undelivered(store: &dyn Store) -> BTreeSet<RunId> {
+    receipts(store).into_iter().filter(|receipt| !receipt.delivered).map(|receipt| receipt.message.run).collect()
+}
+
 fn note_down(notes: &ChannelNotes, note: String) {
     notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
 }
@@ -213,8 +234,7 @@ impl ChannelWorker {
             while let Some((message, of)) = work.next() {
                 let end = channel.send_cancellable(&message, &shared.cancelled);
                 if end.is_ok() {
-                    // A delivery that cannot be recorded is repeated.
-                    shared.delivery_log.record_delivered(&of, channel.name()).ok();
+                    shared.record(&of, channel.name(), true);
                 }
                 // Report the first error of a channel only, and none after it was stopped.
                 if let (Err(why), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {

@@ -11,4 +11,3 @@ mod parallel_fixes;
 mod questions;
 mod recovery;
 mod scripts;
-mod support;

@@ -8,17 +8,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Layer, Settings, read};
-use signoff_engine::notify::{ChannelContext, DeliveryLog, Notifier, NotifyChannel, NotifyTimeouts, Presence};
+use signoff_engine::notify::{
+    ChannelContext, Notifier, NotifyChannel, NotifyTimeouts, Presence, runs_with_undelivered,
+};
+use signoff_testkit::MemoryStore;
 use signoff_testkit::server::{CannedReply, TestServer};
 use tempfile::TempDir;
 
 const SECRET: &str = "s3cret";
-const NOON: Timestamp = Timestamp::constant(1_770_000_000, 0);
 
 fn message(event: NotificationKind) -> NotificationMessage {
     let question = MessageQuestion {
@@ -298,8 +299,8 @@ fn a_command_is_killed_when_the_notifier_ends() {
     let around = fixture.around();
     let manners = NotifyTimeouts { end: Duration::from_millis(1), ..around.timeouts };
     let around = ChannelContext { timeouts: manners, ..around };
-    let notifier = Notifier::start(&settings, &around, DeliveryLog::disabled()).unwrap();
-    notifier.send(message(NotificationKind::Question), occurrence(1, NotificationKind::Question), NOON);
+    let notifier = Notifier::start(&settings, &around, Arc::new(MemoryStore::new())).unwrap();
+    notifier.send(message(NotificationKind::Question), occurrence(1, NotificationKind::Question));
     let pid = fs::read_to_string(&started).unwrap();
     insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not take one message in time");
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -308,53 +309,45 @@ fn a_command_is_killed_when_the_notifier_ends() {
 
 #[test]
 fn delivered_messages_are_not_sent_again_by_the_next_process() {
-    let fixture = NotifyFixture::new();
-    let path = fixture.directory.path().join("notified");
+    let (fixture, store) = (NotifyFixture::new(), MemoryStore::new());
     let server =
         TestServer::with_replies([CannedReply::status(404), CannedReply::status(200), CannedReply::status(200)]);
     let settings = webhook(&server, "");
     let notify = |seq| {
-        let receipts = DeliveryLog::open(path.clone(), NOON);
-        let notifier = Notifier::start(&settings, &fixture.around(), receipts).unwrap();
-        notifier.send(message(NotificationKind::Question), occurrence(seq, NotificationKind::Question), NOON);
+        let notifier = Notifier::start(&settings, &fixture.around(), Arc::new(store.clone())).unwrap();
+        notifier.send(message(NotificationKind::Question), occurrence(seq, NotificationKind::Question));
         notifier.finish();
         server.requests().len()
     };
     assert_eq!(notify(1), 1, "refused");
+    assert_eq!(runs_with_undelivered(&store), [RunId(3)].into());
     assert_eq!(notify(1), 2, "so it is told again");
     assert_eq!(notify(1), 2, "it was taken");
     assert_eq!(notify(2), 3, "another one");
+    assert_eq!(runs_with_undelivered(&store), [].into());
 }
 
 #[test]
-fn undelivered_messages_are_due_for_a_week_and_the_log_is_bounded() {
-    let fixture = NotifyFixture::new();
-    let path = fixture.directory.path().join("notified");
-    let of = |seq| occurrence(seq, NotificationKind::Stuck);
-    let receipts = DeliveryLog::open(path.clone(), NOON);
-    for seq in 0..2000 {
-        receipts.record_due(&of(seq), "it", NOON).unwrap();
-        receipts.record_delivered(&of(seq), "it").unwrap();
+fn an_undelivered_message_is_sent_again_except_about_the_end_of_a_run() {
+    let (fixture, store) = (NotifyFixture::new(), MemoryStore::new());
+    let server =
+        TestServer::with_replies([CannedReply::status(404), CannedReply::status(404), CannedReply::status(200)]);
+    let text = format!(
+        "[notify]\nquestion = [\"it\"]\ndone = [\"it\"]\n[notify.channels.it]\nkind = \"webhook\"\nurl = \"{}\"\n",
+        server.address()
+    );
+    let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
+    let notifier = || Notifier::start(&settings, &fixture.around(), Arc::new(store.clone())).unwrap();
+    let events = [(1, NotificationKind::Question), (2, NotificationKind::Done)];
+    let first = notifier();
+    events.into_iter().for_each(|(seq, event)| first.send(message(event), occurrence(seq, event)));
+    first.finish();
+    for _ in 0..2 {
+        let next = notifier();
+        events.into_iter().for_each(|(seq, event)| next.resend(message(event), &occurrence(seq, event)));
+        next.finish();
+        assert_eq!(server.requests().len(), 3, "the question, once");
     }
-    receipts.record_due(&of(7000), "it", NOON).unwrap();
-    receipts.record_due(&occurrence(7001, NotificationKind::Done), "it", NOON).unwrap();
-    let again = DeliveryLog::open(path.clone(), NOON);
-    assert!(
-        again.is_undelivered(&of(7000), "it")
-            && !again.is_undelivered(&of(1), "it")
-            && again.is_delivered(&of(1), "it")
-    );
-    assert_eq!(again.runs_with_undelivered(), [RunId(3)].into());
-    let lines = || fs::read_to_string(&path).unwrap().lines().count();
-    assert_eq!(lines(), 501, "the newest that were taken, and what is due");
-    let short = DeliveryLog::open(path.clone(), NOON);
-    assert!(
-        short.is_delivered(&of(1999), "it")
-            && !short.is_delivered(&of(1), "it")
-            && short.is_undelivered(&of(7000), "it")
-    );
-    let later = DeliveryLog::open(path, NOON + SignedDuration::from_hours(8 * 24));
-    assert!(later.runs_with_undelivered().is_empty() && later.is_delivered(&of(1999), "it"));
 }
 
 fn program(fixture: &NotifyFixture, name: &str, text: &str) {
@@ -409,14 +402,14 @@ fn a_failing_channel_is_reported_once_and_blocks_no_other() {
         alive.address()
     );
     let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
-    let notifier = Notifier::start(&settings, &NotifyFixture::new().around(), DeliveryLog::disabled()).unwrap();
+    let notifier = Notifier::start(&settings, &NotifyFixture::new().around(), Arc::new(MemoryStore::new())).unwrap();
     for (seq, event) in (1..).zip([
         NotificationKind::Question,
         NotificationKind::Question,
         NotificationKind::Done,
         NotificationKind::Budget,
     ]) {
-        notifier.send(message(event), occurrence(seq, event), NOON);
+        notifier.send(message(event), occurrence(seq, event));
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
     insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");
@@ -430,5 +423,5 @@ fn a_failing_channel_is_reported_once_and_blocks_no_other() {
 #[test]
 fn without_a_terminal_the_bell_starts_no_notifier() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert!(Notifier::start(&settings, &NotifyFixture::new().around(), DeliveryLog::disabled()).is_none());
+    assert!(Notifier::start(&settings, &NotifyFixture::new().around(), Arc::new(MemoryStore::new())).is_none());
 }

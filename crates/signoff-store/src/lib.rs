@@ -14,9 +14,10 @@ mod transaction;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
+use signoff_core::notify::NotificationKey;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{self, QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact};
@@ -94,6 +95,22 @@ pub struct CommandRequest {
     pub id: u64,
     pub loop_id: LoopId,
     pub command: LoopCommand,
+}
+
+/// A message that a channel of notifications must get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageReceipt {
+    pub message: NotificationKey,
+    /// The name of the channel.
+    pub channel: String,
+    /// When the message became due, or was delivered.
+    pub at: Timestamp,
+    pub delivered: bool,
+}
+
+impl MessageReceipt {
+    /// How long receipts are kept.
+    pub const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 }
 
 /// The tasks of a tracker, by their id there.
@@ -240,6 +257,15 @@ pub trait Store: Send + Sync {
 
     /// The answer to a request, if there is one yet.
     fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError>;
+
+    /// Records that a message is due to a channel, or was delivered, which no later record takes back.
+    ///
+    /// Drops the receipts from more than [`MessageReceipt::KEPT`] before, but not that a message about an open run was
+    /// delivered.
+    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError>;
+
+    /// The receipts of messages that were delivered, or are due and not older than [`MessageReceipt::KEPT`].
+    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError>;
 
     /// A number that changes whenever another process writes. Cheap enough to poll.
     fn version(&self) -> Result<u64, StoreError>;

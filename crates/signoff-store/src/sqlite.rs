@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, Params, Row, params};
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
+use signoff_core::notify::{NotificationKey, NotificationKind};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
@@ -22,7 +23,8 @@ use crate::operations::{self, NewFacts, Projectors};
 use crate::record::{FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 use crate::transaction::Transaction as _;
 use crate::{
-    Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
+    Claims, CommandRequest, FindingRef, Lease, MessageReceipt, NewTask, QuestionRef, RebuildStats, Store, StoreError,
+    StoredRun,
 };
 use connection::SqliteConnection;
 use lease_file::LeaseFiles;
@@ -340,6 +342,44 @@ impl Store for SqliteStore {
         let found = self.read(|tx| Ok(tx.0.query_row(sql, [to_integer(request)], read).optional()?))?;
         let (settled, refusal) = found.ok_or_else(|| operations::no_request(request))?;
         Ok(settled.then(|| refusal.map_or(Ok(()), Err)))
+    }
+
+    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError> {
+        let MessageReceipt { message, channel, at, delivered } = receipt;
+        let about = message.about.as_ref().map_or("", LoopId::as_str);
+        let (run, seq, event) = (to_integer(message.run.0), to_integer(message.seq), message.event.as_str());
+        self.write(|tx, _| {
+            tx.execute(
+                "DELETE FROM receipts
+                 WHERE at < ? AND NOT (delivered AND run_id IN (SELECT id FROM runs WHERE open))",
+                [(*at - MessageReceipt::KEPT).to_string()],
+            )?;
+            tx.execute(
+                "INSERT INTO receipts (run_id, seq, event, about, channel, at, delivered) VALUES (?, ?, ?, ?, ?, ?, ?)
+                 ON CONFLICT DO UPDATE SET at = excluded.at, delivered = 1 WHERE excluded.delivered",
+                params![run, seq, event, about, channel, at.to_string(), delivered],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError> {
+        let sql = "SELECT run_id, seq, event, about, channel, at, delivered FROM receipts
+                   WHERE delivered OR at >= ? ORDER BY run_id, seq, event, about, channel";
+        self.select(sql, [(now - MessageReceipt::KEPT).to_string()], |row| {
+            let mut cells = cells(row);
+            Ok(MessageReceipt {
+                message: NotificationKey {
+                    run: RunId(cells.number()?),
+                    seq: cells.number()?,
+                    event: cells.keyword(NotificationKind::parse)?,
+                    about: Some(cells.text()?).filter(|about| !about.is_empty()).map(LoopId::new),
+                },
+                channel: cells.text()?,
+                at: cells.time()?,
+                delivered: cells.number()? != 0,
+            })
+        })
     }
 
     fn version(&self) -> Result<u64, StoreError> {

@@ -1,5 +1,6 @@
 //! Shared test support: an isolated environment for the program, a scripted agent, a scripted model, test clients and
-//! servers, and a runner for documentation examples.
+//! servers, and a runner for documentation examples. Behind features: a
+//! store in memory, and the story of a project in memory.
 
 pub mod agent_script;
 #[cfg(unix)]
@@ -18,6 +19,8 @@ mod project;
 pub mod serve;
 pub mod server;
 pub mod source_code;
+#[cfg(feature = "engine")]
+pub mod story;
 #[cfg(unix)]
 pub mod terminal;
 mod test_env;

@@ -14,7 +14,8 @@ use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
 use signoff_store::backend::{self, Holder, NewFacts, Projectors, Transaction as _};
 use signoff_store::{
-    Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
+    Claims, CommandRequest, FindingRef, Lease, MessageReceipt, NewTask, QuestionRef, RebuildStats, Store, StoreError,
+    StoredRun,
 };
 use tables::MemoryTables;
 
@@ -31,6 +32,7 @@ struct MemoryState {
     /// The fence of the current holder of each run.
     held: BTreeMap<RunId, u64>,
     requests: Vec<PostedRequest>,
+    receipts: Vec<MessageReceipt>,
     writes: u64,
 }
 
@@ -274,6 +276,29 @@ impl Store for MemoryStore {
         let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
         let posted = index.and_then(|index| inner.requests.get(index));
         Ok(posted.ok_or_else(|| backend::no_request(request))?.answer.clone())
+    }
+
+    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError> {
+        self.write(|inner| {
+            let open: Vec<_> = inner.tables.open_runs()?.into_iter().map(|run| run.id).collect();
+            let oldest = receipt.at - MessageReceipt::KEPT;
+            inner.receipts.retain(|known| known.at >= oldest || known.delivered && open.contains(&known.message.run));
+            let same =
+                |known: &&mut MessageReceipt| (&known.message, &known.channel) == (&receipt.message, &receipt.channel);
+            match inner.receipts.iter_mut().find(same) {
+                Some(known) if receipt.delivered => *known = receipt.clone(),
+                Some(_) => {}
+                None => inner.receipts.push(receipt.clone()),
+            }
+            inner.receipts.sort_by_key(|known| (known.message.run, known.message.seq, known.channel.clone()));
+            Ok(())
+        })
+    }
+
+    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError> {
+        let mut receipts = lock(&self.inner).receipts.clone();
+        receipts.retain(|known| known.delivered || known.at >= now - MessageReceipt::KEPT);
+        Ok(receipts)
     }
 
     fn version(&self) -> Result<u64, StoreError> {

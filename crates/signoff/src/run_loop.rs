@@ -96,8 +96,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let person = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
     let channels = notifications::channel_context(ctx.repository.root(), person);
-    let delivery_log = notifications::delivery_log(&ctx.layout);
-    let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, &channels, delivery_log, store.clone());
+    let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, &channels, store.clone());
     renderer.resend_undelivered();
     let first_look = ctx.clone();
     // Warm the checkout state in the background: the check before each agent is fast if nothing changed.

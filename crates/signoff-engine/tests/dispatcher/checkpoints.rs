@@ -7,9 +7,9 @@ use signoff_core::machine::Event;
 use signoff_core::policy::Effort;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{APPROVED, approves};
-use crate::dispatcher::support::story::Story;
 
 /// Two independent tasks.
 fn planners(script: AgentScript) -> AgentScript {

@@ -4,9 +4,9 @@ use signoff_core::machine::OutcomeKind;
 use signoff_core::task::TaskSpec;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{APPROVED, FEATURE, approves, changes, content, developer, meets, strict_reviewer};
-use crate::dispatcher::support::story::Story;
 
 /// A task whose reviewer always says the same.
 fn with_review(says: &str) -> Story {

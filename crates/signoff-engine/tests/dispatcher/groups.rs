@@ -6,9 +6,9 @@ use signoff_core::machine::{AttemptFailure, Event, OutcomeKind};
 use signoff_core::policy::Effort;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{approves, changes, meets};
-use crate::dispatcher::support::story::Story;
 
 /// Three tasks; the last depends on the first.
 const TASKS: &str = r#"Here they are:

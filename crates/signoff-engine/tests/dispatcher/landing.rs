@@ -8,11 +8,10 @@ use signoff_core::view::RunState;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing::{self, ApprovedRange, DirectLanding, LandingResult};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::{GitProject, Story};
 
 use crate::dispatcher::groups::{developers, planners};
 use crate::dispatcher::scripts::{FEATURE, approves, changes, developer, strict_reviewer};
-use crate::dispatcher::support::git_project::GitProject;
-use crate::dispatcher::support::story::Story;
 
 const BRANCH: &str = "signoff/task-1-log-in";
 

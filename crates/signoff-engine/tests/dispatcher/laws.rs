@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use signoff_core::machine::OutcomeKind;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::{DriveEnd, Story};
 
 use crate::dispatcher::recovery::ending;
 use crate::dispatcher::scripts::{APPROVED, approves, changes};
-use crate::dispatcher::support::story::{DriveEnd, Story};
 
 /// How an implementer ends.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use signoff_core::wire::{Fact, LoopFact};
 use signoff_core::{ids::RunId, machine::Event};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{approves, meets};
-use crate::dispatcher::support::story::Story;
 
 /// Adds this many tasks without a review.
 fn add(story: &Story, tasks: usize) {

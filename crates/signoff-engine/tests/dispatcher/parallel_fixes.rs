@@ -1,10 +1,9 @@
 //! Parallel fixes: independent findings are fixed at the same time and combined.
 
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::{ScriptedCall, Story};
 
 use crate::dispatcher::scripts::{approves, meets};
-use crate::dispatcher::support::scripted_call::ScriptedCall;
-use crate::dispatcher::support::story::Story;
 
 const BRANCH: &str = "signoff/task-1-three-files";
 

@@ -3,9 +3,9 @@
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{FEATURE, clean, content, developer, issue, sees};
-use crate::dispatcher::support::story::Story;
 
 /// A plan of one task, reviewed for spec and code.
 fn story(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> Story {

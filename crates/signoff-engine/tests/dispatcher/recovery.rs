@@ -4,10 +4,10 @@
 use serde_json::json;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::{DriveEnd, Story};
 
 use crate::dispatcher::groups::{developers, planners};
 use crate::dispatcher::scripts::{APPROVED, approves, changes, developer, strict_reviewer};
-use crate::dispatcher::support::story::{DriveEnd, Story};
 
 /// More kills than any story has facts.
 const MOST_KILLS: usize = 500;

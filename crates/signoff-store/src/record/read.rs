@@ -181,6 +181,11 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         self.maybe_text()?.ok_or_else(|| unexpected_cell("a text", "nothing"))
     }
 
+    pub fn time(&mut self) -> Result<Timestamp, StoreError> {
+        let text = self.text()?;
+        text.parse().map_err(|_| unexpected_cell("a time", text))
+    }
+
     fn maybe_time(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let text = self.maybe_text()?;
         text.map(|text| text.parse().map_err(|_| unexpected_cell("a time", text))).transpose()

@@ -156,7 +156,7 @@ fn file_at(_path: &Path) -> Option<(u64, u64)> {
     None
 }
 
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
@@ -164,6 +164,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0005_estimated_cost.sql"),
     include_str!("../../migrations/sqlite/0006_events_by_loop.sql"),
     include_str!("../../migrations/sqlite/0007_task_state.sql"),
+    include_str!("../../migrations/sqlite/0008_receipts.sql"),
 ];
 
 const LATEST_VERSION: u32 = MIGRATIONS.len() as u32;

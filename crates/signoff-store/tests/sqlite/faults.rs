@@ -95,7 +95,7 @@ fn a_newer_database_is_not_opened() {
     fixture.sql().pragma_update(None, "user_version", 99).expect("set");
     insta::assert_snapshot!(
         complaint(SqliteStore::open(&fixture.dir())),
-        @"the database was written by a newer signoff (version 99, this one knows 7)"
+        @"the database was written by a newer signoff (version 99, this one knows 8)"
     );
 }
 

@@ -104,7 +104,8 @@ fn a_new_column_is_filled_from_the_log() {
     let of_loops: String =
         ["loops", "loop_reviews"].map(|table| format!("ALTER TABLE {table} DROP COLUMN cost_is_estimated;")).concat();
     let older = format!(
-        "DROP INDEX tasks_by_tracker; DROP INDEX events_by_loop; {of_tasks} {of_runs} {of_loops} PRAGMA user_version = 1"
+        "DROP INDEX tasks_by_tracker; DROP INDEX events_by_loop; DROP TABLE receipts; \
+         {of_tasks} {of_runs} {of_loops} PRAGMA user_version = 1"
     );
     fixture.sql().execute_batch(&older).unwrap();
     let store = fixture.open();

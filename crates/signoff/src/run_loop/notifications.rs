@@ -12,8 +12,7 @@ use signoff_core::policy::Caps;
 use signoff_core::settings::Settings;
 use signoff_core::view::{QuestionRow, RunState, Transition};
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
-use signoff_engine::layout::Layout;
-use signoff_engine::notify::{ChannelContext, DeliveryLog, Notifier, NotifyTimeouts, Presence};
+use signoff_engine::notify::{ChannelContext, Notifier, NotifyTimeouts, Presence, runs_with_undelivered};
 use signoff_store::Store;
 use signoff_term::notification::{MessageContext, message};
 
@@ -35,14 +34,8 @@ pub struct NotifyingRenderer<R> {
 }
 
 impl<R: Renderer> NotifyingRenderer<R> {
-    pub fn new(
-        shown: R,
-        settings: &Settings,
-        channels: &ChannelContext,
-        receipts: DeliveryLog,
-        store: Arc<dyn Store>,
-    ) -> Self {
-        let notifier = Notifier::start(settings, channels, receipts);
+    pub fn new(shown: R, settings: &Settings, channels: &ChannelContext, store: Arc<dyn Store>) -> Self {
+        let notifier = Notifier::start(settings, channels, store.clone());
         let limits = settings.limits();
         let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
         Self { inner: shown, notifier, watches, caps, store, project: project(&channels.directory) }
@@ -86,14 +79,14 @@ impl<R: Renderer> NotifyingRenderer<R> {
         for notification in all {
             let question = self.question(notification);
             let known = MessageContext { project: &self.project, question: question.as_deref() };
-            notifier.send(message(notification, known), notification.key(), notification.at);
+            notifier.send(message(notification, known), notification.key());
         }
     }
 
     /// Resends undelivered notifications of finished runs if they still apply.
     pub fn resend_undelivered(&self) {
         let Some(notifier) = &self.notifier else { return };
-        let owed = notifier.runs_with_undelivered();
+        let owed = runs_with_undelivered(&*self.store);
         let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
         let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
         let (task, whole) = self.caps;
@@ -158,19 +151,13 @@ impl Renderer for NoteRenderer<'_> {
 
 /// Resends undelivered notifications when there is nothing to work on.
 pub fn resend_undelivered(project: &Project, console: &Console) {
-    let receipts = delivery_log(&project.layout);
-    if !receipts.runs_with_undelivered().is_empty() {
+    if !runs_with_undelivered(&*project.store).is_empty() {
         let channels = channel_context(project.repository.root(), user_presence(console));
         let store = project.store.clone();
-        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, &channels, receipts, store);
+        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, &channels, store);
         telling.resend_undelivered();
         telling.finish();
     }
-}
-
-/// Opens the log of delivered and undelivered notifications.
-pub fn delivery_log(layout: &Layout) -> DeliveryLog {
-    DeliveryLog::open(layout.delivered_notifications(), host::now())
 }
 
 /// The environment in which channels run.

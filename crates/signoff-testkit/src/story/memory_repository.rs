@@ -7,8 +7,6 @@ use std::hash::{Hash, Hasher};
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
-use super::merge_files::{MergedFiles, merge_files};
-
 /// The content of files by their path.
 pub type Files = BTreeMap<String, String>;
 
@@ -213,4 +211,30 @@ fn hash(value: &impl Hash) -> String {
         format!("{:016x}", hasher.finish())
     };
     [digits(0), digits(1), digits(2)].concat()[..40].to_owned()
+}
+
+/// Merged files. Conflicting ones contain both sides between markers.
+struct MergedFiles {
+    files: Files,
+    conflicts: Vec<String>,
+}
+
+/// A three-way merge of whole files.
+fn merge_files(base: &Files, ours: &Files, theirs: &Files) -> MergedFiles {
+    let names: BTreeSet<&String> = base.keys().chain(ours.keys()).chain(theirs.keys()).collect();
+    let (mut files, mut conflicts) = (Files::new(), Vec::new());
+    for name in names {
+        let (was, own, other) = (base.get(name), ours.get(name), theirs.get(name));
+        let merged = if own == other || was == other {
+            own.cloned()
+        } else if was == own {
+            other.cloned()
+        } else {
+            conflicts.push(name.clone());
+            let side = |text: Option<&String>| text.cloned().unwrap_or_default();
+            Some(format!("<<<<<<< ours\n{}=======\n{}>>>>>>> theirs\n", side(own), side(other)))
+        };
+        files.extend(merged.map(|text| (name.clone(), text)));
+    }
+    MergedFiles { files, conflicts }
 }

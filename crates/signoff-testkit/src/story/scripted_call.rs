@@ -1,10 +1,10 @@
 //! One call of a scripted agent: which rule applies, and what it says and changes.
 
+use crate::agent_script::ScriptCondition;
 use signoff_core::machine::JobKind;
 use signoff_core::review::Usage;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::process::ProcessExit;
-use signoff_testkit::agent_script::ScriptCondition;
 
 /// A call of an agent, as a script sees it.
 #[derive(Debug, Clone, Default)]

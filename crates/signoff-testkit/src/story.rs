@@ -1,7 +1,14 @@
-//! A project in memory: tasks are added and worked, and a person decides.
+//! A project in memory whose agents follow a script: tasks are added and worked, and a person decides.
 
-use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use std::ffi::OsString;
+mod agent_workspaces;
+mod git_project;
+mod memory_agents;
+mod memory_repository;
+mod memory_workspaces;
+mod scripted_attempt;
+mod scripted_call;
+mod scripted_executor;
+
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -11,14 +18,13 @@ use std::time::Duration;
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine;
+use signoff_core::machine::{self, FinalVerdict, OutcomeKind, Reason};
 use signoff_core::policy::Effort;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, Layer, Settings};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::RunState;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{QuestionRow, RunState, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::attempt::{EngineContext, ReadOnlyGuards, SeenNotes};
 use signoff_engine::confine::SandboxSupport;
@@ -33,15 +39,17 @@ use signoff_engine::tracker::TrackerOptions;
 use signoff_engine::workspace::Workspaces;
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, NewTask, Store};
-use signoff_testkit::MemoryStore;
-use signoff_testkit::agent_script::AgentScript;
 use tempfile::TempDir;
 
-use super::git_project::{GitAgents, GitProject};
-use super::memory_repository::{Files, MemoryRepository};
-use super::memory_workspaces::MemoryWorkspaces;
-use super::scripted_call::ScriptedCall;
-use super::scripted_executor::ScriptedExecutor;
+pub use git_project::GitProject;
+pub use memory_repository::{Files, MemoryRepository};
+pub use scripted_call::ScriptedCall;
+pub use scripted_executor::ScriptedExecutor;
+
+use crate::MemoryStore;
+use crate::agent_script::AgentScript;
+use git_project::GitAgents;
+use memory_workspaces::MemoryWorkspaces;
 
 /// A drive that takes longer than this hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -112,15 +120,11 @@ fn unused_repository() -> Repository {
             fs::create_dir_all(git.join(name)).expect("a working disk");
         }
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("a working disk");
-        let found = Repository::discover(&Git::new(environment()), directory.path()).expect("a repository");
+        let found = Repository::discover(&Git::new(git_project::environment(directory.path())), directory.path())
+            .expect("a repository");
         (directory, found)
     });
     repository.clone()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the stories' one door to the environment")]
-fn environment() -> Vec<(OsString, OsString)> {
-    std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path)).into_iter().collect()
 }
 
 fn read_settings(more: &str) -> Settings {

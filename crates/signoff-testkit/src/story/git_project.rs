@@ -82,7 +82,7 @@ impl GitProject {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the stories' one door to the environment")]
-fn environment(home: &Path) -> Vec<(OsString, OsString)> {
+pub fn environment(home: &Path) -> Vec<(OsString, OsString)> {
     let path = std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path));
     let home = (OsString::from("HOME"), home.join(".signoff").into_os_string());
     path.into_iter().chain([home, ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]).collect()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::agent_script::{AgentScript, ScriptRule, ScriptStep};
 use signoff_core::machine::JobKind;
 use signoff_core::review::Usage;
 use signoff_core::settings::Settings;
@@ -13,7 +14,6 @@ use signoff_engine::clock;
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::{AttemptKey, AttemptResult, AttemptSink, Executor, FoundAttempt, RunLandingSink};
 use signoff_engine::process::{ProcessExit, ProcessResult, StopRequest};
-use signoff_testkit::agent_script::{AgentScript, ScriptRule, ScriptStep};
 use tokio::sync::Notify;
 
 use super::agent_workspaces::{AgentWorkspaces, FileChange};
