@@ -17,7 +17,9 @@ use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
 use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
-use signoff_serve::web::{self, ActionOutcome, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
+use signoff_serve::web::{
+    self, ActionOutcome, Backend as _, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
+};
 use signoff_store::Store;
 use signoff_term::show::{AttemptRow, TaskReport};
 use signoff_term::stats::StatsReport;
