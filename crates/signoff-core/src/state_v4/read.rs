@@ -6,8 +6,8 @@ use serde::Deserializer;
 use super::{FINAL_PHASE, IterationMode, IterationState, PhaseStatus, VERSION, truncate_to_seconds};
 use crate::settings::SettingOrigin;
 use crate::settings::formats::{self, JsonProblem, PlacedText};
+use crate::settings::layer::{ConfigData, ConfigNode};
 use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
-use crate::settings::tree::{ConfigData, ConfigNode};
 use crate::source::json::error_message;
 
 /// Maximum size of a state file in bytes: a thousand findings for each of ten iterations fit.
