@@ -5,38 +5,36 @@
 //! the environment, flags. Later layers win key by key, except that a repository may not loosen the person's sandbox.
 //! The merged tree is read into [`SettingsFile`]; the tree stays for the origins.
 
-mod agent_kind;
+mod agents;
 mod assign;
-mod check;
 pub mod edit;
 mod file;
 pub mod foreign;
 pub(crate) mod formats;
-mod layer;
+pub(crate) mod layer;
 mod notify;
 mod preset;
-mod prices;
 pub mod questions;
 pub(crate) mod reader;
 pub(crate) mod rules;
-mod sandbox;
 mod show;
 mod task;
-pub(crate) mod tree;
 pub(crate) mod values;
 mod workflows;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-pub use agent_kind::AgentKind;
-pub use assign::{AgentConfig, AssignedReviewer, AssignedWriter, JobPlace};
-pub use layer::{AGENT_VARIABLES, ConfigError, Flag, Layer, MAX_FILE_BYTES, SettingOrigin, SettingVariable, variables};
+use serde::Serialize;
+
+pub use agents::{AgentConfig, AgentKind};
+pub use assign::{AssignedReviewer, AssignedWriter, JobPlace};
+pub use layer::{AGENT_VARIABLES, Flag, Layer, MAX_FILE_BYTES, SettingVariable, variables};
 pub use notify::{AddressSource, Channel, ChannelTarget, Webhook, WebhookAddress, WebhookFormat};
 pub use rules::file_schema as schema;
-pub use sandbox::{Sandbox, Writable};
 pub use show::{PhaseRow, PhaseSetting, SettingRow};
 pub use task::{ExpectedReviews, TaskFlags};
-pub use values::{FixBound, LandingMethod, Network, ReviewWorkspace, StoreLocation};
+pub use values::{LandingMethod, Network, ReviewWorkspace, Sandbox, StoreLocation, Writable};
 pub use workflows::CHECKS;
 
 use crate::ids::ReviewerName;
@@ -46,8 +44,9 @@ use crate::session::ResumePolicy;
 use crate::workflow::Workflow;
 use crate::workflow::resolve;
 use file::SettingsFile;
+use layer::ConfigNode;
 use notify::ChannelTable;
-use tree::ConfigNode;
+use preset::check_gate_reviewers;
 use values::{Amount, Dollars};
 
 /// A configuration without mistakes.
@@ -56,28 +55,11 @@ pub struct Settings {
     file: SettingsFile,
     /// The merged layers, for the origins.
     tree: ConfigNode,
-    workflows: BTreeMap<String, OwnWorkflow>,
+    workflows: BTreeMap<String, Workflow>,
     /// The channels of every layer, also those that later layers replace: their secrets stay secret.
     channels: Vec<ChannelTable>,
     /// Checks that were found in the project, with their commands.
     found: Vec<(String, String)>,
-}
-
-/// A workflow of `[workflows]`.
-#[derive(Debug, Clone)]
-struct OwnWorkflow {
-    workflow: Workflow,
-    node: ConfigNode,
-}
-
-impl OwnWorkflow {
-    /// The place of a key of a phase.
-    fn origin(&self, phase: &str, key: &str) -> Option<&SettingOrigin> {
-        let lists = ["before", "phases", "after"].into_iter().filter_map(|list| self.node.get(&[list]));
-        let mut phases = lists.flat_map(ConfigNode::list);
-        let phase = phases.find(|node| node.get(&["name"]).and_then(ConfigNode::text) == Some(phase))?;
-        phase.get(&[key]).map(|node| &node.origin)
-    }
 }
 
 /// Limits of time and cost.
@@ -107,7 +89,7 @@ pub fn read(layers: &[Layer], environment: &[(String, String)], flags: &[Flag]) 
         let mut tree = layer.tree()?;
         let file: SettingsFile = tree.read()?;
         if layer.is_of_the_repository() {
-            sandbox::keep_strict(&mut tree, &file, &merged(&trees)?)?;
+            layer::keep_sandbox_strict(&mut tree, &file, &merged(&trees)?)?;
         }
         trees.push(tree);
         files.push(file);
@@ -128,20 +110,47 @@ fn merged(trees: &[ConfigNode]) -> Result<ConfigNode, ConfigError> {
 }
 
 /// The workflows of all layers, which may name the reviewers of all layers.
-fn own_workflows(trees: &[ConfigNode], files: &[SettingsFile]) -> Result<BTreeMap<String, OwnWorkflow>, ConfigError> {
+fn own_workflows(trees: &[ConfigNode], files: &[SettingsFile]) -> Result<BTreeMap<String, Workflow>, ConfigError> {
     let shared = merged(trees)?.read::<SettingsFile>()?.shared_reviewers();
     let mut workflows = BTreeMap::new();
     for (tree, file) in trees.iter().zip(files) {
         for name in file.workflows.keys().map(|name| name.as_str()) {
             let Some(node) = tree.get(&["workflows", name]) else { continue };
-            let workflow = resolve::workflow(name, node, &shared)?;
-            workflows.insert(name.to_owned(), OwnWorkflow { workflow, node: node.clone() });
+            workflows.insert(name.to_owned(), resolve::workflow(name, node, &shared)?);
         }
     }
     Ok(workflows)
 }
 
 impl Settings {
+    /// Every mistake is reported before anything starts, not when a phase is reached at night.
+    fn check(&self) -> Result<(), ConfigError> {
+        self.check_agents()?;
+        for (role, choice) in self.tree.get(&["roles"]).map(ConfigNode::entries).unwrap_or_default() {
+            if choice.get(&["agent"]).is_some() {
+                self.check_worker(&["roles", role, "agent"], role)?;
+            }
+        }
+        self.check_reviewers()?;
+        self.check_preset()?;
+        check_gate_reviewers(&self.file.gate, self.tree.get(&["gate"]))?;
+        self.check_presets()?;
+        self.check_prices()?;
+        self.check_notify()?;
+        self.workflow_names().into_iter().try_for_each(|name| self.check_workers(&self.workflow(name)?))
+    }
+
+    /// Whether the configured store is supported.
+    pub fn check_store(&self) -> Result<(), ConfigError> {
+        match self.file.store {
+            StoreLocation::Sqlite => Ok(()),
+            StoreLocation::Postgres(_) => Err(self.error(
+                &["store"],
+                "`store` names a PostgreSQL database, which is not supported yet: expected \"sqlite\"",
+            )),
+        }
+    }
+
     /// Where the value at a path comes from, if a layer sets it.
     fn set_at(&self, path: &[&str]) -> Option<&SettingOrigin> {
         self.tree.get(path).map(|node| &node.origin)
@@ -149,6 +158,15 @@ impl Settings {
 
     fn is_set(&self, path: &[&str]) -> bool {
         self.tree.get(path).is_some()
+    }
+
+    /// Where a key of a phase of a workflow of `[workflows]` is set.
+    fn own_phase_origin(&self, workflow: &str, phase: &str, key: &str) -> Option<&SettingOrigin> {
+        let workflow = self.tree.get(&["workflows", workflow])?;
+        let lists = ["before", "phases", "after"].into_iter().filter_map(|list| workflow.get(&[list]));
+        let mut phases = lists.flat_map(ConfigNode::list);
+        let phase = phases.find(|node| node.get(&["name"]).and_then(ConfigNode::text) == Some(phase))?;
+        phase.get(&[key]).map(|node| &node.origin)
     }
 
     /// An error about the value at a path.
@@ -288,4 +306,95 @@ fn caps(cost: Option<Dollars>, tokens: Option<Amount>, minutes: Option<Amount>) 
         max_tokens: tokens.map(|tokens| tokens.0),
         max_minutes: minutes.map(|minutes| minutes.0),
     }
+}
+
+/// Where a value comes from. Lines are counted from one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "from")]
+pub enum SettingOrigin {
+    /// Built in.
+    Default,
+    /// The workflow that is shipped under this name.
+    Preset { name: String },
+    /// The person's own file.
+    Person { file: String, line: usize },
+    /// A file of another program.
+    Foreign { file: String, line: usize },
+    /// The repository's file.
+    Repository { file: String, line: usize },
+    /// A variable of the environment.
+    Environment { name: String },
+    /// A flag of the command line.
+    Flag { name: String },
+    /// The task itself.
+    Task,
+}
+
+impl SettingOrigin {
+    /// The same, with another line if it is a file.
+    fn on_line(mut self, here: usize) -> Self {
+        if let Self::Person { line, .. } | Self::Foreign { line, .. } | Self::Repository { line, .. } = &mut self {
+            *line = here;
+        }
+        self
+    }
+
+    /// An error about a value from there.
+    pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
+        let message = message.into();
+        match self {
+            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
+                ConfigError::File { file: file.clone(), line: *line, message }
+            }
+            Self::Environment { name } | Self::Flag { name } => ConfigError::Given { name: name.clone(), message },
+            Self::Default | Self::Preset { .. } | Self::Task => ConfigError::Nowhere { message },
+        }
+    }
+}
+
+impl fmt::Display for SettingOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("built in"),
+            Self::Preset { name } => write!(f, "preset {name}"),
+            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
+                write!(f, "{file}:{line}")
+            }
+            Self::Environment { name } | Self::Flag { name } => f.write_str(name),
+            Self::Task => f.write_str("the task"),
+        }
+    }
+}
+
+impl ConfigError {
+    /// The message without its place.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::File { message, .. } | Self::Given { message, .. } | Self::Nowhere { message } => message.clone(),
+            Self::UnknownWorkflow { .. } | Self::NoAgent | Self::Unassigned { .. } => self.to_string(),
+        }
+    }
+}
+
+/// A mistake in the configuration, or something it leaves open.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// In a file.
+    #[error("{file}:{line}: {message}")]
+    File { file: String, line: usize, message: String },
+    /// In a variable of the environment or a flag.
+    #[error("{name}: {message}")]
+    Given { name: String, message: String },
+    /// In no particular place.
+    #[error("{message}")]
+    Nowhere { message: String },
+    /// A workflow was asked for that is neither a preset nor configured.
+    #[error("no workflow is called `{name}`: {expected}")]
+    UnknownWorkflow { name: String, expected: String },
+    /// No agent can do the work.
+    #[error("no agent is configured")]
+    NoAgent,
+    /// There are several agents, and none of them is chosen for this role.
+    #[error("nothing says which agent does `{role}`: `[roles]` could name one of {}", agents.join(", "))]
+    Unassigned { role: &'static str, agents: Vec<String> },
 }

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use keys::GateKeys;
+pub use keys::{FixBound, GateKeys};
 pub use render::render;
 pub use resolve::parse;
 

@@ -1,8 +1,7 @@
 //! Assigns agents to jobs: which agent, with which model, for how long.
 
-use std::collections::BTreeMap;
-
-use super::file::AgentTable;
+use super::agents::AgentConfig;
+use super::layer::ConfigNode;
 use super::reader::{did_you_mean, either};
 use super::values::{Minutes, ReviewWorkspace, Text};
 use super::{AgentKind, ConfigError, SettingOrigin, Settings};
@@ -11,28 +10,7 @@ use crate::ids::ReviewerName;
 use crate::policy::{Gate, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::{Phase, PhaseKind, Role, Workflow};
-
-/// A configured agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentConfig {
-    pub name: String,
-    pub kind: AgentKind,
-    /// The program and its first arguments. Empty: the program of its kind.
-    pub command: Vec<String>,
-    pub args: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    /// Names of the person's variables that it gets, or prefixes: `AWS_*`.
-    pub pass: Vec<String>,
-    pub model: Option<String>,
-    pub timeout: Option<TimeSpan>,
-    /// The agent that takes over while this one is overloaded.
-    pub fallback: Option<String>,
-    /// Agents of one provider share its bound.
-    pub provider: String,
-    /// Maximum number of these agents in parallel.
-    pub max_agents: Option<u32>,
-}
+use crate::workflow::{self, PRESETS, Phase, PhaseKind, Role, Workflow};
 
 /// The agent of a writing job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,38 +58,6 @@ pub(super) struct PhaseLimit {
 }
 
 impl Settings {
-    /// An agent by name.
-    pub fn agent(&self, name: &str) -> Option<AgentConfig> {
-        self.file.agents.get(name).and_then(|table| agent(name, table))
-    }
-
-    /// Every agent, by name.
-    pub fn agents(&self) -> Vec<AgentConfig> {
-        self.file.agents.iter().filter_map(|(name, table)| agent(name.as_str(), table)).collect()
-    }
-
-    /// The agents that take over from one while it is overloaded, in turn.
-    pub fn fallbacks(&self, name: &str) -> Vec<AgentConfig> {
-        let mut chain: Vec<AgentConfig> = Vec::new();
-        let next = |last: &str| self.agent(&self.agent(last)?.fallback?);
-        while let Some(agent) = next(chain.last().map_or(name, |last| &last.name)) {
-            chain.push(agent);
-        }
-        chain
-    }
-
-    /// The agent itself in turn 0, then its fallbacks; the last one if there are fewer.
-    fn in_turn(&self, agent: AgentConfig, turn: usize) -> AgentConfig {
-        let mut chain = if turn == 0 { Vec::new() } else { self.fallbacks(&agent.name) };
-        chain.truncate(turn);
-        chain.pop().unwrap_or(agent)
-    }
-
-    /// Maximum number of agents of one provider in parallel.
-    pub fn agents_per_provider(&self) -> Option<u32> {
-        self.file.limits.agents_per_provider.map(|bound| bound.0)
-    }
-
     /// The agent of a role: in turn 0 its own, later its fallbacks.
     pub fn writer_in_turn(&self, role: Role, place: JobPlace<'_>, turn: usize) -> Result<AssignedWriter, ConfigError> {
         self.assigned(role, place, turn, None)
@@ -375,9 +321,70 @@ impl Settings {
         let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&["limits", "attempt"])));
         by_person.or(limit.span).unwrap_or(attempt)
     }
+
+    /// The agents of phases that are no reviews must be able to do work, also those that replace a tool.
+    pub(super) fn check_workers(&self, workflow: &Workflow) -> Result<(), ConfigError> {
+        let task = TaskSpec::default();
+        for phase in workflow.all_phases().filter(|phase| phase.policy().is_none()) {
+            let tool = phase.tool.as_deref().filter(|_| phase.agent.is_none()).unwrap_or_default();
+            let tool_path = ["presets", &workflow.name, "tools", tool];
+            let (key, name, origin) = match &phase.agent {
+                Some(name) => {
+                    let own = || self.own_phase_origin(&workflow.name, &phase.name, "agent");
+                    let origin = self.phase_origin(JobPlace { workflow, phase, task: &task }, "agent");
+                    let origin = origin.or_else(own).or_else(|| self.own_origin(&workflow.name));
+                    ("agent", name.as_str(), origin)
+                }
+                None => {
+                    let named = self.tree.get(&tool_path).and_then(ConfigNode::text);
+                    (tool, named.unwrap_or_default(), self.set_at(&tool_path))
+                }
+            };
+            // An unknown agent is reported when the phase is assigned.
+            if self.agent(name).is_some_and(|agent| !agent.kind.is_a_model()) {
+                return Err(origin.unwrap_or(&SettingOrigin::Default).error(only_checks(key, name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent that a setting names must exist and be able to do work.
+    pub(super) fn check_worker(&self, path: &[&str], key: &str) -> Result<(), ConfigError> {
+        let agent = self.agent_at(path, key)?;
+        if agent.kind.is_a_model() { Ok(()) } else { Err(self.error(path, only_checks(key, &agent.name))) }
+    }
+
+    pub(super) fn check_reviewers(&self) -> Result<(), ConfigError> {
+        for (name, table) in self.file.reviewers.iter() {
+            let name = name.as_str();
+            if table.agent.is_some() {
+                self.agent_at(&["reviewers", name, "agent"], "agent")?;
+            }
+            let known = table.kind.is_some() || ReviewerKind::parse(name).is_some();
+            if !known && !self.has_reviewer(name) {
+                let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
+                let message = format!("reviewer `{name}` has no `kind`: expected {kinds}");
+                return Err(self.error(&["reviewers", name], message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some workflow has a reviewer of this name.
+    fn has_reviewer(&self, name: &str) -> bool {
+        let has = |workflow: &Workflow| workflow.reviewers.contains_key(&name.into());
+        let presets = || PRESETS.into_iter().filter_map(workflow::preset).any(|preset| has(&preset));
+        self.workflows.values().any(has) || presets()
+    }
 }
 
-fn text(text: &Option<Text>) -> Option<String> {
+fn only_checks(key: &str, agent: &str) -> String {
+    format!(
+        "`{key}` names `{agent}`, which only runs checks and can be a reviewer's `agent`: expected one of another kind"
+    )
+}
+
+pub(super) fn text(text: &Option<Text>) -> Option<String> {
     text.as_ref().map(|text| text.as_str().to_owned())
 }
 
@@ -387,30 +394,4 @@ fn known_model(model: Option<String>, assigned: &AgentConfig, agent: &AgentConfi
         return model.or_else(|| agent.model.clone());
     }
     agent.model.clone().or(model.filter(|_| assigned.kind == agent.kind))
-}
-
-/// An agent as its table configures it. None if its kind is not known.
-pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
-    let kind = table.kind(name)?;
-    let env = table.env.iter().map(|(name, value)| (name.0.clone(), value.0.clone()));
-    Some(AgentConfig {
-        name: name.to_owned(),
-        kind,
-        command: table.command.as_ref().map(|command| command.0.clone()).unwrap_or_default(),
-        args: table.args.0.clone(),
-        env: env.collect(),
-        pass: table.pass.0.clone(),
-        model: text(&table.model),
-        timeout: table.timeout,
-        fallback: text(&table.fallback),
-        provider: text(&table.provider).unwrap_or_else(|| kind.provider(name)),
-        max_agents: table.max_agents.map(|bound| bound.0),
-    })
-}
-
-impl AgentTable {
-    /// Its kind, which may be its name.
-    pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
-        self.kind.or(AgentKind::parse(name))
-    }
 }

@@ -3,17 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::AgentKind;
+use super::agents::{AgentKind, PriceTable};
 use super::notify::NotifyTable;
 use super::preset::PresetTable;
-use super::prices::PriceTable;
 use super::reader::checked;
-use super::rules::{Named, schema};
-use super::sandbox::{Sandbox, Writable};
+use super::rules::Named;
 use super::values::{
-    Amount, Argument, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName,
-    Network, PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, SmallCount, StoreLocation, Text, WaitTime,
-    WorkflowName,
+    Amount, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, HiddenText, LandingMethod, Minutes, ModelName,
+    Network, PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SmallCount, StoreLocation, Text,
+    WaitTime, WorkflowName, Writable,
 };
 use crate::contract::Contract;
 use crate::policy::TimeSpan;
@@ -130,25 +128,6 @@ pub(super) struct AgentTable {
     /// Maximum number of these agents in parallel.
     pub max_agents: Option<SmallCount>,
 }
-
-/// A text that may be a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Argument")]
-pub(super) struct HiddenText(pub String);
-
-impl From<Argument> for HiddenText {
-    fn from(text: Argument) -> Self {
-        Self(text.0)
-    }
-}
-
-impl Serialize for HiddenText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("(set)")
-    }
-}
-
-schema!(HiddenText, { "type": "string" });
 
 /// A value for each role: `[roles]` and `[prompts]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

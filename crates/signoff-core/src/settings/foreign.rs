@@ -16,10 +16,12 @@
 
 mod iterate;
 
+pub(super) use iterate::phase_key;
+
 use super::file::SettingsFile;
 use super::formats::{self, MARK, PlacedText};
+use super::layer::{ConfigData, ConfigNode};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
-use super::tree::{ConfigData, ConfigNode};
 use super::{ConfigError, Layer, SettingOrigin};
 
 /// Whose file it is.
@@ -81,11 +83,6 @@ pub fn merged(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, ConfigError> 
     iterate::translate(&files)
 }
 
-/// The key of a phase in a [`ForeignFormat::Iterate`] file for one of ours.
-pub(super) fn phase_key(ours: &str) -> &'static str {
-    iterate::phase_key(ours)
-}
-
 impl<'a> ForeignFile<'a> {
     /// The same without what an editor put before it, if it can be a configuration at all.
     fn checked(&self) -> Result<Self, ConfigError> {
@@ -102,14 +99,12 @@ impl<'a> ForeignFile<'a> {
     }
 }
 
-/// The TOML that a foreign file becomes, with the origin of each line.
-#[derive(Debug, Default)]
-struct TomlDraft {
-    text: String,
-    origins: Vec<SettingOrigin>,
-}
+/// A layer is written line by line, each with its origin.
+impl Layer {
+    fn translated(file: &str) -> Self {
+        Self::new(SettingOrigin::Foreign { file: file.to_owned(), line: 1 }, "")
+    }
 
-impl TomlDraft {
     /// Begins a table.
     fn table(&mut self, name: &str, origin: &SettingOrigin) {
         if !self.text.is_empty() {
@@ -138,11 +133,6 @@ impl TomlDraft {
         self.text.push_str(text);
         self.text.push('\n');
         self.origins.push(origin.clone());
-    }
-
-    fn layer(self, file: &str) -> Layer {
-        let source = SettingOrigin::Foreign { file: file.to_owned(), line: 1 };
-        Layer::foreign(source, self.text, self.origins)
     }
 }
 
@@ -191,16 +181,16 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
             (Expected::List | Expected::Text | Expected::OneOf(_) | Expected::Other(_), _) => expected.to_string(),
         })
     })?;
-    let mut draft = TomlDraft::default();
+    let mut layer = Layer::translated(file.name);
     for (name, table) in root.entries() {
         let kinds = table.entries().into_iter().filter(|(_, node)| name == "task_types" && node.table().is_some());
         let tables = kinds.map(|(kind, node)| (format!("{name}.{kind}"), node));
         for (name, table) in tables.chain((name == "defaults").then(|| (name.to_owned(), table))) {
-            draft.table(&name, &table.origin);
-            table.entries().into_iter().for_each(|(key, node)| draft.copy(key, node));
+            layer.table(&name, &table.origin);
+            table.entries().into_iter().for_each(|(key, node)| layer.copy(key, node));
         }
     }
-    Ok(TranslatedFile { layer: draft.layer(file.name), notes, migrated: None })
+    Ok(TranslatedFile { layer, notes, migrated: None })
 }
 
 /// Replaces null by an empty table, down to a depth.
@@ -219,10 +209,10 @@ fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     let mut root = formats::toml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
     let own = keys_of::<SettingsFile>();
     let known: Vec<_> = own.iter().copied().filter(|key| key.contains(char::is_uppercase)).collect();
-    let (mut draft, mut notes) = (TomlDraft::default(), Vec::new());
+    let (mut layer, mut notes) = (Layer::translated(file.name), Vec::new());
     for (key, node) in root.entries() {
         if known.contains(&key) {
-            draft.copy(key, node);
+            layer.copy(key, node);
         } else if let Some(meant) = nearest(key, &known) {
             return Err(node.origin.error(format!("unknown key `{key}`: did you mean `{meant}`?")));
         } else if own.contains(&key) {
@@ -237,5 +227,5 @@ fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
         table.retain(|key, _| known.contains(&key.as_str()));
     }
     root.read::<SettingsFile>()?;
-    Ok(TranslatedFile { layer: draft.layer(file.name), notes, migrated: None })
+    Ok(TranslatedFile { layer, notes, migrated: None })
 }

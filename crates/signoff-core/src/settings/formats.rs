@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
-use super::tree::{ConfigData, ConfigNode};
+use super::layer::{ConfigData, ConfigNode};
 use super::{ConfigError, MAX_FILE_BYTES, SettingOrigin};
 use crate::source::json::{JsonMembers, LineIndex};
 
@@ -203,97 +203,73 @@ impl ConfigData {
 
 /// Reads a whole YAML text. A value has the line of its key. A text without any value is null.
 ///
-/// Events are read one by one. Aliases are followed, but what they stand for counts each time, so that a small file
-/// cannot become a large one.
+/// Aliases are followed, but what they stand for counts each time, so that a small file cannot become a large one.
 pub(crate) fn yaml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
     let mut reader =
-        YamlReader { origin: source.origin, open: Vec::new(), anchors: HashMap::new(), count: 0, whole: None };
-    for event in Parser::new_from_str(source.text) {
-        let (event, span) = event.map_err(|error| {
-            let last = source.text.lines().count().max(1);
-            let line = error.marker().line().clamp(1, last);
-            (source.origin)(line).error(format!("this is not YAML: {}", error.info()))
-        })?;
-        reader.apply(event, span.start.line().max(1))?;
+        YamlReader { source, parser: Parser::new_from_str(source.text), anchors: HashMap::new(), count: 0 };
+    let mut whole = None;
+    while let Some((event, line)) = reader.next()? {
+        match event {
+            Event::DocumentStart(_) if whole.is_some() => {
+                return reader.error(line, "a second document begins here: expected one");
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {}
+            Event::SequenceEnd | Event::MappingEnd => {}
+            value @ (Event::Alias(_) | Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..)) => {
+                whole = Some(reader.node(value, line, 0)?);
+            }
+        }
     }
-    let nothing = || ConfigNode { origin: (source.origin)(1), order: 0, data: ConfigData::Null };
-    Ok(reader.whole.unwrap_or_else(nothing))
+    Ok(whole.unwrap_or_else(|| ConfigNode { origin: (source.origin)(1), order: 0, data: ConfigData::Null }))
 }
 
 struct YamlReader<'a> {
-    origin: &'a dyn Fn(usize) -> SettingOrigin,
-    /// What has begun and not ended.
-    open: Vec<OpenCollection>,
+    source: PlacedText<'a>,
+    parser: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, ConfigData>,
     count: usize,
-    whole: Option<ConfigNode>,
 }
 
-/// A mapping or list that has not ended.
-struct OpenCollection {
-    line: usize,
-    anchor: usize,
-    data: ConfigData,
-    /// The key whose value comes next, with its line.
-    key: Option<(String, usize)>,
-}
-
-const KEY: &str = "a key that is not plain text: expected a word";
-
-impl YamlReader<'_> {
+impl<'a> YamlReader<'a> {
     fn error<T>(&self, line: usize, message: impl Into<String>) -> Result<T, ConfigError> {
-        Err((self.origin)(line).error(message))
+        Err((self.source.origin)(line).error(message))
     }
 
-    fn apply(&mut self, event: Event<'_>, line: usize) -> Result<(), ConfigError> {
-        match event {
-            Event::DocumentStart(_) if self.whole.is_some() => {
-                self.error(line, "a second document begins here: expected one")
+    /// The next event with its line.
+    fn next(&mut self) -> Result<Option<(Event<'a>, usize)>, ConfigError> {
+        let Some(read) = self.parser.next() else { return Ok(None) };
+        match read {
+            Ok((event, span)) => Ok(Some((event, span.start.line().max(1)))),
+            Err(error) => {
+                let line = error.marker().line().clamp(1, self.source.text.lines().count().max(1));
+                self.error(line, format!("this is not YAML: {}", error.info()))
             }
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
-                Ok(())
-            }
-            Event::MappingStart(anchor, _) => self.begin(anchor, line, ConfigData::Table(BTreeMap::new())),
-            Event::SequenceStart(anchor, _) => self.begin(anchor, line, ConfigData::List(Vec::new())),
-            Event::MappingEnd | Event::SequenceEnd => match self.open.pop() {
-                Some(OpenCollection { line, anchor, data, .. }) => self.put(data, line, anchor),
-                None => Ok(()),
-            },
-            Event::Scalar(text, style, anchor, _) if self.takes_key() => {
-                self.count += 1;
-                self.anchors.insert(anchor, scalar(&text, style));
-                if let Some(open) = self.open.last_mut() {
-                    open.key = Some((text.into_owned(), line));
-                }
-                Ok(())
-            }
-            Event::Alias(_) if self.takes_key() => self.error(line, KEY),
-            Event::Scalar(text, style, anchor, _) => self.put(scalar(&text, style), line, anchor),
-            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
-                Some(data) => self.put(data, line, 0),
-                None => self.error(line, "an alias of its own parent: expected a value"),
-            },
         }
     }
 
-    /// Whether the next value is a key.
-    fn takes_key(&self) -> bool {
-        self.open.last().is_some_and(|open| matches!(open.data, ConfigData::Table(_)) && open.key.is_none())
-    }
-
-    fn begin(&mut self, anchor: usize, line: usize, data: ConfigData) -> Result<(), ConfigError> {
-        if self.open.len() == DEEPEST {
+    /// Reads the value that begins with an event, inside of `depth` others.
+    fn node(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<ConfigNode, ConfigError> {
+        let is_collection = matches!(event, Event::MappingStart(..) | Event::SequenceStart(..));
+        if is_collection && depth == DEEPEST {
             return self.error(line, format!("nested too deep: expected at most {DEEPEST} levels"));
         }
-        if self.takes_key() {
-            return self.error(line, KEY);
-        }
-        self.open.push(OpenCollection { line, anchor, data, key: None });
-        Ok(())
-    }
-
-    /// Puts a value where it belongs.
-    fn put(&mut self, data: ConfigData, line: usize, anchor: usize) -> Result<(), ConfigError> {
+        let (data, anchor) = match event {
+            Event::Scalar(text, style, anchor, _) => (scalar(&text, style), anchor),
+            Event::Alias(anchor) => match self.anchors.get(&anchor) {
+                Some(data) => (data.clone(), 0),
+                None => return self.error(line, "an alias of its own parent: expected a value"),
+            },
+            Event::MappingStart(anchor, _) => (ConfigData::Table(self.entries(depth + 1)?), anchor),
+            Event::SequenceStart(anchor, _) => {
+                let mut list = Vec::new();
+                while let Some((event, line)) = self.next()?.filter(|(event, _)| *event != Event::SequenceEnd) {
+                    list.push(self.node(event, line, depth + 1)?);
+                }
+                (ConfigData::List(list), anchor)
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) => (ConfigData::Null, 0),
+            Event::DocumentEnd | Event::SequenceEnd | Event::MappingEnd => (ConfigData::Null, 0),
+        };
         self.count += size(&data);
         if self.count > MOST {
             return self.error(line, format!("too many values: expected at most {MOST}, aliases written out"));
@@ -301,21 +277,26 @@ impl YamlReader<'_> {
         if anchor > 0 {
             self.anchors.insert(anchor, data.clone());
         }
-        let Some(open) = self.open.last_mut() else {
-            self.whole = Some(ConfigNode { origin: (self.origin)(line), order: 0, data });
-            return Ok(());
-        };
-        let (key, line) = open.key.take().unwrap_or((String::new(), line));
-        let node = |order| ConfigNode { origin: (self.origin)(line), order, data };
-        if let ConfigData::List(list) = &mut open.data {
-            list.push(node(0));
-        } else if let ConfigData::Table(table) = &mut open.data {
-            if table.contains_key(&key) {
+        Ok(ConfigNode { origin: (self.source.origin)(line), order: 0, data })
+    }
+
+    fn entries(&mut self, depth: usize) -> Result<BTreeMap<String, ConfigNode>, ConfigError> {
+        let mut table = BTreeMap::new();
+        while let Some((event, line)) = self.next()?.filter(|(event, _)| *event != Event::MappingEnd) {
+            let Event::Scalar(key, style, anchor, _) = event else {
+                return self.error(line, "a key that is not plain text: expected a word");
+            };
+            self.count += 1;
+            self.anchors.insert(anchor, scalar(&key, style));
+            let Some((event, begin)) = self.next()? else { break };
+            let node = self.node(event, begin, depth)?;
+            if table.contains_key(key.as_ref()) {
                 return self.error(line, format!("this key is there twice: {}; expected it once", shown(&key)));
             }
-            table.insert(key, node(table.len()));
+            let (origin, order) = ((self.source.origin)(line), table.len());
+            table.insert(key.into_owned(), ConfigNode { origin, order, ..node });
         }
-        Ok(())
+        Ok(table)
     }
 }
 

@@ -1,16 +1,17 @@
-//! The layers of a configuration: texts with a name, each of which becomes a tree, and where a value comes from.
+//! The layers of a configuration: texts with a name, each of which becomes a tree in which every value knows its
+//! origin, and the merge of such trees.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::file::SettingsFile;
 use super::formats::{self, PlacedText};
 use super::reader::nearest;
 use super::rules::file_schema;
-use super::tree::{ConfigData, ConfigNode};
+use super::values::Sandbox;
+use super::{ConfigError, SettingOrigin};
 
 /// Maximum length of a configuration file.
 pub const MAX_FILE_BYTES: usize = 1_000_000;
@@ -20,9 +21,9 @@ pub const MAX_FILE_BYTES: usize = 1_000_000;
 pub struct Layer {
     /// Where it comes from; the line says nothing.
     source: SettingOrigin,
-    text: String,
+    pub(super) text: String,
     /// Where each line comes from, if the layer was translated from another format.
-    origins: Vec<SettingOrigin>,
+    pub(super) origins: Vec<SettingOrigin>,
 }
 
 /// A flag of the command line that overrides a setting.
@@ -46,12 +47,7 @@ impl Layer {
         Self::new(SettingOrigin::Repository { file: file.into(), line: 1 }, text)
     }
 
-    /// The file of another program, translated: each line of the text has its place in that file.
-    pub(super) fn foreign(source: SettingOrigin, text: String, origins: Vec<SettingOrigin>) -> Self {
-        Self { source, text, origins }
-    }
-
-    fn new(source: SettingOrigin, text: impl Into<String>) -> Self {
+    pub(super) fn new(source: SettingOrigin, text: impl Into<String>) -> Self {
         Self { source, text: text.into(), origins: Vec::new() }
     }
 
@@ -193,93 +189,186 @@ fn check_spelling(name: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// Where a value comes from. Lines are counted from one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "from")]
-pub enum SettingOrigin {
-    /// Built in.
-    Default,
-    /// The workflow that is shipped under this name.
-    Preset { name: String },
-    /// The person's own file.
-    Person { file: String, line: usize },
-    /// A file of another program.
-    Foreign { file: String, line: usize },
-    /// The repository's file.
-    Repository { file: String, line: usize },
-    /// A variable of the environment.
-    Environment { name: String },
-    /// A flag of the command line.
-    Flag { name: String },
-    /// The task itself.
-    Task,
+/// A value with its origin: the line of its key or, in a list, its own line.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigNode {
+    pub origin: SettingOrigin,
+    /// The position among the values of its table. An override keeps the position of the first value.
+    pub order: usize,
+    pub data: ConfigData,
 }
 
-impl SettingOrigin {
-    /// The same, with another line if it is a file.
-    fn on_line(mut self, here: usize) -> Self {
-        if let Self::Person { line, .. } | Self::Foreign { line, .. } | Self::Repository { line, .. } = &mut self {
-            *line = here;
+/// Plain data. Numbers keep their spelling for messages.
+#[derive(Debug, Clone)]
+pub(crate) enum ConfigData {
+    Flag(bool),
+    Whole(String, Option<u64>),
+    Float(String, f64),
+    Text(String),
+    Date,
+    /// In JSON and YAML.
+    Null,
+    List(Vec<ConfigNode>),
+    Table(BTreeMap<String, ConfigNode>),
+}
+
+impl ConfigData {
+    /// How messages call the value.
+    pub fn described(&self) -> String {
+        match self {
+            Self::Text(text) if text.chars().count() > 40 => "a long text".to_owned(),
+            Self::Text(text) => format!("{text:?}"),
+            Self::Whole(shown, _) | Self::Float(shown, _) => shown.clone(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Null => "null".to_owned(),
+            Self::Date => "a date or time".to_owned(),
+            Self::List(list) if list.is_empty() => "an empty list".to_owned(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(table) if table.is_empty() => "an empty table".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
         }
-        self
+    }
+}
+
+impl ConfigNode {
+    pub fn empty() -> Self {
+        Self { origin: SettingOrigin::Default, order: 0, data: ConfigData::Table(BTreeMap::new()) }
     }
 
-    /// An error about a value from there.
-    pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
-        let message = message.into();
-        match self {
-            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
-                ConfigError::File { file: file.clone(), line: *line, message }
+    pub fn table(&self) -> Option<&BTreeMap<String, Self>> {
+        if let ConfigData::Table(table) = &self.data { Some(table) } else { None }
+    }
+
+    pub fn table_mut(&mut self) -> Option<&mut BTreeMap<String, Self>> {
+        if let ConfigData::Table(table) = &mut self.data { Some(table) } else { None }
+    }
+
+    pub fn list(&self) -> &[Self] {
+        if let ConfigData::List(list) = &self.data { list } else { &[] }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        if let ConfigData::Text(text) = &self.data { Some(text) } else { None }
+    }
+
+    /// The node at a path of keys.
+    pub fn get(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, key| node.table()?.get(*key))
+    }
+
+    pub fn get_mut(&mut self, path: &[&str]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |node, key| node.table_mut()?.get_mut(*key))
+    }
+
+    /// The entries of a table in the order of the file.
+    pub fn entries(&self) -> Vec<(&str, &Self)> {
+        let mut entries: Vec<_> = self.table().into_iter().flatten().map(|(key, node)| (key.as_str(), node)).collect();
+        entries.sort_by_key(|(_, node)| node.order);
+        entries
+    }
+
+    /// An error at a key of this table, or at the table if the key is not set.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
+        self.get(&[key]).unwrap_or(self).origin.error(message)
+    }
+
+    /// Merges a later layer into this one, key by key. Fails if the layer sets two keys that exclude each other.
+    pub fn merge(&mut self, later: &Self) -> Result<(), ConfigError> {
+        self.merge_at(later, &mut Vec::new())
+    }
+
+    fn merge_at<'n>(&mut self, later: &'n Self, path: &mut Vec<&'n str>) -> Result<(), ConfigError> {
+        let replaced = replaces(path, later);
+        let ConfigNode { origin, order: _, data } = self;
+        let (ConfigData::Table(known), Some(table), false) = (data, later.table(), replaced) else {
+            *self = Self { order: self.order, ..later.clone() };
+            return Ok(());
+        };
+        for [one, other] in exclusive(path) {
+            check_exclusive(later, one, other)?;
+            if table.contains_key(*one) || table.contains_key(*other) {
+                known.remove(*one);
+                known.remove(*other);
             }
-            Self::Environment { name } | Self::Flag { name } => ConfigError::Given { name: name.clone(), message },
-            Self::Default | Self::Preset { .. } | Self::Task => ConfigError::Nowhere { message },
         }
+        *origin = later.origin.clone();
+        let first = known.values().map(|node| node.order + 1).max().unwrap_or(0);
+        for (key, node) in later.entries() {
+            path.push(key);
+            let fresh = Self { order: first + node.order, ..Self::empty() };
+            known.entry(key.to_owned()).or_insert(fresh).merge_at(node, path)?;
+            path.pop();
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for SettingOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("built in"),
-            Self::Preset { name } => write!(f, "preset {name}"),
-            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
-                write!(f, "{file}:{line}")
-            }
-            Self::Environment { name } | Self::Flag { name } => f.write_str(name),
-            Self::Task => f.write_str("the task"),
-        }
+/// Fails if a table sets both keys.
+pub(crate) fn check_exclusive(table: &ConfigNode, one: &str, other: &str) -> Result<(), ConfigError> {
+    let (Some(first), Some(second)) = (table.get(&[one]), table.get(&[other])) else { return Ok(()) };
+    let later = if first.order > second.order { first } else { second };
+    let why = if one == "max_cycles" { "a gate has one bound: " } else { "" };
+    Err(later.origin.error(format!("{why}write `{one}` or `{other}`, not both")))
+}
+
+/// The pairs of keys of a table that exclude each other: a later layer that sets one removes the other.
+fn exclusive(path: &[&str]) -> &'static [[&'static str; 2]] {
+    match path {
+        ["gate"] | ["presets", _] | ["presets", _, "gates", _] => &[["max_cycles", "max_fixes"]],
+        ["presets", _, "phase", _] => &[["agent", "tool"], ["parallel", "researchers"]],
+        _ => &[],
     }
 }
 
-impl ConfigError {
-    /// The message without its place.
-    pub(crate) fn message(&self) -> String {
-        match self {
-            Self::File { message, .. } | Self::Given { message, .. } | Self::Nowhere { message } => message.clone(),
-            Self::UnknownWorkflow { .. } | Self::NoAgent | Self::Unassigned { .. } => self.to_string(),
-        }
+/// The key that a key of this table excludes.
+pub(super) fn excluded_by(path: &[&str], key: &str) -> Option<&'static str> {
+    exclusive(path).iter().find_map(|[one, other]| match key {
+        key if key == *one => Some(*other),
+        key if key == *other => Some(*one),
+        _ => None,
+    })
+}
+
+/// Whether a table replaces that of earlier layers as a whole. A role that names an agent drops the model of another
+/// one; a channel with an address drops the headers that were meant for another address.
+fn replaces(path: &[&str], table: &ConfigNode) -> bool {
+    let sets = |keys: &[&str]| keys.iter().any(|key| table.get(&[key]).is_some());
+    match path {
+        ["workflows", _] => true,
+        ["roles", _] => sets(&["agent"]),
+        ["notify", "channels", _] => sets(&["url", "url_env", "command"]),
+        _ => false,
     }
 }
 
-/// A mistake in the configuration, or something it leaves open.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// In a file.
-    #[error("{file}:{line}: {message}")]
-    File { file: String, line: usize, message: String },
-    /// In a variable of the environment or a flag.
-    #[error("{name}: {message}")]
-    Given { name: String, message: String },
-    /// In no particular place.
-    #[error("{message}")]
-    Nowhere { message: String },
-    /// A workflow was asked for that is neither a preset nor configured.
-    #[error("no workflow is called `{name}`: {expected}")]
-    UnknownWorkflow { name: String, expected: String },
-    /// No agent can do the work.
-    #[error("no agent is configured")]
-    NoAgent,
-    /// There are several agents, and none of them is chosen for this role.
-    #[error("nothing says which agent does `{role}`: `[roles]` could name one of {}", agents.join(", "))]
-    Unassigned { role: &'static str, agents: Vec<String> },
+/// Removes from a layer of the repository what would loosen the sandbox that the person configured: the repository may
+/// be untrusted. `before` are the layers below it.
+pub(super) fn keep_sandbox_strict(
+    layer: &mut ConfigNode,
+    file: &SettingsFile,
+    before: &ConfigNode,
+) -> Result<(), ConfigError> {
+    let by_person = before.get(&["sandbox"]).is_some_and(|set| matches!(set.origin, SettingOrigin::Person { .. }));
+    let Some(layer) = layer.table_mut().filter(|_| by_person) else { return Ok(()) };
+    let before: SettingsFile = before.read()?;
+    if file.sandbox < before.sandbox {
+        layer.remove("sandbox");
+    }
+    if before.sandbox != Sandbox::Required {
+        return Ok(());
+    }
+    if before.sandbox_writers && !file.sandbox_writers {
+        layer.remove("sandbox_writers");
+    }
+    if !file.sandbox_network.is_within(&before.sandbox_network) {
+        layer.remove("sandbox_network");
+    }
+    if let Some(ConfigData::List(paths)) = layer.get_mut("sandbox_write").map(|node| &mut node.data) {
+        let count = paths.len();
+        paths.retain(|path| path.text().is_some_and(|path| before.sandbox_write.0.iter().any(|known| known == path)));
+        if paths.len() < count && paths.len() == before.sandbox_write.0.len() {
+            layer.remove("sandbox_write");
+        }
+    }
+    Ok(())
 }

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reader::nearest;
+use super::layer::ConfigNode;
+use super::reader::{did_you_mean, nearest};
 use super::rules::Named;
-use super::tree::ConfigNode;
 use super::values::{Guard, PassCount, PlainName, ResearcherCount, Text};
-use super::{ConfigError, JobPlace, OwnWorkflow, SettingOrigin, Settings};
+use super::{ConfigError, JobPlace, SettingOrigin, Settings};
 use crate::policy::{Effort, ExhaustedAs, TimeSpan};
+use crate::workflow::keys::OF_REVIEWERS;
+use crate::workflow::resolve::named_twice;
 use crate::workflow::{self, Completion, GateKeys, Landing, Phase, PhaseKind, Workflow};
 
 /// `[presets.NAME]`: the whole workflow, all of its gates, and gates by name.
@@ -175,6 +177,69 @@ impl Settings {
         }
         Ok(())
     }
+
+    pub(super) fn check_preset(&self) -> Result<(), ConfigError> {
+        let preset = self.preset();
+        if self.workflow_names().contains(&preset) {
+            return Ok(());
+        }
+        let expected = self.expected_workflow(preset);
+        Err(self.error(&["preset"], format!("`preset` is {preset:?}, which is no workflow: {expected}")))
+    }
+
+    pub(super) fn check_presets(&self) -> Result<(), ConfigError> {
+        for (name, preset) in self.file.presets.iter() {
+            let name = name.as_str();
+            if !self.workflow_names().contains(&name) {
+                let expected = self.expected_workflow(name);
+                let message = format!("[presets.{name}] is about no workflow: {expected}");
+                return Err(self.error(&["presets", name], message));
+            }
+            check_gate_reviewers(&preset.gate, self.tree.get(&["presets", name]))?;
+            let workflow = self.base_workflow(name)?;
+            for (gate, keys) in preset.whole.gates.iter() {
+                self.check_gate(&workflow, gate.as_str())?;
+                check_gate_reviewers(keys, self.tree.get(&["presets", name, "gates", gate.as_str()]))?;
+            }
+            self.check_phases(&workflow)?;
+            for (word, _) in preset.whole.phase.iter().filter(|(_, table)| table.agent.is_some()) {
+                self.agent_at(&["presets", name, "phase", word.as_str(), "agent"], "agent")?;
+            }
+            for tool in preset.whole.tools.keys() {
+                self.agent_at(&["presets", name, "tools", tool], "tools")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_gate(&self, workflow: &Workflow, name: &str) -> Result<(), ConfigError> {
+        let path = ["presets", &workflow.name, "gates", name];
+        let judges: Vec<_> = workflow.all_phases().filter(|phase| phase.policy().is_some()).collect();
+        let names: Vec<_> = judges.iter().map(|phase| phase.gate_name()).collect();
+        let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
+            let expected = did_you_mean(name, &names, || match names.as_slice() {
+                [] => "expected nothing, for it has no gates".to_owned(),
+                names => format!("expected one of {}", names.join(", ")),
+            });
+            return Err(self.error(&path, format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
+        };
+        let table = self.tree.get(&path).filter(|_| matches!(judge.kind, PhaseKind::Check(_)));
+        let set = OF_REVIEWERS.iter().find(|key| table.is_some_and(|table| table.get(&[key]).is_some()));
+        match (table, set) {
+            (Some(table), Some(key)) => Err(table.error(
+                key,
+                format!("`{name}` is a check, which the project's commands judge, not reviewers: expected no `{key}`"),
+            )),
+            (_, None) | (None, Some(_)) => Ok(()),
+        }
+    }
+}
+
+pub(super) fn check_gate_reviewers(keys: &GateKeys, table: Option<&ConfigNode>) -> Result<(), ConfigError> {
+    let (Some(reviewers), Some(table)) = (&keys.reviewers, table) else { return Ok(()) };
+    let empty = || "a gate needs a reviewer: write `enabled = false` to switch it off".to_owned();
+    let message = named_twice(reviewers).or_else(|| reviewers.is_empty().then(empty));
+    message.map_or(Ok(()), |message| Err(table.error("reviewers", message)))
 }
 
 /// Whether two words mean the same phase.
@@ -187,12 +252,12 @@ pub(super) fn are_same(workflow: &Workflow, word: &str, other: &str) -> bool {
 /// that they are merged. One layer must use one word for a phase.
 pub(super) fn unify_phase_names(
     trees: &mut [ConfigNode],
-    workflows: &BTreeMap<String, OwnWorkflow>,
+    workflows: &BTreeMap<String, Workflow>,
 ) -> Result<(), ConfigError> {
     let presets = trees.iter().filter_map(|tree| tree.get(&["presets"])?.table());
     let presets: Vec<_> = presets.flat_map(|table| table.keys().cloned()).collect();
     for name in presets {
-        let own = workflows.get(&name).map(|own| own.workflow.clone());
+        let own = workflows.get(&name).cloned();
         let Some(workflow) = own.or_else(|| workflow::preset(&name)) else { continue };
         let mut words: Vec<String> = Vec::new();
         for tree in trees.iter_mut().rev() {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 
-use super::tree::{ConfigData, ConfigNode};
+use super::layer::{ConfigData, ConfigNode};
 use super::{ConfigError, SettingOrigin};
 
 impl ConfigNode {
@@ -150,7 +150,10 @@ impl ReadProblem {
                 let verb = if self.path.ends_with(']') { "has" } else { "is" };
                 format!("`{key}` {verb} {}: expected {expected}", data.described())
             }
-            ProblemKind::UnknownKey { table, known } => unknown_key(key, table, known),
+            ProblemKind::UnknownKey { table, known } => {
+                let expected = did_you_mean(key, known, || format!("expected some of {}", known.join(", ")));
+                format!("unknown key `{key}` in {table}: {expected}")
+            }
             ProblemKind::MissingKey(key) => format!("`{key}` is missing"),
             ProblemKind::Key(problem) => problem.clone(),
         })
@@ -268,14 +271,8 @@ impl<'de> ValueReader<'de, '_> {
 }
 
 /// Refuses the first key of a table that is not known.
-pub(crate) fn check_keys(table: &ConfigNode, what: &str, known: &[&str]) -> Result<(), ConfigError> {
-    let unknown = table.entries().into_iter().find(|(key, _)| !known.contains(key));
-    unknown.map_or(Ok(()), |(key, node)| Err(node.origin.error(unknown_key(key, what, known))))
-}
-
-fn unknown_key(key: &str, table: &str, known: &[&str]) -> String {
-    let expected = did_you_mean(key, known, || format!("expected some of {}", known.join(", ")));
-    format!("unknown key `{key}` in {table}: {expected}")
+pub(crate) fn check_keys(table: &ConfigNode, what: &'static str, known: &[&'static str]) -> Result<(), ConfigError> {
+    ValueReader::new(table).check_keys(what, known).map_err(|problem| problem.config_error(what))
 }
 
 impl<'de> Deserializer<'de> for ValueReader<'de, '_> {

@@ -52,12 +52,11 @@ macro_rules! value {
     };
 }
 
-/// A whole number within bounds.
+/// Whole numbers within bounds.
 macro_rules! whole {
-    ($(#[$about:meta])* $name:ident, $least:literal to $most:literal $(, $more:literal)?) => {
+    ($($(#[$about:meta])* $name:ident: $least:literal to $most:literal $(, $more:literal)?;)*) => { $(
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-        #[serde(transparent)]
         pub struct $name(pub u32);
 
         $crate::settings::rules::value!(
@@ -66,15 +65,14 @@ macro_rules! whole {
             { "type": "integer", "minimum": $least, "maximum": $most },
             |number: u32| ($least..=$most).contains(&number).then_some(Self(number))
         );
-    };
+    )* };
 }
 
-/// A list of texts, each of which follows a rule.
+/// Lists of texts, each of which follows a rule.
 macro_rules! texts {
-    ($(#[$about:meta])* $name:ident, $expected:literal, $schema:tt, $rule:expr $(, at least $least:literal)?) => {
+    ($($(#[$about:meta])* $name:ident, $expected:literal, $schema:tt, $rule:expr $(, at least $least:literal)?;)*) => { $(
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-        #[serde(transparent)]
         pub struct $name(pub Vec<String>);
 
         impl<'de> ::serde::Deserialize<'de> for $name {
@@ -88,7 +86,7 @@ macro_rules! texts {
         }
 
         $crate::settings::rules::schema!($name, { "type": "array", "items": $schema $(, "minItems": $least)? });
-    };
+    )* };
 }
 
 /// Reads a list of texts; an error names the first one that breaks the rule.
@@ -182,9 +180,9 @@ impl<K: JsonSchema, T: JsonSchema> JsonSchema for Named<K, T> {
     }
 }
 
-/// A key with a rule for its text.
+/// Keys with a rule for their text.
 macro_rules! key {
-    ($(#[$about:meta])* $name:ident, $schema:tt, $rule:expr, $problem:expr) => {
+    ($($(#[$about:meta])* $name:ident, $schema:tt, $rule:expr, $problem:expr;)*) => { $(
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String")]
@@ -214,7 +212,7 @@ macro_rules! key {
         }
 
         $crate::settings::rules::schema!($name, $schema);
-    };
+    )* };
 }
 
 pub(crate) use {key, schema, texts, value, whole};

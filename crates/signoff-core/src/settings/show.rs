@@ -4,11 +4,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::layer::{ConfigNode, excluded_by};
 use super::preset::are_same;
 use super::questions::{PHASES, PhaseQuestion, title};
-use super::tree::{ConfigNode, excluded_by};
 use super::workflows::{SLOTS, other_bound};
-use super::{ConfigError, JobPlace, OwnWorkflow, SettingOrigin, Settings};
+use super::{ConfigError, JobPlace, SettingOrigin, Settings};
 use crate::task::TaskSpec;
 use crate::workflow::keys::OF_REVIEWERS;
 use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
@@ -64,8 +64,8 @@ impl Settings {
     pub fn origins(&self) -> Vec<SettingRow> {
         let mut rows = self.rows(&[], &self.file);
         for (name, own) in &self.workflows {
-            let (value, origin) = (own.summary(), own.node.origin.clone());
-            rows.push(SettingRow { key: format!("workflows.{name}"), value, origin });
+            let origin = self.own_origin(name).cloned().unwrap_or(SettingOrigin::Default);
+            rows.push(SettingRow { key: format!("workflows.{name}"), value: summary(own), origin });
         }
         if let Ok(workflow) = self.workflow(self.preset()) {
             let gates = workflow.all_phases().flat_map(|phase| self.gate_rows(&workflow, phase));
@@ -85,7 +85,7 @@ impl Settings {
             // A guard that is off is written as 0.
             let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
             let origin = self.gate_origin(&workflow.name, phase.gate_name(), key);
-            let origin = origin.or_else(|| Some(self.workflows.get(&workflow.name)?.gate_origin(phase, key)));
+            let origin = origin.or_else(|| self.own_gate_origin(workflow, phase, key));
             let origin = origin.unwrap_or(SettingOrigin::Preset { name: workflow.name.clone() });
             let key = format!("presets.{}.gates.{}.{key}", workflow.name, phase.gate_name());
             Some(SettingRow { key, value, origin })
@@ -113,7 +113,15 @@ impl Settings {
     }
 
     pub(super) fn own_origin(&self, workflow: &str) -> Option<&SettingOrigin> {
-        self.workflows.get(workflow).map(|own| &own.node.origin)
+        self.set_at(&["workflows", workflow])
+    }
+
+    /// Where a workflow of `[workflows]` sets a key of a gate, or built in.
+    fn own_gate_origin(&self, workflow: &Workflow, phase: &Phase, key: &str) -> Option<SettingOrigin> {
+        self.own_origin(&workflow.name)?;
+        let set = |key| self.own_phase_origin(&workflow.name, &phase.name, key);
+        let origin = set(key).or_else(|| set(other_bound(key)?));
+        Some(origin.cloned().unwrap_or(SettingOrigin::Default))
     }
 
     /// The keys that decide what a key sets, with their origins. A key that concerns several gates has several.
@@ -178,20 +186,11 @@ impl Settings {
     }
 }
 
-impl OwnWorkflow {
-    /// Its description, or the names of its phases.
-    fn summary(&self) -> Value {
-        match self.workflow.description.as_str() {
-            "" => self.workflow.all_phases().map(|phase| phase.name.as_str()).collect(),
-            description => description.into(),
-        }
-    }
-
-    /// Where a key of a gate is set, or built in.
-    fn gate_origin(&self, phase: &Phase, key: &str) -> SettingOrigin {
-        let origin = self.origin(&phase.name, key);
-        let origin = origin.or_else(|| self.origin(&phase.name, other_bound(key)?));
-        origin.cloned().unwrap_or(SettingOrigin::Default)
+/// The description of a workflow, or the names of its phases.
+fn summary(workflow: &Workflow) -> Value {
+    match workflow.description.as_str() {
+        "" => workflow.all_phases().map(|phase| phase.name.as_str()).collect(),
+        description => description.into(),
     }
 }
 

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::TaskTypeTable;
-use super::values::{CycleBound, Minutes};
+use super::values::Minutes;
 use super::workflows::the_gate;
 use super::{ConfigError, Settings};
 use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, TimeSpan};
 use crate::task::{TaskSpec, TaskType};
+use crate::workflow::keys::CycleBound;
 use crate::workflow::{Arrangement, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow};
 
 /// The flags of a task.

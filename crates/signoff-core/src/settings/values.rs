@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::rules::{TextOrList, key, texts, value, whole};
-use crate::policy::{Count, Ladder, Rung, TimeSpan};
+use crate::policy::TimeSpan;
 
 /// Where a reviewer works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -29,38 +29,24 @@ pub enum LandingMethod {
     Rebase,
 }
 
-whole!(
+whole! {
     /// Agents or loops at once, reviews of a task, and refusals in a row.
-    SmallCount, 1 to 1000
-);
-whole!(
+    SmallCount: 1 to 1000;
     /// Fixes of a task.
-    FixCount, 0 to 1000
-);
-whole!(
+    FixCount: 0 to 1000;
     /// Up to a year.
-    Minutes, 1 to 525_600
-);
-whole!(
+    Minutes: 1 to 525_600;
     /// Helpers of a phase.
-    ResearcherCount, 0 to 32
-);
-whole!(
+    ResearcherCount: 0 to 32;
     /// Attempts or passes of a loop.
-    PassCount, 1 to 10_000
-);
-whole!(
+    PassCount: 1 to 10_000;
     /// Attempts of a loop.
-    AttemptCount, 1 to 4_294_967_295_u32, "; it alone ends a gate that is \"unlimited\""
-);
-whole!(
+    AttemptCount: 1 to 4_294_967_295_u32, "; it alone ends a gate that is \"unlimited\"";
     /// Passes through a workflow.
-    WorkflowPasses, 1 to 4_294_967_295_u32
-);
-whole!(
+    WorkflowPasses: 1 to 4_294_967_295_u32;
     /// A number that may be zero for never.
-    Guard, 0 to 4_294_967_295_u32, ", 0 to switch it off"
-);
+    Guard: 0 to 4_294_967_295_u32, ", 0 to switch it off";
+}
 
 impl Minutes {
     pub fn span(self) -> TimeSpan {
@@ -70,7 +56,6 @@ impl Minutes {
 
 /// Tokens, or minutes of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
 pub struct Amount(pub u64);
 
 value!(
@@ -82,7 +67,6 @@ value!(
 
 /// A wait, which may be none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(transparent)]
 pub struct WaitTime(pub TimeSpan);
 
 value!(
@@ -123,7 +107,6 @@ impl Serialize for Dollars {
 
 /// A text that can be handed to a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
 pub struct Argument(pub String);
 
 value!(
@@ -133,9 +116,24 @@ value!(
     |text: String| (!text.contains('\0')).then_some(Self(text))
 );
 
+/// A text that may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HiddenText(#[serde(serialize_with = "hidden")] pub String);
+
+value!(
+    HiddenText,
+    "text in quotes, without a NUL",
+    { "type": "string" },
+    |text: Argument| Some(Self(text.0))
+);
+
+/// Says only that a text is set.
+pub fn hidden<S: Serializer>(_: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("(set)")
+}
+
 /// A text that is not blank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
 pub struct Text(String);
 
 impl Text {
@@ -159,7 +157,6 @@ value!(
 
 /// The name of a workflow. Only all layers together define which ones exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(transparent)]
 pub struct WorkflowName(pub String);
 
 value!(
@@ -169,24 +166,20 @@ value!(
     |text: Text| Some(Self(text.0))
 );
 
-texts!(
+texts! {
     /// A program and its arguments.
     CommandLine,
     "a program and its arguments, [\"./agent\", \"--fast\"]",
     { "type": "string" },
     |index, word| index > 0 || !word.trim().is_empty(),
-    at least 1
-);
+    at least 1;
 
-texts!(
     /// Arguments for a program.
     Arguments,
     "a list of texts, [\"--fast\", \"…\"]",
     { "type": "string" },
-    |_, _| true
-);
+    |_, _| true;
 
-texts!(
     /// Names of variables, or prefixes: `AWS_*`.
     PassedVariables,
     "a list of names of variables, [\"NAME\", \"PREFIX_*\"]",
@@ -194,29 +187,34 @@ texts!(
     |_, name| {
         let name = name.strip_suffix('*').unwrap_or(name);
         !name.is_empty() && !name.contains(|char: char| char == '=' || char == '*' || char.is_whitespace())
-    }
-);
+    };
 
-texts!(
     /// Files of the repository.
     RepositoryPaths,
     "a list of paths inside the repository, [\".env\"]",
     { "type": "string", "pattern": "\\S" },
-    |_, path| !path.trim().is_empty() && !leads_out(path)
-);
+    |_, path| !path.trim().is_empty() && !leads_out(path);
+
+    /// Names of channels. Only all layers together define which ones exist.
+    ChannelNames,
+    "a list of names of channels, [\"bell\", \"desktop\"]",
+    { "type": "string", "pattern": "\\S" },
+    |_, name| !name.trim().is_empty();
+
+    /// Where writers may write besides their worktree.
+    Writable,
+    "a list of \"caches\" and of paths that begin with / or ~/, [\"caches\", \"~/.gradle\"]",
+    { "type": "string", "pattern": "^(caches|~/.+|/.+)$" },
+    |_, path| {
+        let below = path.strip_prefix("~/").or(path.strip_prefix('/'));
+        path == Writable::CACHES || below.is_some_and(|below| !below.is_empty())
+    };
+}
 
 fn leads_out(path: &str) -> bool {
     let absolute = path.starts_with(['/', '\\']) || path.chars().nth(1) == Some(':');
     absolute || path.split(['/', '\\']).any(|part| part == ".." || part == ".git")
 }
-
-texts!(
-    /// Names of channels. Only all layers together define which ones exist.
-    ChannelNames,
-    "a list of names of channels, [\"bell\", \"desktop\"]",
-    { "type": "string", "pattern": "\\S" },
-    |_, name| !name.trim().is_empty()
-);
 
 /// Where facts are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -260,6 +258,54 @@ pub(super) fn without_password(url: &str) -> String {
     }
 }
 
+/// Whether agents are kept from writing where they need not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Sandbox {
+    Off,
+    /// If the system supports it.
+    #[default]
+    On,
+    /// Nothing is started without one.
+    Required,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FlagOrText {
+    Flag(bool),
+    Text(String),
+}
+
+value!(
+    Sandbox,
+    "true, false or \"required\"",
+    { "enum": [true, false, "required"] },
+    |written: FlagOrText| match written {
+        FlagOrText::Flag(true) => Some(Self::On),
+        FlagOrText::Flag(false) => Some(Self::Off),
+        FlagOrText::Text(text) => (text == "required").then_some(Self::Required),
+    }
+);
+
+impl Serialize for Sandbox {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => serializer.serialize_bool(false),
+            Self::On => serializer.serialize_bool(true),
+            Self::Required => serializer.serialize_str("required"),
+        }
+    }
+}
+
+impl Writable {
+    /// The usual caches of build tools.
+    pub const CACHES: &str = "caches";
+
+    pub(super) fn caches() -> Self {
+        Self(vec![Self::CACHES.to_owned()])
+    }
+}
+
 /// What sandboxed agents may connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
@@ -297,89 +343,18 @@ impl Serialize for Network {
     }
 }
 
-/// The bound of reviews: at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct CycleBound(pub Count);
-
-value!(
-    CycleBound,
-    "a whole number from 1 to 4294967295 or \"unlimited\"",
-    { "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
-    |count: Count| (count != Count::Number(0)).then_some(Self(count))
-);
-
-/// The bound of fixes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct FixBound(pub Count);
-
-value!(
-    FixBound,
-    "a whole number from 0 to 4294967295 or \"unlimited\"",
-    { "anyOf": [{ "type": "integer", "minimum": 0, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
-    |count: Count| Some(Self(count))
-);
-
-/// A ladder of some rungs only: others mean nothing where it is used.
-macro_rules! ladder {
-    ($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(Ladder);
-        struct $rung(Rung);
-
-        value!($rung, $expected, { "enum": [$($word),*] }, |rung: Rung| {
-            [$($word),*].contains(&rung.as_str()).then_some(Self(rung))
-        });
-        value!(
-            $name,
-            $expected,
-            { "anyOf": [
-                { "enum": [$($word),*] },
-                { "type": "array", "items": { "enum": [$($word),*] }, "minItems": 1 },
-            ] },
-            |rungs: TextOrList<$rung, $rung>| match rungs {
-                TextOrList::Text(rung) => Some(Self(Ladder::new(&[rung.0]))),
-                TextOrList::List(rungs) if rungs.is_empty() => None,
-                TextOrList::List(rungs) => {
-                    Some(Self(Ladder::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
-                }
-            }
-        );
-
-        impl From<$name> for Ladder {
-            fn from(ladder: $name) -> Self {
-                ladder.0
-            }
+impl Network {
+    /// Whether it allows nothing that `other` does not.
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Open) => true,
+            (Self::Open, Self::Ports(_)) => false,
+            (Self::Ports(own), Self::Ports(other)) => own.iter().all(|port| other.contains(port)),
         }
-    };
+    }
 }
 
-ladder!(
-    /// What follows a review that cannot be read or asks for a discussion.
-    UnclearLadder,
-    UnclearRung,
-    ["retry", "request-changes", "not-passed", "ask", "stop", "fail"],
-    "retry, request-changes, not-passed, ask, stop or fail, or a list of these to be tried in turn"
-);
-ladder!(
-    /// What follows a reviewer that fails.
-    ReviewerLadder,
-    ReviewerRung,
-    ["retry", "not-passed", "ask", "stop", "fail"],
-    "retry, not-passed, ask, stop or fail, or a list of these to be tried in turn"
-);
-ladder!(
-    /// What follows an implementer or fixer that fails.
-    WriterLadder,
-    WriterRung,
-    ["retry", "next-attempt", "ask", "stop", "fail"],
-    "retry, next-attempt, ask, stop or fail, or a list of these to be tried in turn"
-);
-
-key!(
+key! {
     /// A name that can be part of a file name and be printed on terminals.
     PlainName,
     { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
@@ -392,16 +367,14 @@ key!(
     |name| {
         let shown = if name.len() > 64 { "a name".to_owned() } else { format!("{name:?}") };
         format!("{shown} cannot be a name here: expected letters, digits, `-`, `_` and `.`, at most 64")
-    }
-);
-key!(
+    };
+
     /// The name of a variable that an agent gets.
     EnvironmentKey,
     { "pattern": "^[^=]+$" },
     |name| !name.is_empty() && !name.contains(['=', '\0']),
-    |name| format!("{name:?} cannot be the name of a variable: expected one without `=`")
-);
-key!(
+    |name| format!("{name:?} cannot be the name of a variable: expected one without `=`");
+
     /// The name of a header.
     HeaderName,
     { "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
@@ -409,9 +382,8 @@ key!(
         let plain = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
         !name.is_empty() && name.chars().all(plain)
     },
-    |name| format!("{name:?} cannot be the name of a header: expected one like `X-Token`")
-);
-key!(
+    |name| format!("{name:?} cannot be the name of a header: expected one like `X-Token`");
+
     /// The name of a model, which its provider chooses.
     ModelName,
     { "pattern": "^\\S{1,128}$" },
@@ -419,8 +391,8 @@ key!(
         let odd = |char: char| char.is_whitespace() || char.is_control();
         !name.is_empty() && name.len() <= 128 && !name.contains(odd)
     },
-    |_| "a model cannot have that name: expected 1 to 128 characters without spaces".to_owned()
-);
+    |_| "a model cannot have that name: expected 1 to 128 characters without spaces".to_owned();
+}
 
 #[cfg(test)]
 mod tests {

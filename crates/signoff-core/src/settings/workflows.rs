@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::assign::{AssignedReviewer, agent};
+use super::agents::agent;
+use super::assign::AssignedReviewer;
 use super::file::{AgentTable, ReviewerTable, SettingsFile};
 use super::preset::PresetTable;
 use super::reader::did_you_mean;
@@ -50,7 +51,7 @@ impl Settings {
     }
 
     pub(super) fn base_workflow(&self, name: &str) -> Result<Workflow, ConfigError> {
-        let own = self.workflows.get(name).map(|own| own.workflow.clone());
+        let own = self.workflows.get(name).cloned();
         own.or_else(|| workflow::preset(name)).ok_or_else(|| ConfigError::UnknownWorkflow {
             name: name.to_owned(),
             expected: self.expected_workflow(name),
@@ -173,7 +174,7 @@ impl SettingsFile {
 
 /// The key that a bound of a gate excludes.
 pub(super) fn other_bound(key: &str) -> Option<&'static str> {
-    super::tree::excluded_by(&["gate"], key)
+    super::layer::excluded_by(&["gate"], key)
 }
 
 /// A reviewer of a workflow. None if its kind is not known.

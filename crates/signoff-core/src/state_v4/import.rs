@@ -14,8 +14,8 @@ use crate::policy::{Gate, OnFailure};
 use crate::review::{Finding, Severity};
 use crate::settings::SettingOrigin;
 use crate::settings::formats::{self, JsonProblem, PlacedText};
+use crate::settings::layer::{ConfigData, ConfigNode};
 use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
-use crate::settings::tree::{ConfigData, ConfigNode};
 use crate::source::json::error_message;
 use crate::workflow::{Phase, PhaseKind, Workflow};
 

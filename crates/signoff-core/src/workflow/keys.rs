@@ -9,16 +9,13 @@ use serde_json::json;
 use super::{Arrangement, Completion, Landing, PRESETS, Role};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Bound, ExhaustedAs, Gate, OnExhausted, OnFailure, RereviewScope, TimeSpan};
+use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, RereviewScope, Rung, TimeSpan};
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
 use crate::settings::reader::{checked, keys_of};
-use crate::settings::rules::key;
-use crate::settings::values::{
-    AttemptCount, CycleBound, FixBound, Guard, PlainName, ResearcherCount, ReviewerLadder, UnclearLadder,
-    WorkflowPasses, WriterLadder,
-};
+use crate::settings::rules::{TextOrList, key, value};
+use crate::settings::values::{AttemptCount, Guard, PlainName, ResearcherCount, WorkflowPasses};
 
 /// The keys of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +107,83 @@ impl GateKeys {
         }
         serde_json::from_value(keys).unwrap_or_default()
     }
+}
+
+/// The bound of reviews: at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CycleBound(pub Count);
+
+value!(
+    CycleBound,
+    "a whole number from 1 to 4294967295 or \"unlimited\"",
+    { "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
+    |count: Count| (count != Count::Number(0)).then_some(Self(count))
+);
+
+/// The bound of fixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FixBound(pub Count);
+
+value!(
+    FixBound,
+    "a whole number from 0 to 4294967295 or \"unlimited\"",
+    { "anyOf": [{ "type": "integer", "minimum": 0, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
+    |count: Count| Some(Self(count))
+);
+
+/// Ladders of some rungs only: others mean nothing where they are used.
+macro_rules! ladders {
+    ($($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal;)*) => { $(
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        pub struct $name(Ladder);
+        struct $rung(Rung);
+
+        value!($rung, $expected, { "enum": [$($word),*] }, |rung: Rung| {
+            [$($word),*].contains(&rung.as_str()).then_some(Self(rung))
+        });
+        value!(
+            $name,
+            $expected,
+            { "anyOf": [
+                { "enum": [$($word),*] },
+                { "type": "array", "items": { "enum": [$($word),*] }, "minItems": 1 },
+            ] },
+            |rungs: TextOrList<$rung, $rung>| match rungs {
+                TextOrList::Text(rung) => Some(Self(Ladder::new(&[rung.0]))),
+                TextOrList::List(rungs) if rungs.is_empty() => None,
+                TextOrList::List(rungs) => {
+                    Some(Self(Ladder::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
+                }
+            }
+        );
+
+        impl From<$name> for Ladder {
+            fn from(ladder: $name) -> Self {
+                ladder.0
+            }
+        }
+    )* };
+}
+
+ladders! {
+    /// What follows a review that cannot be read or asks for a discussion.
+    UnclearLadder,
+    UnclearRung,
+    ["retry", "request-changes", "not-passed", "ask", "stop", "fail"],
+    "retry, request-changes, not-passed, ask, stop or fail, or a list of these to be tried in turn";
+
+    /// What follows a reviewer that fails.
+    ReviewerLadder,
+    ReviewerRung,
+    ["retry", "not-passed", "ask", "stop", "fail"],
+    "retry, not-passed, ask, stop or fail, or a list of these to be tried in turn";
+
+    /// What follows an implementer or fixer that fails.
+    WriterLadder,
+    WriterRung,
+    ["retry", "next-attempt", "ask", "stop", "fail"],
+    "retry, next-attempt, ask, stop or fail, or a list of these to be tried in turn";
 }
 
 /// The keys of every phase.
@@ -291,7 +365,7 @@ pub struct ReviewerKeys {
     pub contract: Option<Contract>,
 }
 
-key!(
+key! {
     /// The name of a workflow that is no preset.
     OwnWorkflowName,
     { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "not": { "enum": PRESETS } },
@@ -301,8 +375,8 @@ key!(
             format!("`{name}` is a preset: write [presets.{name}] to change it, or choose another name")
         }
         Err(problem) => problem,
-    }
-);
+    };
+}
 
 /// The schema of a phase, which is of one of three kinds.
 pub fn phase_schema(generator: &mut SchemaGenerator) -> Schema {

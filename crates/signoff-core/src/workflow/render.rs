@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::keys::OF_REVIEWERS;
 use super::{Arrangement, Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow};
-use crate::policy::{Bound, Gate, OnExhausted, OnFailure, Rung, TimeSpan};
+use crate::policy::{Bound, Gate, Ladder, OnExhausted, OnFailure, Rung};
 
 /// The whole workflow, phase by phase.
 pub fn render(workflow: &Workflow) -> String {
@@ -96,13 +96,11 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
 fn title_of(phase: &Phase) -> String {
     let kind = match &phase.kind {
         PhaseKind::Agent { role, .. } => format!("agent ({})", role.as_str()),
-        PhaseKind::Gate(policy) if policy.gate.enabled => "gate".to_owned(),
-        PhaseKind::Gate(_) => "gate, off unless switched on".to_owned(),
-        PhaseKind::Check(policy) if policy.gate.enabled => "check".to_owned(),
-        PhaseKind::Check(_) => "check, off unless switched on".to_owned(),
+        PhaseKind::Gate(_) => "gate".to_owned(),
+        PhaseKind::Check(_) => "check".to_owned(),
     };
     let mut title = format!("{} — {kind}", phase.name);
-    let marks = [(phase.per_item, "for each item"), (phase.once, "once")];
+    let marks = [(phase.is_off(), "off unless switched on"), (phase.per_item, "for each item"), (phase.once, "once")];
     for (_, mark) in marks.iter().filter(|(set, _)| *set) {
         let _ = write!(title, ", {mark}");
     }
@@ -149,12 +147,8 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec
     let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
     rows.extend([("on_failure", word(&gate.on_failure)), bound(gate), on_exhausted(gate)]);
     rows.extend(target.map(|phase| ("restart_to", phase.name.clone())));
+    rows.extend(ladders(gate).map(|(key, ladder)| (key, ladder.to_string())));
     rows.extend([
-        ("on_unclear", gate.on_unclear.to_string()),
-        ("on_discussion", gate.on_discussion.to_string()),
-        ("on_reviewer_failure", gate.on_reviewer_failure.to_string()),
-        ("on_fixer_failure", gate.on_fixer_failure.to_string()),
-        ("on_implementer_failure", gate.on_implementer_failure.to_string()),
         ("rereview", word(&gate.rereview)),
         ("depth", word(&gate.depth)),
         ("author_output", yes(gate.author_output)),
@@ -164,8 +158,8 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec
     ]);
     rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.as_str().to_owned())));
     rows.extend(gate.require_nonce.map(|on| ("require_nonce", yes(on))));
-    rows.extend(timeout("review_timeout", gate.review_timeout));
-    rows.extend(timeout("fix_timeout", gate.fix_timeout));
+    rows.extend(gate.review_timeout.map(|span| ("review_timeout", span.to_string())));
+    rows.extend(gate.fix_timeout.map(|span| ("fix_timeout", span.to_string())));
     rows
 }
 
@@ -175,18 +169,21 @@ fn on_exhausted(gate: &Gate) -> (&'static str, String) {
     ("on_exhausted", what + &outcome.unwrap_or_default())
 }
 
+fn ladders(gate: &Gate) -> [(&'static str, &Ladder); 5] {
+    [
+        ("on_unclear", &gate.on_unclear),
+        ("on_discussion", &gate.on_discussion),
+        ("on_reviewer_failure", &gate.on_reviewer_failure),
+        ("on_fixer_failure", &gate.on_fixer_failure),
+        ("on_implementer_failure", &gate.on_implementer_failure),
+    ]
+}
+
 /// Whether anything can lead back: the policy itself, or a person who is asked.
 fn may_restart(gate: &Gate) -> bool {
-    let ladders = [
-        &gate.on_unclear,
-        &gate.on_discussion,
-        &gate.on_reviewer_failure,
-        &gate.on_fixer_failure,
-        &gate.on_implementer_failure,
-    ];
     gate.on_failure == OnFailure::Restart
         || gate.on_exhausted.may_restart()
-        || ladders.iter().any(|ladder| ladder.rungs().contains(&Rung::Ask))
+        || ladders(gate).iter().any(|(_, ladder)| ladder.rungs().contains(&Rung::Ask))
 }
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
@@ -219,10 +216,6 @@ fn yes(flag: bool) -> String {
 
 fn number(value: Option<u32>) -> String {
     value.map_or("off".to_owned(), |value| value.to_string())
-}
-
-fn timeout(key: &'static str, span: Option<TimeSpan>) -> Option<(&'static str, String)> {
-    span.map(|span| (key, span.to_string()))
 }
 
 /// The word a value is written with in TOML.

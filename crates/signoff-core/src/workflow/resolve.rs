@@ -10,8 +10,8 @@ use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, LoopLimits, OnExhausted, O
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::formats::{self, PlacedText};
+use crate::settings::layer::{ConfigNode, check_exclusive};
 use crate::settings::reader::{check_keys, did_you_mean, either};
-use crate::settings::tree::{ConfigNode, check_exclusive};
 use crate::settings::{ConfigError, SettingOrigin};
 
 pub type Reviewers = BTreeMap<ReviewerName, WorkflowReviewer>;

@@ -2,9 +2,9 @@
 
 use signoff_core::policy::{Bound, Count, Effort, OnFailure};
 use signoff_core::review::FailThreshold;
-use signoff_core::settings::{ExpectedReviews, FixBound, TaskFlags};
+use signoff_core::settings::{ExpectedReviews, TaskFlags};
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::workflow::{GateKeys, Phase, PhaseKind, Workflow};
+use signoff_core::workflow::{FixBound, GateKeys, Phase, PhaseKind, Workflow};
 
 use crate::config::configured;
 

@@ -5,8 +5,8 @@
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, Value};
 
+use super::super::layer::excluded_by;
 use super::super::preset::are_same;
-use super::super::tree::excluded_by;
 use super::super::{ConfigError, Layer};
 use super::{ChangedKey, EditedFile, KeyChange, dotted};
 use crate::workflow;
@@ -246,55 +246,46 @@ fn below_the_heading(document: &mut DocumentMut) {
 
 /// The position of the table that is written before this one. Outer none: there is no such table as this.
 fn position_before(document: &DocumentMut, path: &[&str]) -> Option<Option<isize>> {
-    let mut last = None;
-    let mut found = None;
-    walk(document.as_table(), &mut Vec::new(), &mut |here, table| {
-        if here == path {
-            found = found.or(Some(last));
-        }
-        last = table.position().filter(|_| !here.is_empty()).or(last);
-    });
-    found
+    let mut tables = Vec::new();
+    collect_tables(document.as_table(), &[], &mut tables);
+    let here = tables.iter().position(|(known, _)| known == path)?;
+    Some(tables.iter().take(here).rev().find_map(|(_, table)| table.position()))
 }
 
-/// Visits every table in the order in which it is written where nothing else is said.
-fn walk<'t>(table: &'t Table, path: &mut Vec<&'t str>, visit: &mut dyn FnMut(&[&str], &'t Table)) {
-    visit(path, table);
+/// Every table below another one with its path, in the order in which they are written where nothing else is said.
+fn collect_tables<'d>(table: &'d Table, above: &[&'d str], tables: &mut Vec<(Vec<&'d str>, &'d Table)>) {
     for (name, item) in table.iter() {
-        path.push(name);
-        match item {
-            Item::Table(inside) => walk(inside, path, visit),
-            Item::ArrayOfTables(list) => list.iter().for_each(|inside| walk(inside, path, visit)),
-            Item::Value(_) | Item::None => {}
+        let path = [above, &[name]].concat();
+        let inside: Vec<&Table> = match item {
+            Item::Table(inside) => vec![inside],
+            Item::ArrayOfTables(list) => list.iter().collect(),
+            Item::Value(_) | Item::None => Vec::new(),
+        };
+        for table in inside {
+            tables.push((path.clone(), table));
+            collect_tables(table, &path, tables);
         }
-        path.pop();
     }
-}
-
-/// The position of the table behind another one.
-fn next_position(document: &DocumentMut, after: Option<isize>) -> Option<isize> {
-    let mut next: Option<isize> = None;
-    walk(document.as_table(), &mut Vec::new(), &mut |path, table| {
-        let position = table.position().filter(|position| after.is_none_or(|after| *position > after));
-        let Some(position) = position.filter(|_| !path.is_empty()) else { return };
-        next = Some(next.map_or(position, |known| known.min(position)));
-    });
-    next
 }
 
 fn next_decor(document: &mut DocumentMut, after: Option<isize>) -> Option<&mut Decor> {
-    let next = next_position(document, after)?;
-    at_position(document.as_table_mut(), next, true).map(Table::decor_mut)
+    let mut tables = Vec::new();
+    collect_tables(document.as_table(), &[], &mut tables);
+    let positions = tables.into_iter().filter_map(|(_, table)| table.position());
+    let next = positions.filter(|position| after.is_none_or(|after| *position > after)).min()?;
+    document.iter_mut().find_map(|(_, item)| decor_at(item, next))
 }
 
-fn at_position(table: &mut Table, position: isize, is_root: bool) -> Option<&mut Table> {
-    if !is_root && table.position() == Some(position) {
-        return Some(table);
-    }
-    table.iter_mut().find_map(|(_, item)| match item {
-        Item::Table(inside) => at_position(inside, position, false),
-        Item::ArrayOfTables(list) => list.iter_mut().find_map(|inside| at_position(inside, position, false)),
-        Item::Value(_) | Item::None => None,
+/// The decor of the table at a position.
+fn decor_at(item: &mut Item, position: isize) -> Option<&mut Decor> {
+    let tables: Vec<&mut Table> = match item {
+        Item::Table(table) => vec![table],
+        Item::ArrayOfTables(list) => list.iter_mut().collect(),
+        Item::Value(_) | Item::None => Vec::new(),
+    };
+    tables.into_iter().find_map(|table| match table.position() {
+        Some(here) if here == position => Some(table.decor_mut()),
+        Some(_) | None => table.iter_mut().find_map(|(_, item)| decor_at(item, position)),
     })
 }
 
@@ -344,12 +335,11 @@ fn give(document: &mut DocumentMut, after: isize, comments: &str) {
 
 /// The comments above the tables below a path that belong to what stands before, with the last of their positions.
 fn kept_comments(document: &DocumentMut, path: &[&str]) -> Option<(isize, String)> {
-    let mut found: Vec<(isize, String)> = Vec::new();
-    walk(document.as_table(), &mut Vec::new(), &mut |here, table| {
-        if let Some(position) = table.position().filter(|_| here.starts_with(path)) {
-            found.push((position, divided(prefix(table.decor())).0.to_owned()));
-        }
-    });
+    let mut tables = Vec::new();
+    collect_tables(document.as_table(), &[], &mut tables);
+    let below = tables.into_iter().filter(|(known, _)| known.starts_with(path));
+    let comments = |table: &Table| Some((table.position()?, divided(prefix(table.decor())).0.to_owned()));
+    let mut found: Vec<(isize, String)> = below.filter_map(|(_, table)| comments(table)).collect();
     found.sort();
     let last = found.last()?.0;
     Some((last, found.into_iter().map(|(_, comments)| comments).collect()))

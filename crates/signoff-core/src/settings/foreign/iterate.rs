@@ -6,12 +6,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::super::ConfigError;
 use super::super::formats::{self, JsonProblem, PlacedText};
+use super::super::layer::ConfigNode;
 use super::super::questions::title;
 use super::super::reader::{Expected, ProblemKind, ReadProblem, checked, either, keys_of};
-use super::super::tree::ConfigNode;
-use super::{ForeignFile, TomlDraft, TranslatedFile};
+use super::super::{ConfigError, Layer};
+use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
 use crate::source::json::{JsonMembers, error_message};
@@ -183,7 +183,7 @@ pub(super) fn translate(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, Con
         }
     }
     let last = files.last().map_or("", |file| file.name);
-    Ok(TranslatedFile { layer: draft(&merged)?.layer(last), notes, migrated })
+    Ok(TranslatedFile { layer: layer(last, &merged)?, notes, migrated })
 }
 
 fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
@@ -216,7 +216,7 @@ fn names<T: Default + Serialize + DeserializeOwned>() -> Vec<(&'static str, Stri
 }
 
 /// The key of a review phase for one of ours.
-pub(super) fn phase_key(ours: &str) -> &'static str {
+pub(in crate::settings) fn phase_key(ours: &str) -> &'static str {
     let names = names::<IterateReview>();
     names.into_iter().find(|(_, known)| known == ours).map_or("", |(theirs, _)| theirs)
 }
@@ -246,19 +246,20 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     Some(problem.origin.error(format!("{} {message}", problem.name())))
 }
 
-fn draft(merged: &ConfigNode) -> Result<TomlDraft, ConfigError> {
+/// The layer that a file means.
+fn layer(file: &str, merged: &ConfigNode) -> Result<Layer, ConfigError> {
     let IterateFile { review_defaults, phases, .. } = read(merged)?;
-    let mut draft = TomlDraft::default();
+    let mut layer = Layer::translated(file);
     let own = [names::<IterateWork>(), names::<IterateReview>()].concat();
     let mut write = |name: String, path: &[&str], table: &Value, is_written: &dyn Fn(&str) -> bool| {
         let Some(node) = merged.get(path) else { return };
         let values = table.as_object().into_iter().flatten().filter(|(key, value)| !value.is_null() && is_written(key));
         for (index, (key, value)) in values.enumerate() {
             if index == 0 {
-                draft.table(&name, &node.origin);
+                layer.table(&name, &node.origin);
             }
             let theirs = own.iter().find(|(_, ours)| ours == key).map_or(key.as_str(), |(theirs, _)| theirs);
-            draft.set(key, value, &node.get(&[theirs]).unwrap_or(node).origin);
+            layer.set(key, value, &node.get(&[theirs]).unwrap_or(node).origin);
         }
     };
     let is_of_gate = |key: &str| GateKeys::keys().contains(&key);
@@ -270,7 +271,7 @@ fn draft(merged: &ConfigNode) -> Result<TomlDraft, ConfigError> {
         write(format!("presets.{PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
         write(format!("presets.{PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
     }
-    Ok(draft)
+    Ok(layer)
 }
 
 fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use signoff_core::group::{RunPolicy, TaskSource};
 use signoff_core::policy::Count;
-use signoff_core::settings::{FixBound, TaskFlags};
+use signoff_core::settings::TaskFlags;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{RunState, TaskRow};
-use signoff_core::workflow::{GateKeys, Workflow};
+use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{DriveOptions, ready};
 use signoff_engine::tracker::{self, Tracker};

@@ -1,0 +1,269 @@
+//! Agents: their kinds, how they are configured, and the prices of their models.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+use strum::VariantNames;
+
+use super::assign::text;
+use super::file::AgentTable;
+use super::reader::either;
+use super::rules::value;
+use super::{ConfigError, Settings};
+use crate::policy::TimeSpan;
+use crate::prices::{self, Price};
+
+/// What speaks to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub enum AgentKind {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Qwen,
+    Copilot,
+    /// Any agent that speaks the Agent Client Protocol.
+    Acp,
+    /// Any program: the prompt on stdin, the final message on stdout.
+    Command,
+    /// The project's own commands, as a reviewer without a model.
+    Checks,
+    /// Plays its part without any model.
+    Demo,
+}
+
+impl AgentKind {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
+
+    /// Whether agents of this kind are known to copy a nonce from their prompt. A custom program may not.
+    pub fn echoes_nonces(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot | Self::Acp => true,
+            Self::Command | Self::Checks | Self::Demo => false,
+        }
+    }
+
+    /// The provider of an agent that names none. A custom program is its own provider.
+    pub(super) fn provider(self, name: &str) -> String {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot => {
+                self.as_str().to_owned()
+            }
+            Self::Acp | Self::Command | Self::Checks | Self::Demo => name.to_owned(),
+        }
+    }
+
+    /// Whether `command` must name the program to start.
+    pub(super) fn needs_command(self) -> bool {
+        matches!(self, Self::Acp | Self::Command)
+    }
+
+    /// Whether it can change the work, or read it and give an opinion.
+    pub(super) fn is_a_model(self) -> bool {
+        self != Self::Checks
+    }
+}
+
+/// A configured agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentConfig {
+    pub name: String,
+    pub kind: AgentKind,
+    /// The program and its first arguments. Empty: the program of its kind.
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    /// Names of the person's variables that it gets, or prefixes: `AWS_*`.
+    pub pass: Vec<String>,
+    pub model: Option<String>,
+    pub timeout: Option<TimeSpan>,
+    /// The agent that takes over while this one is overloaded.
+    pub fallback: Option<String>,
+    /// Agents of one provider share its bound.
+    pub provider: String,
+    /// Maximum number of these agents in parallel.
+    pub max_agents: Option<u32>,
+}
+
+/// An agent as its table configures it. None if its kind is not known.
+pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
+    let kind = table.kind(name)?;
+    let env = table.env.iter().map(|(name, value)| (name.0.clone(), value.0.clone()));
+    Some(AgentConfig {
+        name: name.to_owned(),
+        kind,
+        command: table.command.as_ref().map(|command| command.0.clone()).unwrap_or_default(),
+        args: table.args.0.clone(),
+        env: env.collect(),
+        pass: table.pass.0.clone(),
+        model: text(&table.model),
+        timeout: table.timeout,
+        fallback: text(&table.fallback),
+        provider: text(&table.provider).unwrap_or_else(|| kind.provider(name)),
+        max_agents: table.max_agents.map(|bound| bound.0),
+    })
+}
+
+impl AgentTable {
+    /// Its kind, which may be its name.
+    pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
+        self.kind.or(AgentKind::parse(name))
+    }
+}
+
+impl Settings {
+    /// An agent by name.
+    pub fn agent(&self, name: &str) -> Option<AgentConfig> {
+        self.file.agents.get(name).and_then(|table| agent(name, table))
+    }
+
+    /// Every agent, by name.
+    pub fn agents(&self) -> Vec<AgentConfig> {
+        self.file.agents.iter().filter_map(|(name, table)| agent(name.as_str(), table)).collect()
+    }
+
+    /// The agents that take over from one while it is overloaded, in turn.
+    pub fn fallbacks(&self, name: &str) -> Vec<AgentConfig> {
+        let mut chain: Vec<AgentConfig> = Vec::new();
+        let next = |last: &str| self.agent(&self.agent(last)?.fallback?);
+        while let Some(agent) = next(chain.last().map_or(name, |last| &last.name)) {
+            chain.push(agent);
+        }
+        chain
+    }
+
+    /// The agent itself in turn 0, then its fallbacks; the last one if there are fewer.
+    pub(super) fn in_turn(&self, agent: AgentConfig, turn: usize) -> AgentConfig {
+        let mut chain = if turn == 0 { Vec::new() } else { self.fallbacks(&agent.name) };
+        chain.truncate(turn);
+        chain.pop().unwrap_or(agent)
+    }
+
+    /// Maximum number of agents of one provider in parallel.
+    pub fn agents_per_provider(&self) -> Option<u32> {
+        self.file.limits.agents_per_provider.map(|bound| bound.0)
+    }
+
+    pub(super) fn check_agents(&self) -> Result<(), ConfigError> {
+        for (name, table) in self.file.agents.iter() {
+            let name = name.as_str();
+            let message = match table.kind(name) {
+                None => {
+                    let kinds = either(AgentKind::VARIANTS);
+                    format!("agent `{name}` has no `kind`: expected {kinds}")
+                }
+                Some(kind) if kind.needs_command() && table.command.is_none() => {
+                    format!("agent `{name}` is of kind \"{}\": write `command = [\"./agent\"]`", kind.as_str())
+                }
+                Some(_) => {
+                    self.check_fallback(name)?;
+                    continue;
+                }
+            };
+            return Err(self.error(&["agents", name], message));
+        }
+        Ok(())
+    }
+
+    /// Fallbacks must exist, be able to do work and form no cycle.
+    fn check_fallback(&self, name: &str) -> Result<(), ConfigError> {
+        let mut seen = vec![name];
+        while let Some(table) = seen.last().and_then(|last| self.file.agents.get(*last)) {
+            let (Some(last), Some(fallback)) = (seen.last(), &table.fallback) else { return Ok(()) };
+            let path = ["agents", *last, "fallback"];
+            self.check_worker(&path, "fallback")?;
+            let next = fallback.as_str();
+            if seen.contains(&next) {
+                let circle = seen.join(" → ");
+                let message =
+                    format!("`fallback` leads in a circle: {circle} → {next}; write another agent, or leave it out");
+                return Err(self.error(&path, message));
+            }
+            seen.push(next);
+        }
+        Ok(())
+    }
+
+    /// The price of a model by the name its agent has for it: the longest matching name, configured or built in.
+    pub fn price(&self, model: &str) -> Option<Price> {
+        let own = &self.file.prices;
+        // Of two names of the same length the last counts: the configured one.
+        let names = prices::shipped_names().chain(own.keys().map(|name| name.as_str()));
+        let name = prices::best_match(names, model)?;
+        own.get(name).and_then(|price| price.price(name).ok()).or_else(|| prices::shipped(name))
+    }
+
+    pub(super) fn check_prices(&self) -> Result<(), ConfigError> {
+        for (name, price) in self.file.prices.iter() {
+            if let Err(missing) = price.price(name.as_str()) {
+                return Err(self.error(
+                    &["prices", name.as_str()],
+                    format!(
+                        "[prices.{:?}] has no `{missing}`: write `{missing} = 2.5`, dollars for a million tokens",
+                        name.as_str()
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `[prices."MODEL"]`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename = "a price")]
+pub(super) struct PriceTable {
+    /// Dollars for a million input tokens.
+    pub input: Option<Rate>,
+    /// Dollars for a million tokens read from a cache; without it that of `input`.
+    pub cached: Option<Rate>,
+    /// Dollars for a million tokens written to a cache; without it that of `input`.
+    pub written: Option<Rate>,
+    /// Dollars for a million output tokens.
+    pub output: Option<Rate>,
+}
+
+/// Dollars for a million tokens, in millionths. Some models are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate(u64);
+
+value!(
+    Rate,
+    "dollars for a million tokens such as 2.5, from 0 to 100000",
+    { "type": "number", "minimum": 0, "maximum": 100_000 },
+    |dollars: f64| (0.0..=1e5).contains(&dollars).then(|| Self((dollars * 1e6).round() as u64))
+);
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / 1e6)
+    }
+}
+
+impl PriceTable {
+    /// The whole price. What is not set is taken from the built-in price of this name.
+    fn price(&self, name: &str) -> Result<Price, &'static str> {
+        let rate = |rate: Option<Rate>| rate.map(|rate| rate.0);
+        let shipped = prices::shipped(name);
+        let input = rate(self.input).or(shipped.map(|price| price.input)).ok_or("input")?;
+        let output = rate(self.output).or(shipped.map(|price| price.output)).ok_or("output")?;
+        // A price of one's own for input holds for caches too.
+        let shipped = shipped.filter(|_| self.input.is_none());
+        Ok(Price {
+            input,
+            cached: rate(self.cached).or(shipped.map(|price| price.cached)).unwrap_or(input),
+            written: rate(self.written).or(shipped.map(|price| price.written)).unwrap_or(input),
+            output,
+        })
+    }
+}
