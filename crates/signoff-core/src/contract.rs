@@ -111,23 +111,13 @@ pub struct ReviewAnswer<'a> {
 /// An approval is returned only if nothing else in the answer objects. A refusing verdict in any format and a
 /// blocking finding object, with or without the nonce, unless they are inside quotes or code.
 pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
-    match (contract, answer.tool) {
-        (Contract::Tool, tool) | (Contract::Auto, tool @ Some(_)) => {
-            objection::check_objections_to_report(tool::parse(tool, ask)?, answer.text, ask)
-        }
-        (
-            Contract::Auto
-            | Contract::Markdown
-            | Contract::Json
-            | Contract::Xml
-            | Contract::Prefix
-            | Contract::Severity,
-            Some(_) | None,
-        ) => message::read(answer.text, &|message| {
-            candidates::check_nonces(message, ask)?;
-            objection::check_objections(review(contract, message, ask)?, message, ask)
-        }),
+    if contract == Contract::Tool || (contract == Contract::Auto && answer.tool.is_some()) {
+        return objection::check_objections_to_report(tool::parse(answer.tool, ask)?, answer.text, ask);
     }
+    message::read(answer.text, &|message| {
+        candidates::check_nonces(message, ask)?;
+        objection::check_objections(review(contract, message, ask)?, message, ask)
+    })
 }
 
 /// Parses an answer that came in blocks. An approval is returned only if none of `others` objects or is broken, see

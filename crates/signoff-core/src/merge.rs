@@ -285,15 +285,11 @@ fn seat_rank(kind: ReviewerKind) -> u8 {
 }
 
 fn notes(reviews: &[Review]) -> Vec<SourcedNote> {
-    let sourced = |review: &Review, note: &Note| SourcedNote { source: review.reviewer.clone(), note: note.clone() };
+    let notes = reviews.iter().flat_map(|review| review.minor.iter().map(move |note| (&review.reviewer, note)));
     let mut notes: Vec<SourcedNote> =
-        reviews.iter().flat_map(|review| review.minor.iter().map(move |note| sourced(review, note))).collect();
-    notes.sort_by(|a, b| (a.place(), &a.source).cmp(&(b.place(), &b.source)));
+        notes.map(|(source, note)| SourcedNote { source: source.clone(), note: note.clone() }).collect();
+    notes.sort_by_cached_key(|SourcedNote { source, note }| {
+        (note.file.clone(), note.line, note.description.clone(), source.clone())
+    });
     notes
-}
-
-impl SourcedNote {
-    fn place(&self) -> (Option<&str>, Option<u32>, &str) {
-        (self.note.file.as_deref(), self.note.line, &self.note.description)
-    }
 }

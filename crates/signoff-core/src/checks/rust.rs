@@ -57,7 +57,7 @@ impl Rust {
     }
 
     /// Parses `= help: …`, `help: …`, or `^^^ help: …` beside the source.
-    fn help(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    fn help(&mut self, line: &str, found: &mut [Remark]) -> bool {
         let Some((before, help)) = line.split_once("help: ").filter(|_| self.open) else { return false };
         if !before.trim_end().ends_with(['=', '^', '-']) && !before.is_empty() {
             return false;

@@ -83,17 +83,19 @@ pub(super) fn own_text<'m>(message: &FinalMessage<'m>, item: &ListItem) -> OwnTe
     let boxes = [("[ ] ", false), ("[x] ", true), ("[X] ", true)];
     let boxed = boxes.into_iter().find_map(|(tick, ticked)| Some((text.strip_prefix(tick)?, Some(ticked))));
     let (text, ticked) = boxed.unwrap_or((text, None));
-    let mut end = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
+    let end = length_before(text, |line| {
         let bare = line.trim_start();
         let own = heading_severity(line).is_some() || inline_severity::begins_with_severity(line);
-        let foreign = own || markdown::begins_verdict(bare) || parse_nonce_comment(bare).is_some();
-        if number > 0 && foreign {
-            break;
-        }
-        end += line.len();
-    }
+        own || markdown::begins_verdict(bare) || parse_nonce_comment(bare).is_some()
+    });
     OwnText { offset: item.range.end - text.len(), text: &text[..end], ticked }
+}
+
+/// The length of a text up to the first line after its first one that is not part of it.
+fn length_before(text: &str, is_foreign: impl Fn(&str) -> bool) -> usize {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().map_or(0, str::len);
+    first + lines.take_while(|line| !is_foreign(line)).map(str::len).sum::<usize>()
 }
 
 /// The severity that a heading announces for the text below it: `Critical:`, `**Important (should fix):**`, `###
@@ -171,14 +173,7 @@ pub(super) fn is_field(line: &str) -> bool {
 
 /// The length of an item's text before its fields.
 pub(super) fn head_length(text: &str) -> usize {
-    let mut length = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if number > 0 && is_field(line) {
-            break;
-        }
-        length += line.len();
-    }
-    length
+    length_before(text, is_field)
 }
 
 /// Parses `File: src/a.rs`, whose line may be in the next field.

@@ -193,7 +193,9 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
             }
             let unfathomed = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
             let keyed = is_keyed(&text[start..]);
-            let telling = telling || (code == Some(ViolationCode::Truncated) && holds_object(&text[start..]));
+            // An object, or a list of objects.
+            let opens_object = || text[start..].starts_with('{') || text[start + 1..].trim_start().starts_with('{');
+            let telling = telling || (code == Some(ViolationCode::Truncated) && opens_object());
             if code.is_none() || !seen.keys.is_empty() || unfathomed || keyed || telling {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
                 return Some(JsonText {
@@ -223,11 +225,6 @@ fn is_keyed(text: &str) -> bool {
     let inside = text.strip_prefix('{').and_then(|inside| inside.trim_start().strip_prefix('"'));
     let key = inside.and_then(|key| key.split_once('"'));
     key.is_some_and(|(key, rest)| !key.contains('\n') && rest.trim_start().starts_with(':'))
-}
-
-/// Whether the bracket opens an object or a list of objects.
-fn holds_object(text: &str) -> bool {
-    text.starts_with('{') || text[1..].trim_start().starts_with('{')
 }
 
 /// Whether an object that does not begin like JSON is never closed.

@@ -174,11 +174,8 @@ fn with_trailing_line(word: &str, offset: usize, behind: &str) -> Option<Locatio
 }
 
 fn is_file_name(word: &str) -> bool {
-    has_ending(word) || BARE_NAMES.split(' ').any(|name| name == word)
-}
-
-fn has_ending(word: &str) -> bool {
-    word.rsplit_once('.').is_some_and(|(_, ending)| ending.starts_with(char::is_alphabetic))
+    let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ending.starts_with(char::is_alphabetic) || BARE_NAMES.split(' ').any(|name| name == word)
 }
 
 fn is_path(word: &str) -> bool {

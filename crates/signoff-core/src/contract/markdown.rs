@@ -219,7 +219,8 @@ fn bold_word<'m>(message: &FinalMessage<'m>, offset: usize, word: &'m str) -> Op
 fn verdict_of(word: &str, tail: &str) -> Option<Verdict> {
     let bare = MARKS.into_iter().find_map(|mark| without_selector(word).strip_suffix(mark));
     let word = if tail.is_empty() { bare.unwrap_or(word).trim_end() } else { word };
-    WORDS.into_iter().find(|(known, _)| is_word(word, known)).map(|(_, verdict)| verdict)
+    let is_word = |known: &str| word.len() == known.len() && starts_with(word, known);
+    WORDS.into_iter().find(|(known, _)| is_word(known)).map(|(_, verdict)| verdict)
 }
 
 fn is_mark(tail: &str) -> bool {
@@ -231,12 +232,7 @@ fn without_selector(text: &str) -> &str {
     text.strip_suffix('\u{fe0f}').unwrap_or(text)
 }
 
-/// Compares the word in any case. `changes requested` and `needs-discussion` are accepted too, because neither
-/// approves.
-fn is_word(word: &str, known: &str) -> bool {
-    word.len() == known.len() && starts_with(word, known)
-}
-
+/// Compares in any case. `changes requested` and `needs-discussion` are accepted too, because neither approves.
 fn starts_with(text: &str, known: &str) -> bool {
     let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (b == b'_' && matches!(a, b' ' | b'-'));
     text.len() >= known.len() && text.bytes().zip(known.bytes()).all(same)

@@ -16,7 +16,10 @@ use crate::review::{Review, Severity, Violation, ViolationCode};
 
 /// Returns the review. An approval is a violation if anything in the message objects.
 pub(super) fn check_objections(review: Review, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Review> {
-    if review.verdict.approves() { objection(message, ask).map_or(Ok(review), Err) } else { Ok(review) }
+    if review.verdict.approves() {
+        find_objection(message, ask)?;
+    }
+    Ok(review)
 }
 
 /// Checks an approval against a text that need not be an answer itself.
@@ -40,18 +43,13 @@ pub(super) fn check_objections_to_report(review: Review, text: &[u8], ask: &Revi
     retraction::first_after(&message, 0).map_or(Ok(review), |offset| Err(retraction::violation(offset)))
 }
 
-fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
+/// Returns a violation if anything in the message objects.
+fn find_objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<()> {
     let entries = reader::read(message).into_iter().filter(ReviewEntry::is_resolved);
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
     let message = &FinalMessage::new(&unresolved);
-    let candidates = match candidates(message, ask) {
-        Ok(candidates) => candidates,
-        Err(violation) => return Some(violation),
-    };
-    let outside_code = candidates.iter().filter(|one| is_outside_code(message, one));
-    if let Err(violation) = candidates::check_candidates(outside_code, ask) {
-        return Some(violation);
-    }
+    let candidates = candidates(message, ask)?;
+    candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), ask)?;
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
     let is_fenced = |one: &AnswerCandidate| message.markup_at(one.offset) == Some(MarkupKind::Code);
     let fenced = candidates.iter().any(|one| one.kind.is_answer() && one.approves() == Some(true) && is_fenced(one));
@@ -59,7 +57,10 @@ fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violatio
         is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(ask)))
     };
     let refusal = candidates.iter().find(|one| refuses(one) && counts(one));
-    refusal.map(|one| opposed(one.offset)).or_else(|| in_prose(message, ask))
+    refusal.map(|one| one.offset).or_else(|| in_prose(message, ask)).map_or(Ok(()), |offset| {
+        let message = "the answer approves, and elsewhere refuses or names a blocking finding";
+        Err(Violation::new(ViolationCode::Disagreement, offset, message))
+    })
 }
 
 /// The candidates of every format. [`in_prose`] reads severities without a location.
@@ -74,11 +75,6 @@ fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candida
     let json = json::candidates(message, ask)?;
     found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
     Ok(found)
-}
-
-fn opposed(offset: usize) -> Violation {
-    let message = "the answer approves, and elsewhere refuses or names a blocking finding";
-    Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
 /// Whether a candidate objects to the work, with any binding.
@@ -110,7 +106,7 @@ fn is_outside_code(message: &FinalMessage<'_>, candidate: &AnswerCandidate) -> b
 }
 
 /// Finds a blocking finding or an `ISSUES: …` line outside the machine-readable parts of the message.
-fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
+fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
     let prose = prose(message);
     let prose = FinalMessage::new(&prose);
     let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
@@ -118,7 +114,7 @@ fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
     let finding = finding.or_else(|| first_labelled(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
-    finding.or_else(refusal).map(opposed)
+    finding.or_else(refusal)
 }
 
 /// The first paragraph below a heading such as `### Critical issues`, unless it says that there are none.

@@ -16,7 +16,8 @@ const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
 pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let text = message.text();
     let start = answer_start(text);
-    let Some(word) = word_at(&text[start..]) else { return Ok(Vec::new()) };
+    let begins = |word: &&str| text[start..].strip_prefix(word).is_some_and(|rest| rest.starts_with(':'));
+    let Some(word) = WORDS.into_iter().find(begins) else { return Ok(Vec::new()) };
     let line = message.line_at(start);
     let answer = review(message, start, word, ask).map(Rc::new);
     let binding = candidates::adjacent_binding(message, start, line.end, ask);
@@ -42,10 +43,6 @@ fn answer_start(text: &str) -> usize {
     }
     let rest = &text[start + line.len()..];
     text.len() - rest.trim_start().len()
-}
-
-fn word_at(text: &str) -> Option<&'static str> {
-    WORDS.into_iter().find(|word| text.strip_prefix(word).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// The verdict word at the start of a line, with any emphasis. `ISSUES: none` does not count.

@@ -331,27 +331,6 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         }
     }
 
-    /// Reads a line that begins with a severity as a finding. `Important: …` without a location may be an ordinary
-    /// remark. Returns whether the line is a finding.
-    fn severity_line(&mut self, at: usize, line: &str) -> bool {
-        let Some((severity, range)) = inline_severity::tag(line) else { return false };
-        let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
-        if !opens || self.message.markup_at(at + range.start).is_some() {
-            return false;
-        }
-        let Some(item) = ReviewItem::parse(self.message, at, line) else { return false };
-        let bracketed = line[..range.start].ends_with('[');
-        // `| Minor | 1 |` is a count, not a finding. Beside an approval, only minor or zero counts are skipped.
-        let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
-            && (self.paragraphs == ParagraphRule::All || severity == Severity::Minor || item.description == "0");
-        let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
-        if counts {
-            self.flush();
-            self.open(at..at + line.len(), item, EntryOrigin::Line);
-        }
-        counts
-    }
-
     fn item(&mut self, item: &ListItem) {
         let own = item::own_text(self.message, item);
         self.below_label = false;

@@ -21,20 +21,18 @@ pub(super) fn parse(calls: Option<&[u8]>, ask: &ReviewRequest) -> Parsed<Review>
     };
     let text = decode(bytes)?;
     let calls = objects(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reviews: Vec<_> = calls.into_iter().map(|call| call.and_then(|call| review(&call, ask))).collect();
+    let reviews = calls.into_iter().map(|call| call.and_then(|call| review(&call, ask)));
     let refuses = |review: &Parsed<Review>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
-    if reviews.iter().any(refuses) {
-        let refusals = reviews.into_iter().filter(refuses).flatten();
-        return refusals
-            .reduce(merge_refusals)
-            .map(|review| candidates::finish(review, ask))
-            .ok_or_else(multiple_calls);
+    let (refusals, others): (Vec<_>, Vec<_>) = reviews.partition(refuses);
+    if let Some(refusal) = refusals.into_iter().flatten().reduce(merge_refusals) {
+        return Ok(candidates::finish(refusal, ask));
     }
-    if let Some(at) = reviews.iter().position(Result::is_err) {
-        return reviews.swap_remove(at);
-    }
-    let [_] = reviews.as_slice() else { return Err(multiple_calls()) };
-    reviews.swap_remove(0).map(|review| candidates::finish(review, ask))
+    let approvals: Vec<Review> = others.into_iter().collect::<Parsed<_>>()?;
+    let [approval] = <[Review; 1]>::try_from(approvals).map_err(|_| {
+        let message = "there is more than one argument object, and none refuses";
+        Violation::new(ViolationCode::Malformed, 0, message)
+    })?;
+    Ok(candidates::finish(approval, ask))
 }
 
 /// Combines two refusals into one with the findings of both.
@@ -49,10 +47,6 @@ fn merge_refusals(mut first: Review, second: Review) -> Review {
     first
 }
 
-fn multiple_calls() -> Violation {
-    Violation::new(ViolationCode::Malformed, 0, "there is more than one argument object, and none refuses")
-}
-
 /// The argument objects, up to the first one that cannot be parsed.
 fn objects(text: &str) -> Vec<Parsed<JsonObject>> {
     let mut found = Vec::new();
@@ -62,15 +56,12 @@ fn objects(text: &str) -> Vec<Parsed<JsonObject>> {
         let read = object.is_ok();
         found.push(object.map_err(|violation| Violation { offset: violation.offset + start, ..violation }));
         start += length;
-        if !read || found.len() > MAX_CALLS {
+        if !read || found.len() > crate::report_token::MAX_REPORTS {
             break;
         }
     }
     found
 }
-
-/// Maximum number of recorded calls.
-const MAX_CALLS: usize = crate::report_token::MAX_REPORTS;
 
 /// The first argument object of a text, and where it ends.
 fn object(text: &str) -> (Parsed<JsonObject>, usize) {

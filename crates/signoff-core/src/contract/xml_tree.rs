@@ -164,21 +164,12 @@ impl XmlBuilder<'_> {
 
     fn handle(&mut self, event: Event<'_>) -> Parsed<Option<Element>> {
         match event {
-            Event::Start(start) => {
-                self.start(&start)?;
-                Ok(None)
-            }
-            Event::Empty(start) => {
-                self.start(&start)?;
-                Ok(self.end())
-            }
+            Event::Start(start) => self.start(&start).map(|()| None),
+            Event::Empty(start) => self.start(&start).map(|()| self.end()),
             Event::End(_) => Ok(self.end()),
             Event::Text(text) => Ok(self.text(&text.xml10_content())),
             Event::CData(text) => Ok(self.text(&text.xml10_content())),
-            Event::GeneralRef(reference) => {
-                let text = self.resolve_entity(&reference)?;
-                Ok(self.text(&text))
-            }
+            Event::GeneralRef(reference) => self.resolve_entity(&reference).map(|text| self.text(&text)),
             Event::Comment(_) => Ok(None),
             Event::DocType(_) => Err(self.broken(ViolationCode::Malformed, "a document type is not allowed")),
             Event::Decl(_) | Event::PI(_) => {

@@ -7,6 +7,7 @@ use crate::contract::candidates::parse_nonce_comment;
 use crate::contract::item::{OwnText, ReviewItem, heading_severity, is_heading};
 use crate::contract::markdown_structure::{ListItem, MarkupKind};
 use crate::contract::{inline_severity, location, markdown, wording};
+use crate::review::Severity;
 
 /// The position in the outermost list, for paragraphs that follow an item without indentation.
 #[derive(Debug, Default)]
@@ -104,6 +105,27 @@ impl MarkdownReader<'_, '_> {
         let lines = self.message.text()[at..end].trim_end().lines();
         said.description = lines.map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
         Some(said)
+    }
+
+    /// Reads a line that begins with a severity as a finding. `Important: …` without a location may be an ordinary
+    /// remark. Returns whether the line is a finding.
+    pub(super) fn severity_line(&mut self, at: usize, line: &str) -> bool {
+        let Some((severity, range)) = inline_severity::tag(line) else { return false };
+        let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
+        if !opens || self.message.markup_at(at + range.start).is_some() {
+            return false;
+        }
+        let Some(item) = ReviewItem::parse(self.message, at, line) else { return false };
+        let bracketed = line[..range.start].ends_with('[');
+        // `| Minor | 1 |` is a count, not a finding. Beside an approval, only minor or zero counts are skipped.
+        let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
+            && (self.paragraphs == ParagraphRule::All || severity == Severity::Minor || item.description == "0");
+        let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
+        if counts {
+            self.flush();
+            self.open(at..at + line.len(), item, EntryOrigin::Line);
+        }
+        counts
     }
 
     /// Reads a line of a paragraph, which continues the open finding or may be a finding itself.

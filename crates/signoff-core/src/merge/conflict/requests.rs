@@ -215,25 +215,24 @@ struct Clause {
 
 /// Splits a text at punctuation and at the words that join clauses. Some clauses are empty.
 fn split_clauses(text: &str) -> Vec<Clause> {
-    let mut cut =
-        ClauseSplitter { done: Vec::new(), current: Clause { start: ClauseStart::Sentence, words: Vec::new() } };
+    let mut clauses = vec![Clause { start: ClauseStart::Sentence, words: Vec::new() }];
     let end = text.char_indices().nth(TEXT).map_or(text.len(), |(end, _)| end);
     for line in text[..end].lines() {
         for piece in line.split_whitespace() {
             if !piece.contains(char::is_alphanumeric) {
                 // A dash or a bullet.
-                cut.begin(ClauseStart::Sentence);
+                begin(&mut clauses, ClauseStart::Sentence);
             }
-            words_of(piece).for_each(|word| cut.push_word(word));
+            words_of(piece).for_each(|word| push_word(&mut clauses, word));
             if piece.ends_with(['.', ';', ':', '!', '?']) {
-                cut.begin(ClauseStart::Sentence);
+                begin(&mut clauses, ClauseStart::Sentence);
             } else if piece.ends_with([',', ')']) {
-                cut.begin(ClauseStart::Continuation);
+                begin(&mut clauses, ClauseStart::Continuation);
             }
         }
-        cut.begin(ClauseStart::Sentence);
+        begin(&mut clauses, ClauseStart::Sentence);
     }
-    cut.done
+    clauses
 }
 
 fn words_of(piece: &str) -> impl Iterator<Item = String> {
@@ -245,26 +244,19 @@ fn words_of(piece: &str) -> impl Iterator<Item = String> {
     words.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).map(one_spelling)
 }
 
-struct ClauseSplitter {
-    done: Vec<Clause>,
-    current: Clause,
+fn begin(clauses: &mut Vec<Clause>, start: ClauseStart) {
+    clauses.push(Clause { start, words: Vec::new() });
 }
 
-impl ClauseSplitter {
-    fn begin(&mut self, start: ClauseStart) {
-        self.done.push(std::mem::replace(&mut self.current, Clause { start, words: Vec::new() }));
-    }
-
-    /// Adds a word to the current clause, or begins the next one with it.
-    fn push_word(&mut self, word: String) {
-        let words = &mut self.current.words;
-        match (words.last().map(String::as_str), word.as_str()) {
-            (Some("instead"), "of") | (Some("rather"), "than") => self.begin(ClauseStart::InsteadOf),
-            (_, "with" | "by") if words.iter().any(|word| word == "replace") => self.begin(ClauseStart::With),
-            (_, "and" | "or" | "but" | "then") => self.begin(ClauseStart::Continuation),
-            (_, joint) if words::has_role(joint, words::SUBORDINATION) => self.begin(ClauseStart::Aside),
-            (_, _) if words.len() == WORDS => self.begin(ClauseStart::Aside),
-            (_, _) => words.push(word),
-        }
+/// Adds a word to the last clause, or begins the next one with it.
+fn push_word(clauses: &mut Vec<Clause>, word: String) {
+    let Some(Clause { words, .. }) = clauses.last_mut() else { return };
+    match (words.last().map(String::as_str), word.as_str()) {
+        (Some("instead"), "of") | (Some("rather"), "than") => begin(clauses, ClauseStart::InsteadOf),
+        (_, "with" | "by") if words.iter().any(|word| word == "replace") => begin(clauses, ClauseStart::With),
+        (_, "and" | "or" | "but" | "then") => begin(clauses, ClauseStart::Continuation),
+        (_, joint) if words::has_role(joint, words::SUBORDINATION) => begin(clauses, ClauseStart::Aside),
+        (_, _) if words.len() == WORDS => begin(clauses, ClauseStart::Aside),
+        (_, _) => words.push(word),
     }
 }
