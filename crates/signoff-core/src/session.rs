@@ -60,26 +60,16 @@ type JobPosition = (Position, u32, JobKey);
 impl Sessions {
     /// Applies an event. `this` is the loop's state before it.
     pub fn apply(&mut self, fact: &LoopFact, this: &Loop) {
-        match fact {
-            LoopFact::AttemptStarted { attempt, launch } => {
-                self.agents.insert(*attempt, launch.agent.clone());
-                let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
-                self.resumed.extend(resumed);
-            }
-            LoopFact::Session { attempt, session } => {
-                if is_session_name(session) {
-                    self.sessions.insert(*attempt, session.clone());
-                }
-            }
-            LoopFact::Transitioned(event) => self.apply_event(event, this),
-            LoopFact::Added { .. }
-            | LoopFact::PolicySet { .. }
-            | LoopFact::WorkspaceCreated { .. }
-            | LoopFact::CheckpointReviewed { .. }
-            | LoopFact::Answered { .. }
-            | LoopFact::Used { .. }
-            | LoopFact::Said { .. }
-            | LoopFact::Noted { .. } => {}
+        if let LoopFact::AttemptStarted { attempt, launch } = fact {
+            self.agents.insert(*attempt, launch.agent.clone());
+            let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
+            self.resumed.extend(resumed);
+        } else if let LoopFact::Session { attempt, session } = fact
+            && is_session_name(session)
+        {
+            self.sessions.insert(*attempt, session.clone());
+        } else if let LoopFact::Transitioned(event) = fact {
+            self.apply_event(event, this);
         }
     }
 

@@ -7,9 +7,8 @@ mod beads;
 mod bmad;
 mod detect;
 pub(crate) mod json;
-mod kiro;
 mod lines;
-mod open_spec;
+mod numbered_boxes;
 mod order;
 mod plan_markdown;
 pub mod planner;
@@ -277,7 +276,7 @@ impl TaskFile {
         let mut marks: Vec<CheckboxMark> = task.mark.iter().cloned().collect();
         marks.extend(task.steps.iter().filter_map(|step| step.mark.clone()));
         if self.format == TaskFormat::Kiro {
-            marks.extend(kiro::parents_closed_by(self, task));
+            marks.extend(numbered_boxes::parents_closed_by(self, task));
         }
         marks
     }
@@ -377,8 +376,8 @@ fn read_source(format: TaskFormat, source: &SourceInput<'_>) -> Result<TaskFile,
     match format {
         TaskFormat::PlanMarkdown => plan_markdown::read(source),
         TaskFormat::SpecKit => spec_kit::read(source),
-        TaskFormat::OpenSpec => open_spec::read(source),
-        TaskFormat::Kiro => kiro::read(source),
+        TaskFormat::OpenSpec => numbered_boxes::read_open_spec(source),
+        TaskFormat::Kiro => numbered_boxes::read_kiro(source),
         TaskFormat::TaskMaster => task_master::read(source),
         TaskFormat::Bmad if bmad::is_sprint(source.path) => bmad::read_sprint_file(source),
         TaskFormat::Bmad => bmad::read_story(source),

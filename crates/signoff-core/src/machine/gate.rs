@@ -162,7 +162,8 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
     match panel.seats.values().filter_map(word).max() {
         None => evaluate_answers(this, PanelCoverage::Complete, policy),
         Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
-            let reason = missing_review_reason(panel);
+            let is_unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
+            let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
             record(this, policy);
             phases::end_resumable(this, Outcome::Failed, reason);
         }
@@ -182,11 +183,6 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
             not_passed(this, unread, policy);
         }
     }
-}
-
-fn missing_review_reason(panel: &Panel) -> Reason {
-    let unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
-    if unclear { Reason::UnclearReview } else { Reason::ReviewerFailed }
 }
 
 /// The reviewers whose answers could not be parsed but may help a fixer.

@@ -6,13 +6,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{Id, JsonMembers, LineIndex};
+use super::json::{Id, JsonMembers, JsonSource, error_message};
 use super::lines::MarkdownLines;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, json, lines, order};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines, order};
 
 const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
-
-const WANTED: json::ExpectedShape = json::ExpectedShape { format: TaskFormat::Beads, shape: EXPECTED };
 
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::Beads);
@@ -23,7 +21,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
         issue.status = Some("closed".to_owned());
     }
     let states = states(source, &mut file, &issues, whole);
-    let mut ages = std::collections::HashMap::new();
+    let mut ages = HashMap::new();
     for (issue, state) in issues.into_iter().zip(states) {
         ages.insert(issue.id.0.clone(), created(&issue));
         let task = task(&mut file, issue, state);
@@ -118,7 +116,7 @@ fn read_lines(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Beads
                 file.warn(number, CUT_OFF);
             }
             Err(error) => {
-                let message = format!("{}; expected one issue a line", json::error_message(&error));
+                let message = format!("{}; expected one issue a line", error_message(&error));
                 return Err(source.error(number, message));
             }
         }
@@ -172,24 +170,23 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
     if source.cut {
         return Err(source.not_utf8());
     }
-    let lines = LineIndex::new(source.text);
+    let json = JsonSource::new(source, TaskFormat::Beads);
     let text = source.text.trim();
     let list: &str = if text.starts_with('[') {
         text
     } else if !text.starts_with('{') {
         return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
-        let members: JsonMembers<'_> = json::read(source, &lines, text, WANTED)?;
+        let members: JsonMembers<'_> = json.read(text, EXPECTED)?;
         let list = members.get("data").or_else(|| members.get("issues"));
         list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
     };
-    let items: Option<Vec<&RawValue>> = json::read(source, &lines, list, WANTED)?;
+    let items: Option<Vec<&RawValue>> = json.read(list, EXPECTED)?;
     let mut issues = Vec::new();
     for raw in items.unwrap_or_default() {
-        let line = lines.line_of(source.text, raw.get());
-        let read = issue(raw.get()).map_err(|error| {
-            source.error(line, format!("{}; expected an issue of beads", json::error_message(&error)))
-        })?;
+        let line = json.line(raw);
+        let read = issue(raw.get())
+            .map_err(|error| source.error(line, format!("{}; expected an issue of beads", error_message(&error))))?;
         match read {
             BeadsEntry::Issue(issue) => issues.push(BeadsIssue { line, ..*issue }),
             BeadsEntry::WithoutId => file.warn(line, "this issue has no id and was left out"),
@@ -201,10 +198,7 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
 
 /// Keeps the last issue of each id, which is the newest.
 fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue> {
-    let mut seen = std::collections::HashMap::new();
-    for (place, issue) in issues.iter().enumerate() {
-        seen.insert(issue.id.0.clone(), place);
-    }
+    let seen: HashMap<String, usize> = (0..).zip(&issues).map(|(place, issue)| (issue.id.0.clone(), place)).collect();
     let mut kept = Vec::with_capacity(seen.len());
     for (place, issue) in issues.into_iter().enumerate() {
         if seen.get(&issue.id.0) == Some(&place) {

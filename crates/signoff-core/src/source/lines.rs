@@ -373,6 +373,12 @@ pub fn begins_with_count(text: &str) -> bool {
     after.len() < bare.len() && !after.starts_with('.')
 }
 
+/// The text after a word at its start, in any case.
+pub fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(word.len())?;
+    start.eq_ignore_ascii_case(word).then_some(rest)
+}
+
 /// Truncates a name, so that it can be repeated for each task.
 pub fn short(text: &str) -> String {
     const LENGTH: usize = 200;

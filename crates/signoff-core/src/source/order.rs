@@ -13,6 +13,9 @@ pub use graph::{cycle, format_cycle};
 /// Maximum number of tasks per file.
 pub const MAX_TASKS: usize = 50_000;
 
+/// Maximum dependencies per task. It bounds the expansion of ranges.
+pub const MAX_DEPENDENCIES: usize = 256;
+
 /// Maximum number of warnings per file.
 const MAX_WARNINGS: usize = 100;
 

@@ -212,18 +212,13 @@ impl TaskResult {
     pub fn for_task(task: &TaskRow) -> Self {
         // Failed work never counts as done, whatever the status is.
         let failed = task.outcome.is_some_and(OutcomeKind::is_failure) || task.status == TaskStatus::Stuck;
-        match task.state() {
-            TaskState::Failed | TaskState::Blocked => Self::Failed,
-            _ if failed => Self::Failed,
-            TaskState::Queued
-            | TaskState::Working
-            | TaskState::Reviewing
-            | TaskState::Fixing
-            | TaskState::Landing
-            | TaskState::Paused
-            | TaskState::NeedsYou
-            | TaskState::Rejected => Self::Attention,
-            TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => Self::Done,
+        let state = task.state();
+        if failed || matches!(state, TaskState::Failed | TaskState::Blocked) {
+            Self::Failed
+        } else if state.is_approved() || matches!(state, TaskState::Unreviewed | TaskState::Cancelled) {
+            Self::Done
+        } else {
+            Self::Attention
         }
     }
 }
