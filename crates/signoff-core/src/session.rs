@@ -75,7 +75,9 @@ impl Sessions {
 
     fn apply_event(&mut self, event: &Event, this: &Loop) {
         if let Event::AttemptLost { attempt, loss: Loss::SessionGone } = event {
-            self.mark_lost(*attempt);
+            // The session that the attempt tried to resume is lost, also for other attempts.
+            let session = self.agents.get(attempt).zip(self.resumed.get(attempt));
+            self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
         }
         let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(this, attempt)?)));
         let Some((attempt, job)) = ended else { return };
@@ -96,12 +98,6 @@ impl Sessions {
         if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage) {
             self.last_writer = Some(attempt);
         }
-    }
-
-    /// Marks the session that an attempt tried to resume as lost, also for other attempts.
-    fn mark_lost(&mut self, attempt: AttemptId) {
-        let session = self.agents.get(&attempt).zip(self.resumed.get(&attempt));
-        self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
     }
 
     /// The session that a running attempt of `this` with this agent resumes.

@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use beads::is_blocker;
+pub(crate) use lines::line_at;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use tick::{CheckboxMark, TickError, is_ticked, tick};
@@ -114,8 +115,9 @@ impl SourceState {
 }
 
 /// What a plan does with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::EnumString)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 pub enum FileAction {
     Create,
     Modify,

@@ -29,7 +29,12 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::PickingStopped if this.stage.group().is_some() && policy.arrangement == Arrangement::Slots => {
             this.picking = Picking::Closed;
         }
-        RunEvent::TaskClosed { loop_id } => task_closed(this, &loop_id),
+        RunEvent::TaskClosed { loop_id } => {
+            // That may make others ready.
+            if this.unclosed.remove(&loop_id) && this.picking == Picking::Dry {
+                this.picking = Picking::Open;
+            }
+        }
         RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let is_active = |loop_id: &LoopId| this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
@@ -129,13 +134,6 @@ fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, poli
         this.unclosed.remove(loop_id);
     } else if policy.task_source.closes_tasks() && !this.loops.get(loop_id).is_some_and(through) {
         this.unclosed.insert(loop_id.clone());
-    }
-}
-
-/// A task was closed in its tracker. That may make others ready.
-fn task_closed(this: &mut Run, loop_id: &LoopId) {
-    if this.unclosed.remove(loop_id) && this.picking == Picking::Dry {
-        this.picking = Picking::Open;
     }
 }
 

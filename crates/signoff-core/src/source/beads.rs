@@ -23,7 +23,8 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let states = states(source, &mut file, &issues, whole);
     let mut ages = HashMap::new();
     for (issue, state) in issues.into_iter().zip(states) {
-        ages.insert(issue.id.0.clone(), created(&issue));
+        let created: Option<jiff::Timestamp> = issue.created_at.as_deref().and_then(|text| text.parse().ok());
+        ages.insert(issue.id.0.clone(), created);
         let task = task(&mut file, issue, state);
         file.push(source, task)?;
     }
@@ -49,7 +50,7 @@ fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return true };
     match serde_json::from_str::<JsonMembers<'_>>(first) {
-        Ok(members) => lines.next().is_some() || !has_envelope(&members),
+        Ok(members) => lines.next().is_some() || members.get("data").or(members.get("issues")).is_none(),
         Err(error) => {
             let is_alone = first.starts_with('{') && lines.next().is_none();
             is_alone && is_cut_off(first, &error) && !begins_envelope(first)
@@ -63,10 +64,6 @@ fn begins_envelope(text: &str) -> bool {
         |rest: &str| rest.trim_start().strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('['));
     let has_list = |key| text.match_indices(key).any(|(at, key)| is_list(&text[at + key.len()..]));
     has_list("\"data\"") || has_list("\"issues\"") || text.contains("\"schema_version\"")
-}
-
-fn has_envelope(members: &JsonMembers<'_>) -> bool {
-    members.get("data").is_some() || members.get("issues").is_some()
 }
 
 #[derive(Deserialize)]
@@ -210,23 +207,13 @@ fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue>
     kept
 }
 
-fn created(issue: &BeadsIssue) -> Option<jiff::Timestamp> {
-    issue.created_at.as_deref().and_then(|text| text.parse().ok())
-}
-
 fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTask {
     let title = issue.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let mut task = SourceTask::new(issue.id.0.as_str(), title.unwrap_or(&issue.id.0), issue.line);
     task.state = state;
     task.priority = Some(priority(file, &issue));
-    for dependency in issue.dependencies.iter().flatten() {
-        let Some(id) = &dependency.depends_on_id else { continue };
-        if dependency.kind.as_deref() == Some("parent-child") {
-            task.parent = Some(id.0.clone());
-        } else if blocks(dependency) {
-            task.depends_on.push(id.0.clone());
-        }
-    }
+    task.parent = parents(&issue).last().map(str::to_owned);
+    task.depends_on = blockers(&issue).map(str::to_owned).collect();
     let criteria = issue.acceptance_criteria.as_deref().unwrap_or_default().lines().map(str::trim);
     task.acceptance = criteria.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     task.section = issue.issue_type.as_deref().map(lines::short);
@@ -346,8 +333,16 @@ fn is_closed(issue: &BeadsIssue) -> bool {
 }
 
 fn parents(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
-    let links = issue.dependencies.iter().flatten();
-    let links = links.filter(|link| link.kind.as_deref() == Some("parent-child"));
+    linked(issue, |link| link.kind.as_deref() == Some("parent-child"))
+}
+
+fn blockers(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
+    linked(issue, blocks)
+}
+
+/// The ids in the dependencies of one type.
+fn linked(issue: &BeadsIssue, is_of_type: fn(&BeadsDependency) -> bool) -> impl Iterator<Item = &str> {
+    let links = issue.dependencies.iter().flatten().filter(move |link| is_of_type(link));
     links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }
 
@@ -386,9 +381,4 @@ fn is_deferred(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue
 /// Parses a timestamp, or a date as the start of that day in UTC.
 fn parse_time(text: &str) -> Option<jiff::Timestamp> {
     text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok())
-}
-
-fn blockers(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
-    let links = issue.dependencies.iter().flatten().filter(|link| blocks(link));
-    links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }

@@ -283,7 +283,7 @@ fn statuses(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<(String
                     file.warn(line, format!("{} {message}", short(&key)));
                 }
             }
-            Event::MappingEnd | Event::SequenceEnd => walk.leave(),
+            Event::MappingEnd | Event::SequenceEnd => drop(walk.levels.pop()),
             Event::Scalar(text, ..) => walk.scalar(&text),
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {}
         }
@@ -325,10 +325,6 @@ impl YamlWalk {
         let name = key.as_deref().map(short).unwrap_or_default();
         self.levels.push(YamlLevel { is_mapping, name, key: None });
         key.filter(|_| of_status)
-    }
-
-    fn leave(&mut self) {
-        self.levels.pop();
     }
 
     fn scalar(&mut self, text: &str) {

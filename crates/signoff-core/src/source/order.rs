@@ -112,7 +112,8 @@ pub fn in_order(source: &SourceInput<'_>, file: &mut TaskFile, phases: &[usize])
         }
         for index in &group {
             left.remove(&(phases[*index], *index));
-            queue.finish(*index);
+            let freed = queue.freed_by(*index);
+            queue.release(freed);
         }
         groups.push(group.into_iter().map(|index| file.tasks[index].id.clone()).collect());
     }
@@ -137,11 +138,6 @@ impl TaskQueue<'_> {
     fn pop_if(&mut self, fits: impl Fn(usize) -> bool) -> Option<usize> {
         let Reverse(index) = *self.ready.peek()?;
         if fits(index) { self.pop() } else { None }
-    }
-
-    fn finish(&mut self, node: usize) {
-        let freed = self.freed_by(node);
-        self.release(freed);
     }
 
     /// The nodes that waited only for this one.

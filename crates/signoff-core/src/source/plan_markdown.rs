@@ -191,18 +191,8 @@ impl OpenPlanTask {
 /// The files of an item such as ``Create: `a.rs` ``.
 fn files(item: &str) -> Vec<FileRef> {
     let (word, paths) = item.trim_start_matches('*').split_once(':').unwrap_or_default();
-    let action = action(word.trim().trim_end_matches('*'));
+    let action: Option<FileAction> = word.trim().trim_end_matches('*').parse().ok();
     action.into_iter().flat_map(|action| self::paths(paths).map(move |path| file_ref(action, path))).collect()
-}
-
-fn action(word: &str) -> Option<FileAction> {
-    match word.to_ascii_lowercase().as_str() {
-        "create" => Some(FileAction::Create),
-        "modify" => Some(FileAction::Modify),
-        "test" => Some(FileAction::Test),
-        "delete" => Some(FileAction::Delete),
-        _ => None,
-    }
 }
 
 /// The paths in code spans, or else the first word.
