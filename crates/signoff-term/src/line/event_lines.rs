@@ -187,7 +187,7 @@ pub fn unclear_review(step: &LoopTransition, review: &Review, goes_on: bool) -> 
 
 /// `; trying again` if the agent that failed is started again.
 fn retry_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
-    let out = |stage: &Stage| stage.slots().len();
+    let out = |stage: &Stage| stage.job_slots().len();
     let called = out(&step.before.stage) == out(&step.after.stage);
     if called && goes_on { "; trying again" } else { "" }
 }
