@@ -5,10 +5,8 @@
 //! check refuted, deferred or put out of scope is not reopened by a reviewer, and its text stays the one that was
 //! decided about.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName, TaskId};
@@ -21,8 +19,22 @@ mod round;
 pub use claim::{ClaimKind, FixClaim, RecordedClaim, read_claims};
 
 /// The state of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline, description = "")]
 #[strum(serialize_all = "snake_case")]
 pub enum FindingState {
     Open,
@@ -48,20 +60,6 @@ impl FindingState {
     /// Whether a decision closed the finding for good: no review reopens it.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Refuted | Self::Deferred | Self::OutOfScope)
-    }
-}
-
-impl JsonSchema for FindingState {
-    fn schema_name() -> Cow<'static, str> {
-        "FindingState".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
     }
 }
 

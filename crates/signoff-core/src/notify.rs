@@ -7,6 +7,7 @@
 //! repeat it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -97,27 +98,12 @@ impl Notification {
 /// What is new: about a loop, or about the run.
 type NotificationTopic = (NotificationKind, Option<LoopId>);
 
-/// The position of an event in the log.
-#[derive(Debug, Clone, Copy)]
-struct LogPosition {
-    run: RunId,
-    seq: u64,
-    at: Timestamp,
-}
-
-impl From<&Transition> for LogPosition {
-    fn from(transition: &Transition) -> Self {
-        let RecordedFact { run, seq, at, .. } = *transition.event;
-        Self { run, seq, at }
-    }
-}
-
 /// Watches one run and creates its notifications.
 #[derive(Debug, Clone, Default)]
 pub struct NotificationWatcher {
     view: RunState,
     /// The topics of past events that may still apply, each with its last event.
-    past: BTreeMap<(LoopId, NotificationKind), LogPosition>,
+    past: BTreeMap<(LoopId, NotificationKind), Arc<RecordedFact>>,
     task_caps: Caps,
     run_caps: Caps,
 }
@@ -131,7 +117,7 @@ impl NotificationWatcher {
     /// Takes in an earlier event.
     pub fn replay(&mut self, transition: &Transition) {
         for (occasion, about) in self.new_topics(transition) {
-            self.past.extend(about.map(|about| ((about, occasion), LogPosition::from(transition))));
+            self.past.extend(about.map(|about| ((about, occasion), transition.event.clone())));
         }
     }
 
@@ -141,7 +127,9 @@ impl NotificationWatcher {
         let blockers = self.blockers();
         open.retain(|(loop_id, occasion), _| self.still_applies(*occasion, loop_id, &blockers));
         let entries = open.into_iter();
-        entries.filter_map(|((loop_id, occasion), mark)| self.notification((occasion, Some(loop_id)), mark)).collect()
+        entries
+            .filter_map(|((loop_id, occasion), event)| self.notification((occasion, Some(loop_id)), &event))
+            .collect()
     }
 
     fn still_applies(&self, occasion: NotificationKind, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
@@ -157,7 +145,7 @@ impl NotificationWatcher {
     /// Takes in one event, and returns the notifications it causes.
     pub fn apply(&mut self, transition: &Transition) -> Vec<Notification> {
         let news = self.new_topics(transition);
-        news.into_iter().filter_map(|one| self.notification(one, LogPosition::from(transition))).collect()
+        news.into_iter().filter_map(|one| self.notification(one, &transition.event)).collect()
     }
 
     fn new_topics(&mut self, transition: &Transition) -> Vec<NotificationTopic> {
@@ -225,7 +213,7 @@ impl NotificationWatcher {
 
     /// The notification of a run's end, unless it is not new: a person cancelled the run, or its only loop was
     /// reported as stuck.
-    fn done(&self, mark: LogPosition) -> Option<Notification> {
+    fn done(&self, event: &RecordedFact) -> Option<Notification> {
         let rows = self.view.rows();
         let only = if let [only] = rows.as_slice() { Some(only) } else { None };
         let worth = match self.view.stage().outcome() {
@@ -234,29 +222,24 @@ impl NotificationWatcher {
             Some(RunOutcome::Cancelled) | None => false,
         };
         let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
-        worth.then(|| self.build(NotificationKind::Done, only.cloned(), mark)).filter(|_| !called_off)
+        worth.then(|| self.build(NotificationKind::Done, only.cloned(), event)).filter(|_| !called_off)
     }
 
-    fn notification(&self, (occasion, about): NotificationTopic, mark: LogPosition) -> Option<Notification> {
+    fn notification(&self, (occasion, about): NotificationTopic, event: &RecordedFact) -> Option<Notification> {
         match about {
-            Some(loop_id) => Some(self.build(occasion, Some(self.view.row(&loop_id)?), mark)),
-            None => self.done(mark),
+            Some(loop_id) => Some(self.build(occasion, Some(self.view.row(&loop_id)?), event)),
+            None => self.done(event),
         }
     }
 
-    fn build(
-        &self,
-        occasion: NotificationKind,
-        about: Option<LoopRow>,
-        LogPosition { run, seq, at }: LogPosition,
-    ) -> Notification {
+    fn build(&self, occasion: NotificationKind, about: Option<LoopRow>, event: &RecordedFact) -> Notification {
         let short = about.as_ref().filter(|_| occasion == NotificationKind::Budget);
         Notification {
             cap: short.and_then(|row| self.cap(row.usage)),
             kind: occasion,
-            at,
-            run,
-            seq,
+            at: event.at,
+            run: event.run,
+            seq: event.seq,
             about: about.map(Box::new),
             overview: Box::new(self.view.overview()),
         }

@@ -38,16 +38,26 @@ impl Price {
     }
 }
 
+/// The built-in list prices, by model name. `[prices]` in the configuration takes precedence.
+const SHIPPED: &str = include_str!("prices/shipped.txt");
+
+fn shipped_prices<'a>() -> impl Iterator<Item = (&'a str, Price)> {
+    SHIPPED.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?;
+        let mut micro = || Some((words.next()?.parse::<f64>().ok()? * 1e6).round() as u64);
+        Some((name, Price { input: micro()?, cached: micro()?, written: micro()?, output: micro()? }))
+    })
+}
+
 /// The built-in price for exactly this name.
 pub fn shipped(name: &str) -> Option<Price> {
-    let (_, input, cached, written, output) = *PRICES.iter().find(|(known, ..)| *known == name)?;
-    let micro = |dollars: f64| (dollars * 1e6).round() as u64;
-    Some(Price { input: micro(input), cached: micro(cached), written: micro(written), output: micro(output) })
+    shipped_prices().find(|(known, _)| *known == name).map(|(_, price)| price)
 }
 
 /// The names with built-in prices.
 pub fn shipped_names<'a>() -> impl Iterator<Item = &'a str> {
-    PRICES.iter().map(|(name, ..)| *name)
+    shipped_prices().map(|(name, _)| name)
 }
 
 /// The most specific name that matches a model.
@@ -67,102 +77,6 @@ fn matches_model(name: &str, model: &str) -> bool {
             && behind.is_none_or(|char| matches!(char, '-' | ':' | '@' | '/' | '['))
     })
 }
-
-/// The date of the built-in list prices. `[prices]` in the configuration takes precedence over them.
-pub const AS_OF: &str = "2026-09-22";
-
-/// The source of the list.
-pub const SOURCE: &str = "models.dev";
-
-/// Model name, then dollars per million tokens: input, cache read, cache write, output. If a provider does not charge
-/// for cache writes, they cost as much as other input. If prices rise with the length of the prompt, the lowest is
-/// listed.
-const PRICES: &[(&str, f64, f64, f64, f64)] = &[
-    ("claude-fable-5", 10.0, 1.0, 12.5, 50.0),
-    ("claude-fable-5-1", 10.0, 0.25, 12.5, 50.0),
-    ("claude-opus-5-5", 4.0, 0.2, 5.0, 20.0),
-    ("claude-opus-5", 5.0, 0.5, 6.25, 25.0),
-    ("claude-opus-4-8", 5.0, 0.5, 6.25, 25.0),
-    ("claude-opus-4-7", 5.0, 0.5, 6.25, 25.0),
-    ("claude-opus-4-6", 5.0, 0.5, 6.25, 25.0),
-    ("claude-opus-4-5", 5.0, 0.5, 6.25, 25.0),
-    ("claude-sonnet-5", 2.0, 0.2, 2.5, 10.0),
-    ("claude-sonnet-4-6", 3.0, 0.3, 3.75, 15.0),
-    ("claude-sonnet-4-5", 3.0, 0.3, 3.75, 15.0),
-    ("claude-haiku-4-5", 1.0, 0.1, 1.25, 5.0),
-    ("gpt-6-astra", 10.0, 1.0, 12.5, 50.0),
-    ("gpt-6-sol", 2.0, 0.2, 2.5, 10.0),
-    ("gpt-6-luna", 0.1, 0.01, 0.125, 0.5),
-    ("gpt-5.6", 4.0, 0.4, 5.0, 20.0),
-    ("gpt-5.6-sol", 4.0, 0.4, 5.0, 20.0),
-    ("gpt-5.6-terra", 2.0, 0.2, 2.5, 12.0),
-    ("gpt-5.6-luna", 0.2, 0.02, 0.25, 1.2),
-    ("gpt-5.5", 5.0, 0.5, 5.0, 30.0),
-    ("gpt-5.5-pro", 30.0, 30.0, 30.0, 180.0),
-    ("gpt-5.4", 2.5, 0.25, 2.5, 15.0),
-    ("gpt-5.4-pro", 30.0, 30.0, 30.0, 180.0),
-    ("gpt-5.4-mini", 0.75, 0.075, 0.75, 4.5),
-    ("gpt-5.4-nano", 0.2, 0.02, 0.2, 1.25),
-    ("gpt-5.3-codex", 1.75, 0.175, 1.75, 14.0),
-    ("gpt-5.2", 1.75, 0.175, 1.75, 14.0),
-    ("gpt-5.2-pro", 21.0, 21.0, 21.0, 168.0),
-    ("gpt-5.1", 1.25, 0.125, 1.25, 10.0),
-    ("gpt-5", 1.25, 0.125, 1.25, 10.0),
-    ("gpt-5-pro", 15.0, 15.0, 15.0, 120.0),
-    ("gpt-5-mini", 0.25, 0.025, 0.25, 2.0),
-    ("gpt-5-nano", 0.05, 0.005, 0.05, 0.4),
-    ("gpt-4.1", 2.0, 0.5, 2.0, 8.0),
-    ("gpt-4.1-mini", 0.4, 0.1, 0.4, 1.6),
-    ("gpt-4.1-nano", 0.1, 0.025, 0.1, 0.4),
-    ("gpt-4o", 2.5, 1.25, 2.5, 10.0),
-    ("gpt-4o-mini", 0.15, 0.075, 0.15, 0.6),
-    ("o3", 2.0, 0.5, 2.0, 8.0),
-    ("o3-pro", 20.0, 20.0, 20.0, 80.0),
-    ("o4-mini", 1.1, 0.275, 1.1, 4.4),
-    ("gemini-3.8-flash", 0.75, 0.075, 0.75, 3.75),
-    ("gemini-3.7-flash", 0.75, 0.075, 0.75, 3.75),
-    ("gemini-3.6-flash", 0.75, 0.075, 0.75, 3.75),
-    ("gemini-3.5-flash", 1.5, 0.15, 1.5, 9.0),
-    ("gemini-3.5-flash-lite", 0.3, 0.03, 0.3, 2.5),
-    ("gemini-3.1-pro-preview", 2.0, 0.2, 2.0, 12.0),
-    ("gemini-3.1-flash-lite", 0.25, 0.025, 0.25, 1.5),
-    ("gemini-3-flash-preview", 0.5, 0.05, 0.5, 3.0),
-    ("gemini-flash-latest", 0.75, 0.075, 0.75, 3.75),
-    ("gemini-flash-lite-latest", 0.3, 0.03, 0.3, 2.5),
-    ("gemini-2.5-pro", 1.25, 0.125, 1.25, 10.0),
-    ("gemini-2.5-flash", 0.3, 0.03, 0.3, 2.5),
-    ("gemini-2.5-flash-lite", 0.1, 0.01, 0.1, 0.4),
-    ("qwen3.8-max", 2.0, 0.25, 2.5, 6.0),
-    ("qwen3.8-flash", 0.15, 0.016, 0.2, 0.47),
-    ("qwen3.7-max", 2.5, 0.5, 3.125, 7.5),
-    ("qwen3.7-plus", 0.5, 0.05, 0.625, 3.0),
-    ("qwen3.6-plus", 0.5, 0.05, 0.625, 3.0),
-    ("qwen3.5-plus", 0.4, 0.4, 0.4, 2.4),
-    ("qwen3-max", 1.2, 1.2, 1.2, 6.0),
-    ("qwen3-coder-plus", 1.0, 1.0, 1.0, 5.0),
-    ("qwen3-coder-flash", 0.3, 0.3, 0.3, 1.5),
-    ("qwen3-coder-480b-a35b-instruct", 1.5, 1.5, 1.5, 7.5),
-    ("qwen3-coder-30b-a3b-instruct", 0.45, 0.45, 0.45, 2.25),
-    ("grok-4.7", 2.0, 0.5, 2.0, 6.0),
-    ("grok-4.6", 2.0, 0.5, 2.0, 6.0),
-    ("grok-4.5", 2.0, 0.3, 2.0, 6.0),
-    ("grok-4.3", 1.25, 0.2, 1.25, 2.5),
-    ("grok-build-0.1", 1.0, 0.2, 1.0, 2.0),
-    ("deepseek-flash", 0.15, 0.003, 0.15, 0.6),
-    ("deepseek-v4-flash", 0.15, 0.003, 0.15, 0.6),
-    ("deepseek-v4-pro", 0.435, 0.003625, 0.435, 0.87),
-    ("kimi-k3", 3.0, 0.3, 3.0, 15.0),
-    ("kimi-k2.7-code", 0.95, 0.19, 0.95, 4.0),
-    ("kimi-k2.7-code-highspeed", 1.9, 0.38, 1.9, 8.0),
-    ("kimi-k2.6", 0.95, 0.16, 0.95, 4.0),
-    ("glm-5.3", 1.4, 0.26, 1.4, 4.4),
-    ("glm-5.3-flash", 0.15, 0.03, 0.15, 0.5),
-    ("glm-5.2", 1.4, 0.26, 1.4, 4.4),
-    ("glm-5", 1.0, 0.2, 1.0, 3.2),
-    ("glm-5-turbo", 1.2, 0.24, 1.2, 4.0),
-    ("glm-4.7", 0.6, 0.11, 0.6, 2.2),
-    ("glm-4.6", 0.6, 0.11, 0.6, 2.2),
-];
 
 #[cfg(test)]
 mod tests {
@@ -206,7 +120,8 @@ mod tests {
     #[test]
     fn no_name_is_shipped_twice_and_every_price_makes_sense() {
         let names: std::collections::BTreeSet<_> = shipped_names().collect();
-        assert_eq!(names.len(), PRICES.len());
+        let listed = SHIPPED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        assert_eq!(names.len(), listed.count());
         for name in names {
             let price = shipped(name).expect("a price");
             assert!(price.cached <= price.input && price.input <= price.output, "{name}: {price:?}");

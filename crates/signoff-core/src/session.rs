@@ -60,32 +60,24 @@ type JobPosition = (Position, u32, JobKey);
 impl Sessions {
     /// Applies an event. `this` is the loop's state before it.
     pub fn apply(&mut self, fact: &LoopFact, this: &Loop) {
-        match fact {
-            LoopFact::AttemptStarted { attempt, launch } => {
-                self.agents.insert(*attempt, launch.agent.clone());
-                let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
-                self.resumed.extend(resumed);
-            }
-            LoopFact::Session { attempt, session } => {
-                if is_session_name(session) {
-                    self.sessions.insert(*attempt, session.clone());
-                }
-            }
-            LoopFact::Transitioned(event) => self.apply_event(event, this),
-            LoopFact::Added { .. }
-            | LoopFact::PolicySet { .. }
-            | LoopFact::WorkspaceCreated { .. }
-            | LoopFact::CheckpointReviewed { .. }
-            | LoopFact::Answered { .. }
-            | LoopFact::Used { .. }
-            | LoopFact::Said { .. }
-            | LoopFact::Noted { .. } => {}
+        if let LoopFact::AttemptStarted { attempt, launch } = fact {
+            self.agents.insert(*attempt, launch.agent.clone());
+            let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
+            self.resumed.extend(resumed);
+        } else if let LoopFact::Session { attempt, session } = fact
+            && is_session_name(session)
+        {
+            self.sessions.insert(*attempt, session.clone());
+        } else if let LoopFact::Transitioned(event) = fact {
+            self.apply_event(event, this);
         }
     }
 
     fn apply_event(&mut self, event: &Event, this: &Loop) {
         if let Event::AttemptLost { attempt, loss: Loss::SessionGone } = event {
-            self.mark_lost(*attempt);
+            // The session that the attempt tried to resume is lost, also for other attempts.
+            let session = self.agents.get(attempt).zip(self.resumed.get(attempt));
+            self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
         }
         let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(this, attempt)?)));
         let Some((attempt, job)) = ended else { return };
@@ -106,12 +98,6 @@ impl Sessions {
         if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage) {
             self.last_writer = Some(attempt);
         }
-    }
-
-    /// Marks the session that an attempt tried to resume as lost, also for other attempts.
-    fn mark_lost(&mut self, attempt: AttemptId) {
-        let session = self.agents.get(&attempt).zip(self.resumed.get(&attempt));
-        self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
     }
 
     /// The session that a running attempt of `this` with this agent resumes.

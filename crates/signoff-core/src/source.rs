@@ -7,9 +7,8 @@ mod beads;
 mod bmad;
 mod detect;
 pub(crate) mod json;
-mod kiro;
 mod lines;
-mod open_spec;
+mod numbered_boxes;
 mod order;
 mod plan_markdown;
 pub mod planner;
@@ -23,6 +22,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use beads::is_blocker;
+pub(crate) use lines::line_at;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use tick::{CheckboxMark, TickError, is_ticked, tick};
@@ -115,8 +115,9 @@ impl SourceState {
 }
 
 /// What a plan does with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::EnumString)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 pub enum FileAction {
     Create,
     Modify,
@@ -277,7 +278,7 @@ impl TaskFile {
         let mut marks: Vec<CheckboxMark> = task.mark.iter().cloned().collect();
         marks.extend(task.steps.iter().filter_map(|step| step.mark.clone()));
         if self.format == TaskFormat::Kiro {
-            marks.extend(kiro::parents_closed_by(self, task));
+            marks.extend(numbered_boxes::parents_closed_by(self, task));
         }
         marks
     }
@@ -377,8 +378,8 @@ fn read_source(format: TaskFormat, source: &SourceInput<'_>) -> Result<TaskFile,
     match format {
         TaskFormat::PlanMarkdown => plan_markdown::read(source),
         TaskFormat::SpecKit => spec_kit::read(source),
-        TaskFormat::OpenSpec => open_spec::read(source),
-        TaskFormat::Kiro => kiro::read(source),
+        TaskFormat::OpenSpec => numbered_boxes::read_open_spec(source),
+        TaskFormat::Kiro => numbered_boxes::read_kiro(source),
         TaskFormat::TaskMaster => task_master::read(source),
         TaskFormat::Bmad if bmad::is_sprint(source.path) => bmad::read_sprint_file(source),
         TaskFormat::Bmad => bmad::read_story(source),

@@ -8,7 +8,10 @@ use crate::workflow::{Arrangement, Landing};
 /// Applies an event to a run that has not ended.
 pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     match event {
-        RunEvent::Started if this.stage == RunStage::Queued => start(this, policy),
+        RunEvent::Started if this.stage == RunStage::Queued => {
+            let waits_for_plan = policy.has_planning || policy.arrangement != Arrangement::Slots;
+            this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
+        }
         RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
             if !outcome.is_completed() {
                 this.stage = RunStage::Done(aborted_outcome(&outcome));
@@ -23,8 +26,15 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
             this.picks -= 1;
             this.picking = this.picking.max(Picking::Dry);
         }
-        RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
-        RunEvent::TaskClosed { loop_id } => task_closed(this, &loop_id),
+        RunEvent::PickingStopped if this.stage.group().is_some() && policy.arrangement == Arrangement::Slots => {
+            this.picking = Picking::Closed;
+        }
+        RunEvent::TaskClosed { loop_id } => {
+            // That may make others ready.
+            if this.unclosed.remove(&loop_id) && this.picking == Picking::Dry {
+                this.picking = Picking::Open;
+            }
+        }
         RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let is_active = |loop_id: &LoopId| this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
@@ -52,11 +62,6 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     }
 }
 
-fn start(this: &mut Run, policy: &RunPolicy) {
-    let waits_for_plan = policy.has_planning || policy.arrangement != Arrangement::Slots;
-    this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
-}
-
 /// The outcome of a run whose planning or final review failed.
 fn aborted_outcome(outcome: &Outcome) -> RunOutcome {
     if *outcome == Outcome::Cancelled {
@@ -66,10 +71,6 @@ fn aborted_outcome(outcome: &Outcome) -> RunOutcome {
     } else {
         RunOutcome::Failed
     }
-}
-
-fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
-    this.stage.group().is_some() && policy.arrangement == Arrangement::Slots
 }
 
 /// Sets the planned tasks. A second plan, or one that names a task twice, changes nothing.
@@ -87,18 +88,14 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
         this.stage = RunStage::Done(RunOutcome::Failed);
         return;
     }
-    let groups = if policy.arrangement == Arrangement::Chain { split_into_single_tasks(groups) } else { groups };
-    for (index, group) in groups.into_iter().enumerate() {
-        for loop_id in group {
-            add(this, index, loop_id);
-        }
+    // In a chain each task builds on the one before, so every group has one task.
+    let is_chain = policy.arrangement == Arrangement::Chain;
+    let tasks =
+        groups.into_iter().enumerate().flat_map(|(group, tasks)| tasks.into_iter().map(move |task| (group, task)));
+    for (number, (group, loop_id)) in tasks.enumerate() {
+        add(this, if is_chain { number } else { group }, loop_id);
     }
     this.stage = RunStage::Working { group: 0 };
-}
-
-/// In a chain each task builds on the one before, so every group has one task.
-fn split_into_single_tasks(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
-    groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
 }
 
 fn add(this: &mut Run, group: usize, loop_id: LoopId) {
@@ -137,13 +134,6 @@ fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, poli
         this.unclosed.remove(loop_id);
     } else if policy.task_source.closes_tasks() && !this.loops.get(loop_id).is_some_and(through) {
         this.unclosed.insert(loop_id.clone());
-    }
-}
-
-/// A task was closed in its tracker. That may make others ready.
-fn task_closed(this: &mut Run, loop_id: &LoopId) {
-    if this.unclosed.remove(loop_id) && this.picking == Picking::Dry {
-        this.picking = Picking::Open;
     }
 }
 

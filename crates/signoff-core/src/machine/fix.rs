@@ -30,7 +30,9 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
         return phases::end(this, outcome, reason, RetryAction::Fix);
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
-    let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !has_single_result(judge.fixer);
+    // Planners produce a single answer, so parallel results could not be combined.
+    let has_single_result = matches!(judge.fixer, Role::Enumerate | Role::Plan);
+    let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !has_single_result;
     let groups =
         if side_by_side { independent_groups(findings.iter().map(|entry| &entry.finding)) } else { together() };
     count_fix(this);
@@ -40,11 +42,6 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
 /// Counts one more fix at this gate. Saturates, because an imported count may be any number.
 fn count_fix(this: &mut Loop) {
     this.tally.fixes = this.tally.fixes.saturating_add(1);
-}
-
-/// Whether this role produces a single answer, so that parallel results could not be combined.
-fn has_single_result(role: Role) -> bool {
-    matches!(role, Role::Enumerate | Role::Plan)
 }
 
 /// Starts a fixer for each group of findings.
@@ -105,13 +102,10 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         WorkReport::Complete { head } | WorkReport::Incomplete { head } | WorkReport::NoWorkLeft { head } => head,
         WorkReport::Stuck { .. } => return work::gave_up(this),
     };
-    let apart = match order {
-        FixOrder::AtOnce => Some(head.commit),
-        FixOrder::InTurn => {
-            this.head = head;
-            None
-        }
-    };
+    let apart = (order == FixOrder::AtOnce).then(|| head.commit.clone());
+    if apart.is_none() {
+        this.head = head;
+    }
     set_state(this, index, FixState::Done { apart });
     settle(this, policy);
 }

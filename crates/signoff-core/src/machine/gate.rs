@@ -14,6 +14,9 @@ use crate::workflow::PhaseKind;
 /// The name of the project's checks in the ledger.
 pub const CHECKS: &str = "checks";
 
+/// The finding for checks that failed without naming a place.
+const NO_PLACE: &str = "the project's checks failed and named no place";
+
 /// Enters a gate: its limits start over, its review numbers continue.
 pub fn begin(this: &mut Loop, policy: &Policy) {
     reset_counters(this);
@@ -162,7 +165,8 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
     match panel.seats.values().filter_map(word).max() {
         None => evaluate_answers(this, PanelCoverage::Complete, policy),
         Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
-            let reason = missing_review_reason(panel);
+            let is_unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
+            let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
             record(this, policy);
             phases::end_resumable(this, Outcome::Failed, reason);
         }
@@ -182,11 +186,6 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
             not_passed(this, unread, policy);
         }
     }
-}
-
-fn missing_review_reason(panel: &Panel) -> Reason {
-    let unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
-    if unclear { Reason::UnclearReview } else { Reason::ReviewerFailed }
 }
 
 /// The reviewers whose answers could not be parsed but may help a fixer.
@@ -375,7 +374,8 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
             phases::advance(this, policy);
         }
         CheckReport::Failed { findings } => {
-            let findings = if findings.is_empty() { vec![unexplained_check()] } else { findings };
+            let unexplained = || Finding::new(&CHECKS.into(), "check", Severity::Critical, NO_PLACE);
+            let findings = if findings.is_empty() { vec![unexplained()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
             this.ledger.record(&round, &[review]);
             not_passed(this, Vec::new(), policy);
@@ -389,11 +389,6 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
             phases::advance(this, policy);
         }
     }
-}
-
-/// The finding for checks that failed without naming a place.
-fn unexplained_check() -> Finding {
-    Finding::new(&CHECKS.into(), "check", Severity::Critical, "the project's checks failed and named no place")
 }
 
 fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Policy) {

@@ -4,7 +4,7 @@ use super::outcome::{Ending, Outcome, Reason, RetryAction};
 use super::state::{GateEnd, GateRecord, Loop, Panel, Question, QuestionTopic, Stage};
 use super::{Choice, Policy, gate, land, outside_findings, work};
 use crate::policy::{ExhaustedAs, OnExhausted, OnFailure};
-use crate::workflow::{GatePolicy, PhaseKind};
+use crate::workflow::{GatePolicy, Phase, PhaseKind};
 
 /// Starts the current phase, skipping disabled ones. After the last phase the loop is signed off.
 pub fn enter(this: &mut Loop, policy: &Policy) {
@@ -78,17 +78,17 @@ pub fn nothing_to_review(this: &mut Loop, policy: &Policy) {
 }
 
 fn sign_off_outcome(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
-    let gates = || this.gates.iter().filter(|record| is_gate(policy, record));
+    let is_gate = |phase: &Phase| matches!(phase.kind, PhaseKind::Gate(_));
+    let gates = this.gates.iter().filter(|record| policy.phase(record.phase).is_some_and(is_gate));
     let ends = || this.gates.iter().map(|record| &record.end);
     if ends().any(|end| *end == GateEnd::ReviewersMissing) {
         return (Outcome::CompletedWithIssues, Some(Reason::ReviewSkipped));
     }
-    for end in ends() {
-        if let GateEnd::Noted { reason } = end {
-            return (Outcome::CompletedWithIssues, Some(*reason));
-        }
+    let noted = |end: &GateEnd| if let GateEnd::Noted { reason } = end { Some(*reason) } else { None };
+    if let Some(reason) = ends().find_map(noted) {
+        return (Outcome::CompletedWithIssues, Some(reason));
     }
-    match gates().max_by_key(|record| (record.phase, record.item)).map(|record| &record.end) {
+    match gates.max_by_key(|record| (record.phase, record.item)).map(|record| &record.end) {
         Some(GateEnd::Approved { commit }) if *commit == this.head.commit => {
             let unchecked = ends().any(|end| *end == GateEnd::Unchecked).then_some(Reason::NothingToCheck);
             (Outcome::Approved { commit: commit.clone() }, unchecked)
@@ -97,10 +97,6 @@ fn sign_off_outcome(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
         Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
         None => (Outcome::Unreviewed, None),
     }
-}
-
-fn is_gate(policy: &Policy, record: &GateRecord) -> bool {
-    policy.phase(record.phase).is_some_and(|phase| matches!(phase.kind, PhaseKind::Gate(_)))
 }
 
 /// Starts the next pass, if the limit allows one.
@@ -230,7 +226,7 @@ pub fn current_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePoli
 
 /// The gate policy that applies to an agent phase: that of the next gate, else of the last one.
 pub fn nearest_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
-    let judges = |range: &'a [crate::workflow::Phase]| range.iter().filter_map(|phase| phase.policy());
+    let judges = |range: &'a [Phase]| range.iter().filter_map(|phase| phase.policy());
     let phases = &policy.workflow.phases;
     let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
     judges(after).next().or_else(|| judges(before).next_back())

@@ -160,14 +160,10 @@ impl Loop {
         self.next_notes.splice(0..0, notes);
     }
 
-    pub(super) fn new_attempt(&mut self) -> AttemptId {
+    pub(super) fn new_slot(&mut self) -> AttemptSlot {
         let attempt = AttemptId(self.next_attempt);
         self.next_attempt += 1;
-        attempt
-    }
-
-    pub(super) fn new_slot(&mut self) -> AttemptSlot {
-        AttemptSlot::Running(self.new_attempt())
+        AttemptSlot::Running(attempt)
     }
 
     pub(super) fn new_question(&mut self) -> QuestionId {

@@ -7,6 +7,7 @@ use crate::ledger::LedgerEntry;
 use crate::prompt::template::one_line;
 use crate::prompt::{Depth, DiffContext, ItemBrief, OtherLoop, TaskBrief, lists, template};
 use crate::review::{Finding, Inconclusive, ReviewerKind};
+use crate::source::line_at;
 
 /// The context of a review.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -167,17 +168,12 @@ impl From<UnreadableAnswer<'_>> for AnswerExcerpt {
             | Inconclusive::Contradictory(violation)
             | Inconclusive::Truncated(violation)
             | Inconclusive::Unbound(violation) => {
-                let line = line_at(answer.text, violation.offset);
+                let line = line_at(answer.text.as_bytes(), violation.offset);
                 (format!("{} (line {line})", one_line(&violation.message)), violation.offset)
             }
         };
         Self { problem, quote: around(answer.text, offset) }
     }
-}
-
-/// The number of the line at a byte offset.
-fn line_at(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// The text around a byte offset, with marks where it is cut.

@@ -99,7 +99,8 @@ pub fn cap(text: &str) -> Capped<'_> {
 /// The text in a code fence that it cannot close, cut to the cap with a note below the fence.
 pub fn fenced(text: &str, language: &str) -> String {
     let capped = cap(text);
-    let fence = "`".repeat(longest_backtick_run(capped.shown).max(2) + 1);
+    let longest_run = capped.shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest_run.max(2) + 1);
     let end = if capped.shown.is_empty() || capped.shown.ends_with('\n') { "" } else { "\n" };
     let note = capped.note().map(|note| format!("\n\n{note}")).unwrap_or_default();
     format!("{fence}{language}\n{}{end}{fence}{note}", capped.shown)
@@ -138,10 +139,6 @@ impl Capped<'_> {
         let cut = self.cut_characters;
         (cut > 0).then(|| format!("(Cut: these are the first {CHARACTER_CAP} characters, {cut} more are not shown.)"))
     }
-}
-
-fn longest_backtick_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// The text on one line: white space and control characters become single spaces.

@@ -6,13 +6,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{Id, JsonMembers, LineIndex};
+use super::json::{Id, JsonMembers, JsonSource, error_message};
 use super::lines::MarkdownLines;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, json, lines, order};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines, order};
 
 const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
-
-const WANTED: json::ExpectedShape = json::ExpectedShape { format: TaskFormat::Beads, shape: EXPECTED };
 
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::Beads);
@@ -23,9 +21,10 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
         issue.status = Some("closed".to_owned());
     }
     let states = states(source, &mut file, &issues, whole);
-    let mut ages = std::collections::HashMap::new();
+    let mut ages = HashMap::new();
     for (issue, state) in issues.into_iter().zip(states) {
-        ages.insert(issue.id.0.clone(), created(&issue));
+        let created: Option<jiff::Timestamp> = issue.created_at.as_deref().and_then(|text| text.parse().ok());
+        ages.insert(issue.id.0.clone(), created);
         let task = task(&mut file, issue, state);
         file.push(source, task)?;
     }
@@ -51,7 +50,7 @@ fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return true };
     match serde_json::from_str::<JsonMembers<'_>>(first) {
-        Ok(members) => lines.next().is_some() || !has_envelope(&members),
+        Ok(members) => lines.next().is_some() || members.get("data").or(members.get("issues")).is_none(),
         Err(error) => {
             let is_alone = first.starts_with('{') && lines.next().is_none();
             is_alone && is_cut_off(first, &error) && !begins_envelope(first)
@@ -65,10 +64,6 @@ fn begins_envelope(text: &str) -> bool {
         |rest: &str| rest.trim_start().strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('['));
     let has_list = |key| text.match_indices(key).any(|(at, key)| is_list(&text[at + key.len()..]));
     has_list("\"data\"") || has_list("\"issues\"") || text.contains("\"schema_version\"")
-}
-
-fn has_envelope(members: &JsonMembers<'_>) -> bool {
-    members.get("data").is_some() || members.get("issues").is_some()
 }
 
 #[derive(Deserialize)]
@@ -118,7 +113,7 @@ fn read_lines(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Beads
                 file.warn(number, CUT_OFF);
             }
             Err(error) => {
-                let message = format!("{}; expected one issue a line", json::error_message(&error));
+                let message = format!("{}; expected one issue a line", error_message(&error));
                 return Err(source.error(number, message));
             }
         }
@@ -172,24 +167,23 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
     if source.cut {
         return Err(source.not_utf8());
     }
-    let lines = LineIndex::new(source.text);
+    let json = JsonSource::new(source, TaskFormat::Beads);
     let text = source.text.trim();
     let list: &str = if text.starts_with('[') {
         text
     } else if !text.starts_with('{') {
         return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
-        let members: JsonMembers<'_> = json::read(source, &lines, text, WANTED)?;
+        let members: JsonMembers<'_> = json.read(text, EXPECTED)?;
         let list = members.get("data").or_else(|| members.get("issues"));
         list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
     };
-    let items: Option<Vec<&RawValue>> = json::read(source, &lines, list, WANTED)?;
+    let items: Option<Vec<&RawValue>> = json.read(list, EXPECTED)?;
     let mut issues = Vec::new();
     for raw in items.unwrap_or_default() {
-        let line = lines.line_of(source.text, raw.get());
-        let read = issue(raw.get()).map_err(|error| {
-            source.error(line, format!("{}; expected an issue of beads", json::error_message(&error)))
-        })?;
+        let line = json.line(raw);
+        let read = issue(raw.get())
+            .map_err(|error| source.error(line, format!("{}; expected an issue of beads", error_message(&error))))?;
         match read {
             BeadsEntry::Issue(issue) => issues.push(BeadsIssue { line, ..*issue }),
             BeadsEntry::WithoutId => file.warn(line, "this issue has no id and was left out"),
@@ -201,10 +195,7 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
 
 /// Keeps the last issue of each id, which is the newest.
 fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue> {
-    let mut seen = std::collections::HashMap::new();
-    for (place, issue) in issues.iter().enumerate() {
-        seen.insert(issue.id.0.clone(), place);
-    }
+    let seen: HashMap<String, usize> = (0..).zip(&issues).map(|(place, issue)| (issue.id.0.clone(), place)).collect();
     let mut kept = Vec::with_capacity(seen.len());
     for (place, issue) in issues.into_iter().enumerate() {
         if seen.get(&issue.id.0) == Some(&place) {
@@ -216,23 +207,13 @@ fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue>
     kept
 }
 
-fn created(issue: &BeadsIssue) -> Option<jiff::Timestamp> {
-    issue.created_at.as_deref().and_then(|text| text.parse().ok())
-}
-
 fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTask {
     let title = issue.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let mut task = SourceTask::new(issue.id.0.as_str(), title.unwrap_or(&issue.id.0), issue.line);
     task.state = state;
     task.priority = Some(priority(file, &issue));
-    for dependency in issue.dependencies.iter().flatten() {
-        let Some(id) = &dependency.depends_on_id else { continue };
-        if dependency.kind.as_deref() == Some("parent-child") {
-            task.parent = Some(id.0.clone());
-        } else if blocks(dependency) {
-            task.depends_on.push(id.0.clone());
-        }
-    }
+    task.parent = parents(&issue).last().map(str::to_owned);
+    task.depends_on = blockers(&issue).map(str::to_owned).collect();
     let criteria = issue.acceptance_criteria.as_deref().unwrap_or_default().lines().map(str::trim);
     task.acceptance = criteria.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     task.section = issue.issue_type.as_deref().map(lines::short);
@@ -352,8 +333,16 @@ fn is_closed(issue: &BeadsIssue) -> bool {
 }
 
 fn parents(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
-    let links = issue.dependencies.iter().flatten();
-    let links = links.filter(|link| link.kind.as_deref() == Some("parent-child"));
+    linked(issue, |link| link.kind.as_deref() == Some("parent-child"))
+}
+
+fn blockers(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
+    linked(issue, blocks)
+}
+
+/// The ids in the dependencies of one type.
+fn linked(issue: &BeadsIssue, is_of_type: fn(&BeadsDependency) -> bool) -> impl Iterator<Item = &str> {
+    let links = issue.dependencies.iter().flatten().filter(move |link| is_of_type(link));
     links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }
 
@@ -392,9 +381,4 @@ fn is_deferred(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue
 /// Parses a timestamp, or a date as the start of that day in UTC.
 fn parse_time(text: &str) -> Option<jiff::Timestamp> {
     text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok())
-}
-
-fn blockers(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
-    let links = issue.dependencies.iter().flatten().filter(|link| blocks(link));
-    links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }

@@ -3,7 +3,7 @@
 
 use saphyr_parser::{Event, Parser};
 
-use super::lines::{Checkbox, MarkdownLine, MarkdownLines, list_item, short, visible};
+use super::lines::{Checkbox, MarkdownLine, MarkdownLines, list_item, short, strip_word, visible};
 use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep, Warning, order};
 
 const EXPECTED_BOXES: &str = "boxes such as `- [ ] Task 1: text` under `## Tasks / Subtasks`";
@@ -38,8 +38,7 @@ pub fn read_story(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
 /// The number and the title of `# Story 1.2: Title`.
 pub fn story_heading<'a>(line: &MarkdownLine<'a>) -> Option<(&'a str, &'a str)> {
     let (1, text) = line.heading()? else { return None };
-    let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("story ")).map(|word| &text[word.len()..])?;
-    let (number, title) = rest.split_once([':', '-', '–', '—'])?;
+    let (number, title) = strip_word(text, "story ")?.split_once([':', '-', '–', '—'])?;
     let number = number.trim();
     let (epic, story) = number.split_once('.')?;
     let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
@@ -174,8 +173,7 @@ fn story_task(
 /// Splits `Task 3: ` off the start of a title.
 fn task_number(text: &str) -> (Option<&str>, &str) {
     let bare = text.trim_start_matches('*');
-    let after = bare.get(..5).filter(|word| word.eq_ignore_ascii_case("task ")).map(|word| &bare[word.len()..]);
-    let Some(after) = after else { return (None, text) };
+    let Some(after) = strip_word(bare, "task ") else { return (None, text) };
     let length = after.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let id = after[..length].trim_matches('.');
     let title = after[length..].trim_start_matches([':', '-', '–', ' ', '*']);
@@ -285,7 +283,7 @@ fn statuses(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<(String
                     file.warn(line, format!("{} {message}", short(&key)));
                 }
             }
-            Event::MappingEnd | Event::SequenceEnd => walk.leave(),
+            Event::MappingEnd | Event::SequenceEnd => drop(walk.levels.pop()),
             Event::Scalar(text, ..) => walk.scalar(&text),
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {}
         }
@@ -327,10 +325,6 @@ impl YamlWalk {
         let name = key.as_deref().map(short).unwrap_or_default();
         self.levels.push(YamlLevel { is_mapping, name, key: None });
         key.filter(|_| of_status)
-    }
-
-    fn leave(&mut self) {
-        self.levels.pop();
     }
 
     fn scalar(&mut self, text: &str) {

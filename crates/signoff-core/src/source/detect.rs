@@ -2,7 +2,9 @@
 
 use super::json::JsonMembers;
 use super::lines::{MarkdownLine, MarkdownLines};
-use super::{SourceError, SourceInput, TaskFile, TaskFormat, beads, bmad, kiro, plan_markdown, spec_kit, task_master};
+use super::{
+    SourceError, SourceInput, TaskFile, TaskFormat, beads, bmad, numbered_boxes, plan_markdown, spec_kit, task_master,
+};
 
 pub fn format(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     if let Some(format) = by_path(source.path) {
@@ -128,12 +130,12 @@ impl FormatHints {
             self.story_tasks |= level == 2 && text.to_ascii_lowercase().starts_with("tasks");
             self.in_numbered_section = level == 2 && text.starts_with(|c: char| c.is_ascii_digit());
         }
-        if let Some(item) = kiro::item(line).filter(|item| !item.is_count) {
+        if let Some(item) = numbered_boxes::item(line).filter(|item| !item.is_count) {
             let top = !item.id.contains('.');
             self.kiro |= top && line.text.starts_with('-') && !self.in_numbered_section || item.optional;
             self.open_spec |= self.in_numbered_section && !top;
         }
-        let is_numbered_tag = |tag| kiro::tagged(line.text, tag).is_some();
+        let is_numbered_tag = |tag| numbered_boxes::tagged(line.text, tag).is_some();
         self.kiro |= (self.kiro || self.open_spec) && is_numbered_tag("_Requirements:");
     }
 }

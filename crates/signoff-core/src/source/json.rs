@@ -92,27 +92,33 @@ pub fn duplicate_key(value: &str) -> Option<String> {
     parts.into_iter().find_map(|part| duplicate_key(part.get()))
 }
 
-/// The expected content of a file, for error messages.
-#[derive(Debug, Clone, Copy)]
-pub struct ExpectedShape {
-    pub format: TaskFormat,
-    pub shape: &'static str,
+/// A file whose parts are read as JSON.
+pub struct JsonSource<'s, 'a> {
+    pub source: &'s SourceInput<'a>,
+    lines: LineIndex,
+    format: TaskFormat,
 }
 
-/// Parses `part`, which must be a slice of the source text. Errors have the line in the file.
-pub fn read<'a, T: Deserialize<'a>>(
-    source: &SourceInput<'a>,
-    lines: &LineIndex,
-    part: &'a str,
-    wanted: ExpectedShape,
-) -> Result<T, SourceError> {
-    serde_json::from_str(part).map_err(|error| {
-        let first = lines.line_of(source.text, part);
-        let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
-        let ExpectedShape { format, shape } = wanted;
-        let message = format!("{}; formats tried: {}; expected {shape}", error_message(&error), format.name());
-        source.error(first.saturating_add(within), message)
-    })
+impl<'s, 'a> JsonSource<'s, 'a> {
+    pub fn new(source: &'s SourceInput<'a>, format: TaskFormat) -> Self {
+        Self { source, lines: LineIndex::new(source.text), format }
+    }
+
+    /// The line in which `part`, a slice of the source text, begins.
+    pub fn line(&self, part: &RawValue) -> u32 {
+        self.lines.line_of(self.source.text, part.get())
+    }
+
+    /// Parses `part`, which must be a slice of the source text. Errors have the line in the file.
+    pub fn read<T: Deserialize<'a>>(&self, part: &'a str, expected: &str) -> Result<T, SourceError> {
+        serde_json::from_str(part).map_err(|error| {
+            let first = self.lines.line_of(self.source.text, part);
+            let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
+            let (problem, format) = (error_message(&error), self.format.name());
+            let message = format!("{problem}; formats tried: {format}; expected {expected}");
+            self.source.error(first.saturating_add(within), message)
+        })
+    }
 }
 
 /// The message of serde without the position, which is relative to the part.

@@ -65,7 +65,8 @@ impl<'a> Checkbox<'a> {
     /// Parses `- [x] rest`, with any Markdown bullet.
     pub fn parse(text: &'a str) -> Option<Self> {
         let unindented = text.trim_start();
-        let indent = columns(&text[..text.len() - unindented.len()]);
+        let margin = &text[..text.len() - unindented.len()];
+        let indent = margin.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
         let after = after_bullet(unindented)?;
         let bracket = after.trim_start();
         let inner = bracket.strip_prefix('[')?;
@@ -126,10 +127,6 @@ pub fn list_item(text: &str) -> Option<&str> {
     let after = after_bullet(text.trim_start())?;
     let item = after.trim_start();
     (after.len() > item.len()).then(|| item.trim_end())
-}
-
-fn columns(white: &str) -> usize {
-    white.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }
 
 /// The number of the line that holds the byte at `offset`.
@@ -371,6 +368,12 @@ pub fn begins_with_count(text: &str) -> bool {
     let bare = text.strip_prefix("**").unwrap_or(text);
     let after = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     after.len() < bare.len() && !after.starts_with('.')
+}
+
+/// The text after a word at its start, in any case.
+pub fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(word.len())?;
+    start.eq_ignore_ascii_case(word).then_some(rest)
 }
 
 /// Truncates a name, so that it can be repeated for each task.

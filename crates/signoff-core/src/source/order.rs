@@ -13,6 +13,9 @@ pub use graph::{cycle, format_cycle};
 /// Maximum number of tasks per file.
 pub const MAX_TASKS: usize = 50_000;
 
+/// Maximum dependencies per task. It bounds the expansion of ranges.
+pub const MAX_DEPENDENCIES: usize = 256;
+
 /// Maximum number of warnings per file.
 const MAX_WARNINGS: usize = 100;
 
@@ -109,7 +112,8 @@ pub fn in_order(source: &SourceInput<'_>, file: &mut TaskFile, phases: &[usize])
         }
         for index in &group {
             left.remove(&(phases[*index], *index));
-            queue.finish(*index);
+            let freed = queue.freed_by(*index);
+            queue.release(freed);
         }
         groups.push(group.into_iter().map(|index| file.tasks[index].id.clone()).collect());
     }
@@ -134,11 +138,6 @@ impl TaskQueue<'_> {
     fn pop_if(&mut self, fits: impl Fn(usize) -> bool) -> Option<usize> {
         let Reverse(index) = *self.ready.peek()?;
         if fits(index) { self.pop() } else { None }
-    }
-
-    fn finish(&mut self, node: usize) {
-        let freed = self.freed_by(node);
-        self.release(freed);
     }
 
     /// The nodes that waited only for this one.

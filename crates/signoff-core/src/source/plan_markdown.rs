@@ -1,6 +1,6 @@
 //! Parses plans of superpowers and similar tools: `### Task 3: Title`, with files, steps and criteria.
 
-use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, list_item, visible};
+use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, list_item, strip_word, visible};
 use super::order;
 use super::{
     FileAction, FileRef, LineRange, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep,
@@ -75,8 +75,7 @@ fn box_within<'a>(line: &str, after_hashes: &'a str) -> Option<Checkbox<'a>> {
 
 /// Parses `Task 1.2: title`.
 fn numbered_title(text: &str) -> Option<(&str, &str)> {
-    let word = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task"))?;
-    let after = &text[word.len()..];
+    let after = strip_word(text, "task")?;
     let number = after.trim_start();
     let length = number_length(number);
     if after.len() == number.len() || length == 0 {
@@ -105,8 +104,8 @@ fn number_length(text: &str) -> usize {
 
 fn warn_of_near_miss(file: &mut TaskFile, line: &MarkdownLine<'_>) {
     let Some((level, text)) = line.heading() else { return };
-    let number = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
-    let looks_like = number.is_some_and(|rest| rest.starts_with(' ') && number_length(rest.trim_start()) > 0);
+    let looks_like =
+        strip_word(text, "task").is_some_and(|rest| rest.starts_with(' ') && number_length(rest.trim_start()) > 0);
     if looks_like && TaskHeading::read(line).is_none() {
         let what = if (2..=4).contains(&level) { "a colon and a title are missing" } else { "tasks have 2 to 4 #" };
         file.warn(line.number, format!("this heading is not read as a task: {what}"));
@@ -192,18 +191,8 @@ impl OpenPlanTask {
 /// The files of an item such as ``Create: `a.rs` ``.
 fn files(item: &str) -> Vec<FileRef> {
     let (word, paths) = item.trim_start_matches('*').split_once(':').unwrap_or_default();
-    let action = action(word.trim().trim_end_matches('*'));
+    let action: Option<FileAction> = word.trim().trim_end_matches('*').parse().ok();
     action.into_iter().flat_map(|action| self::paths(paths).map(move |path| file_ref(action, path))).collect()
-}
-
-fn action(word: &str) -> Option<FileAction> {
-    match word.to_ascii_lowercase().as_str() {
-        "create" => Some(FileAction::Create),
-        "modify" => Some(FileAction::Modify),
-        "test" => Some(FileAction::Test),
-        "delete" => Some(FileAction::Delete),
-        _ => None,
-    }
 }
 
 /// The paths in code spans, or else the first word.
@@ -242,9 +231,7 @@ fn step(source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<TaskStep> {
         Some(boxed) => boxed.rest.trim(),
         None => list_item(line.text).unwrap_or(line.text.trim()),
     };
-    let bold = text.strip_prefix("**")?;
-    let after = bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
-    let number = after.trim_start();
+    let number = strip_word(text.strip_prefix("**")?, "step")?.trim_start();
     let length = number_length(number);
     if length == 0 {
         return None;

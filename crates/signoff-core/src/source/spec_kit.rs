@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lines::{Checkbox, MarkdownLine, MarkdownLines, short, visible};
+use super::lines::{Checkbox, MarkdownLine, MarkdownLines, short, strip_word, visible};
+use super::order::MAX_DEPENDENCIES;
 use super::{SourceError, SourceInput, SourceTask, TaskFile, TaskFormat, order};
 
 const EXPECTED: &str = "lines such as `- [ ] T001 [P] text`";
@@ -135,8 +136,7 @@ fn take_heading(file: &mut TaskFile, phases: &mut SpecKitPhases, level: usize, t
 /// Whether a heading is a phase: `Phase 3`, or any word with a title, because templates end with a literal `Phase
 /// N: Polish`.
 fn is_phase(level: usize, text: &str) -> bool {
-    let after = text.get(..5).filter(|word| word.eq_ignore_ascii_case("phase")).map(|word| &text[word.len()..]);
-    let Some(after) = after.filter(|_| (1..=3).contains(&level)) else { return false };
+    let Some(after) = strip_word(text, "phase").filter(|_| (1..=3).contains(&level)) else { return false };
     let name = after.trim_start();
     name.starts_with(|c: char| c.is_ascii_digit()) || name.len() < after.len() && is_titled_word(name)
 }
@@ -151,9 +151,6 @@ fn is_titled_word(text: &str) -> bool {
 
 /// The sort key of each id and the id, in order. By the key `T12` matches `T012`.
 type Places = [((u64, String), String)];
-
-/// Maximum dependencies per task. It bounds the expansion of ranges.
-const MAX_DEPENDENCIES: usize = 256;
 
 /// The length of an id such as `T012` or `T012a` at the start of `text`.
 fn id_length(text: &str) -> usize {

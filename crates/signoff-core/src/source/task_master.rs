@@ -5,30 +5,22 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{self, Id, JsonMembers, LineIndex};
+use super::json::{Id, JsonMembers, JsonSource};
 use super::order;
 use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines};
 
 const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with at least one task";
 
-const WANTED: json::ExpectedShape = json::ExpectedShape { format: TaskFormat::TaskMaster, shape: EXPECTED };
-
-const TASK: json::ExpectedShape = json::ExpectedShape {
-    format: TaskFormat::TaskMaster,
-    shape: "a task such as {\"id\": 1, \"title\": \"…\", \"status\": \"pending\"}",
-};
+const EXPECTED_TASK: &str = "a task such as {\"id\": 1, \"title\": \"…\", \"status\": \"pending\"}";
 
 /// The tag that is read if the file has it, as in Task Master itself.
 const DEFAULT_TAG: &str = "master";
 
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::TaskMaster);
-    let lines = LineIndex::new(source.text);
-    let tasks = task_list(source, &lines, &mut file)?;
-    for raw in tasks {
-        let line = lines.line_of(source.text, raw.get());
-        let task: RawTask<'_> = json::read(source, &lines, raw.get(), TASK)?;
-        take_task(source, &lines, &mut file, RawTask { line, ..task })?;
+    let json = JsonSource::new(source, TaskFormat::TaskMaster);
+    for raw in task_list(&json, &mut file)? {
+        take_task(&json, &mut file, RawTask::read(&json, raw)?)?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
     order::refuse_duplicate_ids(source, &file)?;
@@ -49,35 +41,31 @@ fn is_array(raw: &RawValue) -> bool {
     raw.get().starts_with('[')
 }
 
-fn task_list<'a>(
-    source: &SourceInput<'a>,
-    lines: &LineIndex,
-    file: &mut TaskFile,
-) -> Result<Vec<&'a RawValue>, SourceError> {
-    let members: JsonMembers<'a> = json::read(source, lines, source.text, WANTED)?;
+fn task_list<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile) -> Result<Vec<&'a RawValue>, SourceError> {
+    let members: JsonMembers<'a> = json.read(json.source.text, EXPECTED)?;
     if let Some(tasks) = members.get("tasks").filter(|tasks| is_array(tasks)) {
-        return json::read(source, lines, tasks.get(), WANTED);
+        return json.read(tasks.get(), EXPECTED);
     }
     let mut tags = Vec::new();
     for (name, value) in &members.0 {
         if !value.get().starts_with('{') {
             continue;
         }
-        let tag: JsonMembers<'a> = json::read(source, lines, value.get(), WANTED)?;
+        let tag: JsonMembers<'a> = json.read(value.get(), EXPECTED)?;
         if let Some(tasks) = tag.get("tasks").filter(|tasks| is_array(tasks)) {
             tags.push((name, tasks));
         }
     }
     let chosen = tags.iter().find(|(name, _)| *name == DEFAULT_TAG).or(tags.first());
     let Some((name, tasks)) = chosen else {
-        return Err(source.error(1, format!("no list of tasks; expected {EXPECTED}")));
+        return Err(json.source.error(1, format!("no list of tasks; expected {EXPECTED}")));
     };
     file.title = Some((*name).clone());
     let others: Vec<String> = tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
     if !others.is_empty() {
         file.warn(1, lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
     }
-    json::read(source, lines, tasks.get(), WANTED)
+    json.read(tasks.get(), EXPECTED)
 }
 
 #[derive(Deserialize)]
@@ -97,18 +85,18 @@ struct RawTask<'a> {
     line: u32,
 }
 
-fn take_task(
-    source: &SourceInput<'_>,
-    lines: &LineIndex,
-    file: &mut TaskFile,
-    raw: RawTask<'_>,
-) -> Result<(), SourceError> {
+impl<'a> RawTask<'a> {
+    fn read(json: &JsonSource<'_, 'a>, raw: &'a RawValue) -> Result<Self, SourceError> {
+        Ok(Self { line: json.line(raw), ..json.read(raw.get(), EXPECTED_TASK)? })
+    }
+}
+
+fn take_task<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile, raw: RawTask<'a>) -> Result<(), SourceError> {
+    let source = json.source;
     let parent = task(source, file, &raw)?;
     file.push(source, parent.clone())?;
     for raw in raw.subtasks.unwrap_or_default() {
-        let line = lines.line_of(source.text, raw.get());
-        let sub: RawTask<'_> = json::read(source, lines, raw.get(), TASK)?;
-        let sub = RawTask { line, ..sub };
+        let sub = RawTask::read(json, raw)?;
         let mut child = task(source, file, &sub)?;
         let prefix = format!("{}.", parent.id);
         if !child.id.starts_with(&prefix) {
@@ -122,7 +110,7 @@ fn take_task(
             child.state = parent.state;
         }
         if sub.subtasks.is_some_and(|deeper| !deeper.is_empty()) {
-            file.warn(line, format!("the subtasks of subtask {} are not read", child.id));
+            file.warn(sub.line, format!("the subtasks of subtask {} are not read", child.id));
         }
         file.push(source, child)?;
     }

@@ -41,8 +41,8 @@ pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
         return Err(StateError::new(1, WHOLE, format!("is longer than {LIMIT} bytes: it is no state file")));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
-        StateError::new(before + 1, WHOLE, "is not UTF-8 text: save it as UTF-8")
+        let line = crate::source::line_at(bytes, error.valid_up_to());
+        StateError::new(line as usize, WHOLE, "is not UTF-8 text: save it as UTF-8")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {

@@ -50,11 +50,6 @@ impl ProjectSnapshot<'_> {
     fn has_rejected_task(&self, run: &RunRow) -> bool {
         self.tasks.iter().any(|task| task.run_id == Some(run.id) && task.is_refused_by_person())
     }
-
-    /// Whether the entry of the run already covers this task.
-    fn is_covered_by_run(&self, task: &TaskRow) -> bool {
-        task.status == TaskStatus::Blocked && self.group_run_of(task).is_some()
-    }
 }
 
 /// Tasks by section. Tasks that need no entry are in none of them.
@@ -75,7 +70,9 @@ impl<'a> InboxTasks<'a> {
         let is_open = |task: &&TaskRow| {
             task.is_refused_by_person() || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
         };
-        let needs_entry = |task: &&TaskRow| !snapshot.is_covered_by_run(task) && !snapshot.resumes_by_itself(task);
+        // The entry of a run covers the tasks that its group blocks.
+        let is_covered = |task: &TaskRow| task.status == TaskStatus::Blocked && snapshot.group_run_of(task).is_some();
+        let needs_entry = |task: &&TaskRow| !is_covered(task) && !snapshot.resumes_by_itself(task);
         let urgent = tasks.iter().filter(is_open).filter(needs_entry);
         let mut attention: Vec<_> = urgent.filter_map(|task| Some((Urgency::for_task(task)?, task))).collect();
         attention.sort_by_key(|(urgency, task)| (*urgency, task.id));
@@ -212,18 +209,13 @@ impl TaskResult {
     pub fn for_task(task: &TaskRow) -> Self {
         // Failed work never counts as done, whatever the status is.
         let failed = task.outcome.is_some_and(OutcomeKind::is_failure) || task.status == TaskStatus::Stuck;
-        match task.state() {
-            TaskState::Failed | TaskState::Blocked => Self::Failed,
-            _ if failed => Self::Failed,
-            TaskState::Queued
-            | TaskState::Working
-            | TaskState::Reviewing
-            | TaskState::Fixing
-            | TaskState::Landing
-            | TaskState::Paused
-            | TaskState::NeedsYou
-            | TaskState::Rejected => Self::Attention,
-            TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => Self::Done,
+        let state = task.state();
+        if failed || matches!(state, TaskState::Failed | TaskState::Blocked) {
+            Self::Failed
+        } else if state.is_approved() || matches!(state, TaskState::Unreviewed | TaskState::Cancelled) {
+            Self::Done
+        } else {
+            Self::Attention
         }
     }
 }
@@ -283,7 +275,11 @@ impl<'a> ProjectSnapshot<'a> {
 
     /// The tasks that a person must resolve before the run can continue.
     pub fn blockers(&self, run: &RunRow) -> Vec<&'a TaskRow> {
-        self.tasks.iter().filter(|task| blocks(task, run)).collect()
+        let is_stopped = |task: &TaskRow| {
+            let needs_person = task.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome.is_failure());
+            needs_person || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
+        };
+        self.tasks.iter().filter(|task| task.run_id == Some(run.id) && is_stopped(task)).collect()
     }
 
     /// What a person has to resolve in a run.
@@ -308,9 +304,4 @@ pub enum RunBlock<'a> {
     Failed { in_planning: bool },
     /// A group waits for these tasks.
     Blocked { tasks: Vec<&'a TaskRow> },
-}
-
-fn blocks(task: &TaskRow, run: &RunRow) -> bool {
-    let stopped = task.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome.is_failure());
-    task.run_id == Some(run.id) && (stopped || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck))
 }
