@@ -76,9 +76,10 @@ impl ProjectFiles {
         }
         for file in READ_FILES.into_iter().filter(|file| project.files.contains(*file)) {
             let mut bytes = Vec::new();
-            // The part that was read before an error is used.
-            let read = File::open(root.join(file)).map(|file| file.take(MAX_READ).read_to_end(&mut bytes));
-            drop(read);
+            if let Ok(opened) = File::open(root.join(file)) {
+                // The part that was read before an error is used.
+                opened.take(MAX_READ).read_to_end(&mut bytes).ok();
+            }
             project.texts.insert(file, String::from_utf8_lossy(&bytes).into_owned());
         }
         project

@@ -44,7 +44,7 @@ fn event_result(event: Event) -> AttemptResult {
 /// Lands a loop's work on its target branch, or rejects it.
 pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
     failpoint::pass("land_turn");
-    let landing = LoopLanding { ctx, spec };
+    let landing = LoopLander { ctx, spec };
     let progress = |progress| landing.forward_progress(&sink, progress);
     // Hold the lock until the report is sent, so that landings are recorded in order.
     let (landed, _turn) = match LandingLock::acquire(&landing.ctx.repository, &progress).await {
@@ -57,12 +57,12 @@ pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
 
 /// The landing of a loop's work. The caller of its functions holds the landing lock.
 #[derive(Clone)]
-struct LoopLanding {
+struct LoopLander {
     ctx: Arc<EngineContext>,
     spec: Arc<AttemptSpec>,
 }
 
-impl LoopLanding {
+impl LoopLander {
     fn forward_progress(&self, sink: &AttemptSink, progress: LandingProgress) {
         let whose = || attempt_spec::subject_label(self.spec.run, &self.spec.loop_id, self.spec.task_id);
         match progress {

@@ -356,13 +356,10 @@ fn missing(ctx: &EngineContext, needed: &[DependencyEnd], tip: &Commit) -> Resul
 
 /// The dependency that contains all others.
 fn latest<'a>(ctx: &EngineContext, ends: &'a [DependencyEnd]) -> Result<Option<&'a DependencyEnd>, EngineError> {
-    'ends: for end in ends {
-        for other in ends {
-            if !contains(ctx, &end.commit, &other.commit)? {
-                continue 'ends;
-            }
+    for end in ends {
+        if missing(ctx, ends, &end.commit)?.is_empty() {
+            return Ok(Some(end));
         }
-        return Ok(Some(end));
     }
     Ok(None)
 }

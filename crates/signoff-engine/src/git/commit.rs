@@ -180,8 +180,8 @@ const SIGNOFF_DIR: &str = ".signoff";
 /// File in a worktree's git directory that lists the copied files, NUL-terminated.
 const COPIED_LIST: &str = "signoff-copied";
 
-/// Paths in a worktree that are not committed.
-#[derive(Debug)]
+/// Paths in a worktree that are not committed. By default none.
+#[derive(Debug, Default)]
 pub(super) struct ExcludedPaths {
     paths: Vec<PathBuf>,
 }
@@ -191,11 +191,6 @@ impl ExcludedPaths {
         let copied = content(&git_dir.join(COPIED_LIST)).unwrap_or_default();
         let copied = split_nul(&copied).map(path);
         Self { paths: std::iter::once(PathBuf::from(SIGNOFF_DIR)).chain(copied).collect() }
-    }
-
-    /// Excludes nothing.
-    pub(super) fn none() -> Self {
-        Self { paths: Vec::new() }
     }
 
     /// Excludes these paths as well.

@@ -138,10 +138,10 @@ impl Repository {
         }
         let input = format!("{}^{revision}\n", id_lines(commits));
         let ended = self.isolated_git("rev-list --stdin")?.input(input.clone()).run()?;
-        let (listed, gone) = match ended.code() {
-            Some(0) => (ended.stdout, BTreeSet::new()),
+        let (listed, gone) = match ended.success() {
+            Ok(listed) => (listed, BTreeSet::new()),
             // Git names only the first missing commit.
-            Some(_) | None => {
+            Err(_) => {
                 let listed = self.isolated_git("rev-list --ignore-missing --stdin")?.input(input).read()?;
                 (listed, self.missing_commits(commits)?)
             }
@@ -183,11 +183,8 @@ impl Repository {
         let merged = if self.is_ancestor(base.as_str(), newer.as_str())? {
             newer.to_string()
         } else {
-            match self.merge_trees(None, base, newer) {
-                Ok(merged) if merged.conflicts.is_empty() => merged.tree.to_string(),
-                Ok(_) | Err(GitError::Failed { .. }) => return Ok(true),
-                Err(error) => return Err(error),
-            }
+            let Some(merged) = self.plain_merge(base, newer)? else { return Ok(true) };
+            merged.to_string()
         };
         let brought = self.changed_files(base.as_str(), &merged)?;
         Ok(!brought.is_disjoint(&self.changed_files(&merged, tip.as_str())?))
@@ -201,10 +198,15 @@ impl Repository {
 
     /// Whether the tree of a merge of two parents is exactly the one git creates, without a conflict.
     pub fn is_plain_merge(&self, first: &Commit, second: &Commit, tree: &Tree) -> Result<bool, GitError> {
-        match self.merge_trees(None, second, first) {
-            Ok(merged) => Ok(merged.conflicts.is_empty() && merged.tree == *tree),
+        Ok(self.plain_merge(second, first)?.as_ref() == Some(tree))
+    }
+
+    /// The tree of a merge that git makes without a conflict.
+    fn plain_merge(&self, ours: &Commit, theirs: &Commit) -> Result<Option<Tree>, GitError> {
+        match self.merge_trees(None, ours, theirs) {
+            Ok(merged) => Ok(merged.conflicts.is_empty().then_some(merged.tree)),
             // For example, two commits without a common ancestor.
-            Err(GitError::Failed { .. }) => Ok(false),
+            Err(GitError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

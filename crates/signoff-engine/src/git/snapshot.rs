@@ -75,7 +75,7 @@ impl Worktree {
         let mut index = None;
         if !status.entries.is_empty() {
             index = Some(self.repository.scratch_index(&self.git_dir)?);
-            self.repository.stage(place, &status, &ExcludedPaths::none())?;
+            self.repository.stage(place, &status, &ExcludedPaths::default())?;
         }
         Ok(self.build_snapshot(head, status.branch, files, index))
     }

@@ -63,13 +63,16 @@ impl Repository {
     pub(super) fn register_worktree(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         self.remove_unfinished(path)?;
         if let Some(git_dir) = self.registered_git_dir(path)? {
-            let is_ours = read_marker(&git_dir).is_some();
-            if is_ours && is_not_directory(path) {
+            let is_marked = read_marker(&git_dir).is_some();
+            if is_marked && is_not_directory(path) {
                 // Removes what replaced it, without following links.
                 remove_if_exists(path)?;
             }
-            if is_directory(path) || !is_ours || self.can_restore(&git_dir, new.branch)? {
-                return self.reuse(path, git_dir, new.branch);
+            if is_directory(path) || !is_marked || self.can_restore(&git_dir, new.branch)? {
+                return match is_ours(&git_dir, Some(new.branch)) {
+                    true => self.claim(path, git_dir, Some(new.branch)),
+                    false => Err(GitError::NotOurs(path.to_owned())),
+                };
             }
             self.remove_if_deleted(path)?;
         }
@@ -132,15 +135,6 @@ impl Repository {
         let name = Path::new(written.trim_end()).file_name().unwrap_or_default();
         let git_dir = self.common().join("worktrees").join(name);
         self.claim(path, git_dir, branch)
-    }
-
-    /// Reuses a worktree that is already registered.
-    fn reuse(&self, path: &Path, git_dir: PathBuf, branch: &str) -> Result<Worktree, GitError> {
-        if is_ours(&git_dir, Some(branch)) {
-            self.claim(path, git_dir, Some(branch))
-        } else {
-            Err(GitError::NotOurs(path.to_owned()))
-        }
     }
 
     /// Marks a worktree as ours and points it to the repository instead of the isolated directory.
