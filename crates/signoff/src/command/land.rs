@@ -49,14 +49,14 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let target = project.repository.default_branch()?;
     let units = if args.ids.is_empty() { unlanded(&project, &target)? } else { named(&project, &args.ids)? };
-    let mut waiting_for_group = project.read_only().tasks()?;
-    waiting_for_group.retain(waits_for_its_group);
+    let rows = project.read_only().tasks()?;
     drop(project);
-    let changed = if units.is_empty() { changed_after_review(&Project::open()?)? } else { Vec::new() };
+    let is_changed = |row: &&TaskRow| units.is_empty() && row.reason == Some(Reason::ChangedAfterReview);
+    let changed: Vec<String> = rows.iter().filter(is_changed).map(|row| row.id.to_string()).collect();
     if !changed.is_empty() {
         console.note(&format!("Not landed, changed after its review: task {}", changed.join(", ")));
     } else if units.is_empty() && !console.json {
-        console.note(&nothing_text(&waiting_for_group, &target));
+        console.note(&nothing_text(&rows, &target));
     }
     let (mut landed_tasks, mut exit) =
         (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::Attention });
@@ -75,8 +75,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// Explains why nothing lands.
-fn nothing_text(waiting_for_group: &[TaskRow], target: &str) -> String {
-    let named: Vec<String> = waiting_for_group.iter().map(|row| format!("#{}", row.id)).collect();
+fn nothing_text(rows: &[TaskRow], target: &str) -> String {
+    let waiting = rows.iter().filter(|row| waits_for_its_group(row));
+    let named: Vec<String> = waiting.map(|row| format!("#{}", row.id)).collect();
     if named.is_empty() {
         return format!("Nothing to land: everything that is approved is in {target}");
     }
@@ -121,12 +122,6 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
     }
     units.sort_by_key(|unit| unit.rows.first().map(|row| row.id));
     Ok(units)
-}
-
-/// The tasks whose branch moved on after the approval.
-fn changed_after_review(project: &Project) -> Result<Vec<String>> {
-    let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview);
-    Ok(project.read_only().tasks()?.into_iter().filter(is_changed).map(|row| row.id.to_string()).collect())
 }
 
 /// Whether an earlier landing of the task on the default branch did not finish.
