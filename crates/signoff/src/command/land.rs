@@ -111,7 +111,11 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
             let refused =
                 known.state == WholeRunState::Refused && is_missing && !is_in(project, known, row, &loop_id, target)?;
             if known.state == WholeRunState::Unlanded || refused {
-                add_to_run(&mut units, run, row);
+                let id = TaskOrRun::Run(run);
+                match units.iter_mut().find(|unit| unit.id == id) {
+                    Some(unit) => unit.rows.push(row.clone()),
+                    None => units.push(LandUnit { id, rows: vec![row.clone()] }),
+                }
             }
             continue;
         }
@@ -148,7 +152,10 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>> {
             TaskOrRun::Run(_) => run_state.shares_a_branch(),
         });
         let own: Vec<LandUnit> = match as_a_whole {
-            Some(run_state) => vec![whole_run(run_state.run, &rows)],
+            Some(RunState { run, .. }) => {
+                let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
+                vec![LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }]
+            }
             None => rows.iter().filter(is_named).map(|row| LandUnit::for_task(row.clone())).collect(),
         };
         for unit in own {
@@ -172,12 +179,6 @@ fn run_of(project: &Project, id: TaskOrRun) -> Result<Option<RunId>> {
     }
 }
 
-/// A run with all its approved tasks.
-fn whole_run(run: RunId, rows: &[TaskRow]) -> LandUnit {
-    let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
-    LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }
-}
-
 fn commit(row: &TaskRow) -> Option<Commit> {
     row.approved_commit.clone().map(Commit::new)
 }
@@ -185,14 +186,6 @@ fn commit(row: &TaskRow) -> Option<Commit> {
 fn is_in(project: &Project, known: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
     let Some(commit) = commit(row) else { return Ok(false) };
     Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, &known.log, loop_id, target)?)
-}
-
-fn add_to_run(units: &mut Vec<LandUnit>, run: RunId, row: &TaskRow) {
-    let id = TaskOrRun::Run(run);
-    match units.iter_mut().find(|unit| unit.id == id) {
-        Some(unit) => unit.rows.push(row.clone()),
-        None => units.push(LandUnit { id, rows: vec![row.clone()] }),
-    }
 }
 
 /// A run with unlanded tasks.
