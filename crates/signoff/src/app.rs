@@ -150,7 +150,11 @@ fn run_command(arguments: Vec<OsString>) -> CommandExit {
             // With `--lenient` a script does not stop.
             if lenient && exit == CommandExit::Attention { CommandExit::Done } else { exit }
         }
-        Err(error) => print_clap_error(&error),
+        // Help and version are "errors" that exit with 0; everything else is wrong usage. A failed write is ignored.
+        Err(error) => {
+            error.print().ok();
+            if error.use_stderr() { CommandExit::Usage } else { CommandExit::Done }
+        }
     }
 }
 
@@ -208,12 +212,6 @@ impl GlobalOptions {
         let Self { json, json_events, plain, no_ask, .. } = *self;
         Console { verbosity, json, json_events, plain, no_ask, progress: ProgressStream::Stdout }
     }
-}
-
-/// Prints a clap "error". Help and version exit with 0, everything else is wrong usage. A failed write is ignored.
-fn print_clap_error(error: &clap::Error) -> CommandExit {
-    error.print().ok();
-    if error.use_stderr() { CommandExit::Usage } else { CommandExit::Done }
 }
 
 #[cfg(test)]

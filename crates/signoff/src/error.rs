@@ -148,13 +148,13 @@ impl From<ConfigError> for CliError {
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        let usage = |hint: String| Self::usage(error.to_string()).hint(hint);
+        let usage = |hint: &str| Self::usage(error.to_string()).hint(hint);
         let failed = |hint: &str| Self::failed(error.to_string()).hint(hint);
         let in_file = |hint: &str| failed(hint).at(".signoff/signoff.db");
         match &error {
-            StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists what there is".to_owned()),
-            StoreError::Taken(task) => usage(format!("`signoff show {task}` shows where it stands")),
-            StoreError::Claimed { by, .. } => usage(format!("`signoff show {by}` shows where it stands")),
+            StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists what there is"),
+            StoreError::Taken(task) => usage(&format!("`signoff show {task}` shows where it stands")),
+            StoreError::Claimed { by, .. } => usage(&format!("`signoff show {by}` shows where it stands")),
             StoreError::Held(_) | StoreError::Fenced(_) => {
                 failed("wait for it to end, or stop it with Ctrl-C where it runs")
             }
@@ -166,7 +166,7 @@ impl From<StoreError> for CliError {
                 in_file("put it back, and type the same again; what the agents did is on their branches")
             }
             StoreError::Busy => failed("try again when it is done"),
-            StoreError::Newer { .. } => usage("update signoff".to_owned()),
+            StoreError::Newer { .. } => usage("update signoff"),
             StoreError::Damaged(_) => in_file(
                 "`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there",
             ),
@@ -232,7 +232,7 @@ impl From<TrackerError> for CliError {
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         let usage = |hint: &str| Self::usage(error.to_string()).hint(hint);
-        let failed = |hint: String| Self::failed(error.to_string()).hint(hint);
+        let failed = |hint: &str| Self::failed(error.to_string()).hint(hint);
         match &error {
             GitError::NotARepository(_) => not_a_repository(),
             GitError::Bare(_) => usage("work in a clone with files"),
@@ -243,32 +243,29 @@ impl From<GitError> for CliError {
             GitError::UnknownRevision(_) => usage("`git log --oneline --all` lists commits"),
             GitError::BadBranchName(_) => Self::usage(error.to_string()),
             GitError::Locked { file } => {
-                failed("wait for the other program; if none runs, remove the file and type the same again".to_owned())
+                failed("wait for the other program; if none runs, remove the file and type the same again")
                     .at(file.display().to_string())
             }
-            GitError::DiskFull => failed("make room and type the same again: nothing was lost".to_owned()),
-            GitError::BranchTaken { branch, .. } => failed(format!(
+            GitError::DiskFull => failed("make room and type the same again: nothing was lost"),
+            GitError::BranchTaken { branch, .. } => failed(&format!(
                 "give it another name, `git branch -m {branch} OTHER`; then `signoff work` goes on where it was"
             )),
-            GitError::OffBranch { branch, .. } => failed(format!(
+            GitError::OffBranch { branch, .. } => failed(&format!(
                 "put there what you want to keep, on {branch}; then `signoff work` goes on where it was"
             )),
             GitError::Unfinished { operation, .. } => {
-                failed(format!("end the {operation} there or give it up; then `signoff work` goes on where it was"))
+                failed(&format!("end the {operation} there or give it up; then `signoff work` goes on where it was"))
             }
-            GitError::Linked(_) => {
-                failed("remove the link, or name the directory it leads to as worktree.directory".to_owned())
-            }
-            GitError::BranchGone(branch) => failed(format!(
+            GitError::Linked(_) => failed("remove the link, or name the directory it leads to as worktree.directory"),
+            GitError::BranchGone(branch) => failed(&format!(
                 "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
             )),
-            GitError::Dirty { .. } => failed(
-                "nothing was changed. Commit or stash them, or be on another branch; then type the same again"
-                    .to_owned(),
-            ),
+            GitError::Dirty { .. } => {
+                failed("nothing was changed. Commit or stash them, or be on another branch; then type the same again")
+            }
             GitError::CheckoutBehind { from, to, files, .. } => {
                 let files: Vec<String> = files.iter().map(|file| shell_quote(&file.display().to_string())).collect();
-                failed(format!(
+                failed(&format!(
                     "what landed is safe on the branch, but a commit of these files as they are would undo it in them. \
                      `git diff {from} {to} -- {files} | git apply` brings it into them, and where it \
                      does not fit `git show HEAD:FILE` shows it; then type the same again",
@@ -278,9 +275,9 @@ impl From<GitError> for CliError {
                 ))
             }
             GitError::WouldOverwrite { .. } => {
-                failed("nothing was changed. Move the file away, then type the same again".to_owned())
+                failed("nothing was changed. Move the file away, then type the same again")
             }
-            GitError::KeepsMoving(_) => failed("nothing was lost: type the same again when it is quiet".to_owned()),
+            GitError::KeepsMoving(_) => failed("nothing was lost: type the same again when it is quiet"),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
             | GitError::Incomplete { .. }
@@ -289,7 +286,7 @@ impl From<GitError> for CliError {
             | GitError::StillChanging(_)
             | GitError::TimedOut { .. }
             | GitError::Failed { .. }
-            | GitError::Io { .. } => failed("fix it, then `signoff work` goes on where it was".to_owned()),
+            | GitError::Io { .. } => failed("fix it, then `signoff work` goes on where it was"),
         }
     }
 }

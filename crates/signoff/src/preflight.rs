@@ -184,8 +184,10 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                     if reviewer.contract == Contract::Tool {
                         check_reporting(name.as_str())?;
                     }
-                    if reviewer.agent.kind == AgentKind::Checks {
-                        check_checks(project, &format!("reviewer {name}"))?;
+                    if reviewer.agent.kind == AgentKind::Checks && project.settings.project_checks().is_empty() {
+                        let message = format!("reviewer {name} runs the project's checks, and there are none");
+                        let hint = "name them in [checks] of signoff.toml: test = \"make test\"";
+                        return Err(CliError::usage(message).hint(hint));
                     }
                 }
                 check_prompts(project, &["review", "fix"])?;
@@ -213,15 +215,6 @@ fn check_reporting(reviewer: &str) -> Result<()> {
     let said = "reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available";
     let hint = format!("enable the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
     Err(CliError::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
-}
-
-/// Checks that a reviewer that runs the project's checks has some to run.
-fn check_checks(project: &Project, who: &str) -> Result<()> {
-    if !project.settings.project_checks().is_empty() {
-        return Ok(());
-    }
-    Err(CliError::usage(format!("{who} runs the project's checks, and there are none"))
-        .hint("name them in [checks] of signoff.toml: test = \"make test\""))
 }
 
 /// Returns problems with the configuration that do not stop work.

@@ -233,7 +233,9 @@ impl Project {
         let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| CliError::failed(format!("cannot make {DIRECTORY}: {error}")))?;
-        let store = Arc::new(SqliteStore::open_with_options(layout.root(), store_options())?);
+        let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
+        let options = SqliteOptions { max_pages, busy_timeout: lock_timeout() };
+        let store = Arc::new(SqliteStore::open_with_options(layout.root(), options)?);
         end_strays(layout.root());
         // A killed process may have moved the checked-out branch without updating the files.
         repository.repair_checkout()?;
@@ -272,11 +274,6 @@ pub fn user_git() -> Git {
         Some(patience) => git.with_lock_timeout(patience),
         None => git,
     }
-}
-
-fn store_options() -> SqliteOptions {
-    let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
-    SqliteOptions { max_pages, busy_timeout: lock_timeout() }
 }
 
 /// How long to wait for locks of other processes, if a test sets it.

@@ -1,7 +1,7 @@
 //! Queries about tasks, runs and attempts, shared by the commands, the terminal screen and the web pages.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
@@ -55,27 +55,26 @@ pub fn artifacts(project: &ReadOnlyProject) -> BTreeMap<TaskId, Vec<String>> {
     let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for directory in [layout.reviews(), layout.plans()] {
         for (task, paths) in artifact::reviews_by_task(&directory) {
-            files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
+            let relative = |path: PathBuf| path.strip_prefix(&project.root).unwrap_or(&path).display().to_string();
+            files.entry(task).or_default().extend(paths.into_iter().map(relative));
         }
     }
     files
 }
 
-/// Formats a path relative to the root of the checkout.
-fn relative_path(project: &ReadOnlyProject, path: &Path) -> String {
-    path.strip_prefix(&project.root).unwrap_or(path).display().to_string()
-}
-
 /// Returns the tasks whose branch has moved since their commit was approved.
 pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>> {
-    let is_voided = |row: &TaskRow| row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview);
     Ok(project.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
+}
+
+/// Whether the branch has moved since the approval.
+pub fn is_voided(row: &TaskRow) -> bool {
+    row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview)
 }
 
 /// Explains why an approval is void if the branch has moved since. An approval covers one commit.
 pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<String> {
-    row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview))?;
-    let branch = row.branch.as_ref()?;
+    let branch = row.branch.as_ref().filter(|_| is_voided(row))?;
     let tip = BranchTips::new(&project.root).commit(branch, &Git::new(host::environment()))?;
     Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))
 }

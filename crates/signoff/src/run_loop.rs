@@ -450,15 +450,6 @@ pub enum TaskOrRun {
     Run(RunId),
 }
 
-impl TaskOrRun {
-    pub fn task(self) -> Option<TaskId> {
-        match self {
-            Self::Task(task) => Some(task),
-            Self::Run(_) => None,
-        }
-    }
-}
-
 /// Parses a task number, or a run as `run-3`, on the command line.
 pub fn task_or_run(text: &str) -> Result<TaskOrRun, String> {
     if text.starts_with("run-") {

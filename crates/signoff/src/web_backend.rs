@@ -17,9 +17,7 @@ use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
 use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
-use signoff_serve::web::{
-    self, ActionOutcome, Backend as _, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
-};
+use signoff_serve::web::{ActionOutcome, Backend, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
 use signoff_store::Store;
 use signoff_term::show::{AttemptRow, TaskReport};
 use signoff_term::stats::StatsReport;
@@ -47,7 +45,7 @@ impl WebBackend {
     }
 }
 
-impl web::Backend for WebBackend {
+impl Backend for WebBackend {
     fn project(&self) -> String {
         let name = self.root.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()

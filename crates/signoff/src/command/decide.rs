@@ -56,7 +56,9 @@ pub fn decide(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: 
 
 fn record(project: &ReadOnlyProject, lease: &Lease, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
     let mut run_state = project.store.load(lease, &mut |_| ())?;
-    let by_hand = if continues(&command) { commit_manual_changes(project, &run_state, loop_id)? } else { None };
+    // Agents continue after these decisions.
+    let continues = matches!(command, LoopCommand::Answer { .. } | LoopCommand::Retry { .. });
+    let by_hand = if continues { commit_manual_changes(project, &run_state, loop_id)? } else { None };
     let facts = facts(&run_state, loop_id, command, by_hand)?;
     project.store.append_to(&mut run_state, lease, clock::now(), &facts)?;
     Ok(DecisionResult::Recorded { note: remove_parallel_worktrees(project, lease, loop_id, &mut run_state)? })
@@ -90,17 +92,6 @@ fn remove_parallel_worktrees(
         project.store.append_to(run_state, lease, clock::now(), &[noted])?;
     }
     Ok(note)
-}
-
-/// Whether agents continue after this decision.
-fn continues(command: &LoopCommand) -> bool {
-    match command {
-        LoopCommand::Answer { .. } | LoopCommand::Retry { .. } => true,
-        LoopCommand::Edit { .. }
-        | LoopCommand::Cancel { .. }
-        | LoopCommand::Dispute { .. }
-        | LoopCommand::Report(_) => false,
-    }
 }
 
 /// Commits the user's own changes in the worktree, so that a review does not undo them. Returns the new head if the

@@ -65,8 +65,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let row = project.task(task)?;
-    let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
+    let (run, loop_id) = place(project, task)?;
     let spec = project.store.task_spec(task)?.unwrap_or_default();
     let exported = state_v4::export(&project.store.log(run)?, &loop_id, &spec);
     let state = exported.map_err(|error| {
@@ -74,6 +73,12 @@ fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
             .hint("--format state-v4 is for what `signoff iterate` began; --format jsonl is for every task")
     })?;
     Ok(state.to_json())
+}
+
+/// The run and the loop of a task.
+fn place(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId)> {
+    let row = project.task(task)?;
+    project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))
 }
 
 fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
@@ -99,8 +104,7 @@ fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
 }
 
 fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let row = project.task(task)?;
-    let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
+    let (run, loop_id) = place(project, task)?;
     let run_state = queries::run_state(&*project.store, run)?;
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {

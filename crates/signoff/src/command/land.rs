@@ -49,14 +49,14 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let target = project.repository.default_branch()?;
     let units = if args.ids.is_empty() { unlanded(&project, &target)? } else { named(&project, &args.ids)? };
-    let mut waiting_for_group = project.read_only().tasks()?;
-    waiting_for_group.retain(waits_for_its_group);
+    let rows = project.read_only().tasks()?;
     drop(project);
-    let changed = if units.is_empty() { changed_after_review(&Project::open()?)? } else { Vec::new() };
+    let is_changed = |row: &&TaskRow| units.is_empty() && row.reason == Some(Reason::ChangedAfterReview);
+    let changed: Vec<String> = rows.iter().filter(is_changed).map(|row| row.id.to_string()).collect();
     if !changed.is_empty() {
         console.note(&format!("Not landed, changed after its review: task {}", changed.join(", ")));
     } else if units.is_empty() && !console.json {
-        console.note(&nothing_text(&waiting_for_group, &target));
+        console.note(&nothing_text(&rows, &target));
     }
     let (mut landed_tasks, mut exit) =
         (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::Attention });
@@ -75,8 +75,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// Explains why nothing lands.
-fn nothing_text(waiting_for_group: &[TaskRow], target: &str) -> String {
-    let named: Vec<String> = waiting_for_group.iter().map(|row| format!("#{}", row.id)).collect();
+fn nothing_text(rows: &[TaskRow], target: &str) -> String {
+    let waiting = rows.iter().filter(|row| waits_for_its_group(row));
+    let named: Vec<String> = waiting.map(|row| format!("#{}", row.id)).collect();
     if named.is_empty() {
         return format!("Nothing to land: everything that is approved is in {target}");
     }
@@ -110,7 +111,11 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
             let refused =
                 known.state == WholeRunState::Refused && is_missing && !is_in(project, known, row, &loop_id, target)?;
             if known.state == WholeRunState::Unlanded || refused {
-                add_to_run(&mut units, run, row);
+                let id = TaskOrRun::Run(run);
+                match units.iter_mut().find(|unit| unit.id == id) {
+                    Some(unit) => unit.rows.push(row.clone()),
+                    None => units.push(LandUnit { id, rows: vec![row.clone()] }),
+                }
             }
             continue;
         }
@@ -121,12 +126,6 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
     }
     units.sort_by_key(|unit| unit.rows.first().map(|row| row.id));
     Ok(units)
-}
-
-/// The tasks whose branch moved on after the approval.
-fn changed_after_review(project: &Project) -> Result<Vec<String>> {
-    let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview);
-    Ok(project.read_only().tasks()?.into_iter().filter(is_changed).map(|row| row.id.to_string()).collect())
 }
 
 /// Whether an earlier landing of the task on the default branch did not finish.
@@ -153,7 +152,10 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>> {
             TaskOrRun::Run(_) => run_state.shares_a_branch(),
         });
         let own: Vec<LandUnit> = match as_a_whole {
-            Some(run_state) => vec![whole_run(run_state.run, &rows)],
+            Some(RunState { run, .. }) => {
+                let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
+                vec![LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }]
+            }
             None => rows.iter().filter(is_named).map(|row| LandUnit::for_task(row.clone())).collect(),
         };
         for unit in own {
@@ -177,12 +179,6 @@ fn run_of(project: &Project, id: TaskOrRun) -> Result<Option<RunId>> {
     }
 }
 
-/// A run with all its approved tasks.
-fn whole_run(run: RunId, rows: &[TaskRow]) -> LandUnit {
-    let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
-    LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }
-}
-
 fn commit(row: &TaskRow) -> Option<Commit> {
     row.approved_commit.clone().map(Commit::new)
 }
@@ -190,14 +186,6 @@ fn commit(row: &TaskRow) -> Option<Commit> {
 fn is_in(project: &Project, known: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
     let Some(commit) = commit(row) else { return Ok(false) };
     Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, &known.log, loop_id, target)?)
-}
-
-fn add_to_run(units: &mut Vec<LandUnit>, run: RunId, row: &TaskRow) {
-    let id = TaskOrRun::Run(run);
-    match units.iter_mut().find(|unit| unit.id == id) {
-        Some(unit) => unit.rows.push(row.clone()),
-        None => units.push(LandUnit { id, rows: vec![row.clone()] }),
-    }
 }
 
 /// A run with unlanded tasks.

@@ -17,7 +17,7 @@ use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
     self, ApprovedRange, DirectLanding, LandingAttempt, LandingCandidate, LandingLock, LandingProgress, LandingRecords,
 };
-use signoff_store::{Lease, Store};
+use signoff_store::Store;
 use signoff_term::status::status_line;
 
 use crate::command::decide::facts;
@@ -270,7 +270,10 @@ fn land_through_loop(
     console: &Console,
 ) -> Result<Option<String>> {
     loop {
-        let lease = acquire_lease(&project, run)?;
+        let lease = run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
+            CliError::failed(format!("another signoff works on run {run}"))
+                .hint("merge it when that is done: `signoff status` shows how far it is")
+        })?;
         let log = project.store.log(run)?;
         let run_state = RunState::from_run_log(run, &log);
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
@@ -319,13 +322,6 @@ fn check_progress(
     let (row, _) = project.read_only().task_and_all(task)?;
     Err(CliError::failed(format!("task {task} has not landed: {}", status_line(&row).trim_end()))
         .hint("`signoff` says what it waits for; then merge it again"))
-}
-
-fn acquire_lease(project: &Project, run: RunId) -> Result<Lease> {
-    run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
-        CliError::failed(format!("another signoff works on run {run}"))
-            .hint("merge it when that is done: `signoff status` shows how far it is")
-    })
 }
 
 /// The commit that a loop's landing created.

@@ -62,10 +62,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         // Read the status before the files, so that output written just before the end is still shown.
         let work = work_status(&project, args.task, run)?;
         read_new_facts(&project, &mut state)?;
-        for (heading, path) in log_files(&project, args, &state, &loop_id) {
-            let known = shown.iter().position(|one| one.path == path);
-            let index = known.unwrap_or_else(|| {
-                shown.push(LogFile { heading, path, shown: 0, mid_line: false });
+        for file in log_files(&project, args, &state, &loop_id) {
+            let index = shown.iter().position(|one| one.path == file.path).unwrap_or_else(|| {
+                shown.push(file);
                 shown.len() - 1
             });
             shown[index].show(work == WorkStatus::Running, console)?;
@@ -113,7 +112,7 @@ fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<()> 
 }
 
 /// Returns the non-empty output files of the task's attempts.
-fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: &LoopId) -> Vec<(LogHeading, PathBuf)> {
+fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: &LoopId) -> Vec<LogFile> {
     let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
     for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
@@ -123,8 +122,9 @@ fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: 
         } else {
             vec![("stdout", dir.stdout()), ("stderr", dir.stderr())]
         };
-        for (stream, file) in files.into_iter().filter(|(_, file)| file.metadata().is_ok_and(|file| file.len() > 0)) {
-            found.push((LogHeading { task: args.task, attempt, launch: launch.clone(), stream }, file));
+        for (stream, path) in files.into_iter().filter(|(_, file)| file.metadata().is_ok_and(|file| file.len() > 0)) {
+            let (task, launch) = (args.task, launch.clone());
+            found.push(LogFile { task, attempt, launch, stream, path, shown: 0, mid_line: false });
         }
     }
     found
@@ -133,17 +133,12 @@ fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: 
 /// Maximum number of bytes read at once.
 const MAX_READ: usize = 1 << 20;
 
-/// The attempt and stream that a file belongs to.
-struct LogHeading {
+/// An output file and how much of it was printed.
+struct LogFile {
     task: TaskId,
     attempt: AttemptId,
     launch: Launch,
     stream: &'static str,
-}
-
-/// An output file and how much of it was printed.
-struct LogFile {
-    heading: LogHeading,
     path: PathBuf,
     shown: u64,
     /// Whether the printed text does not end with a line break.
@@ -160,11 +155,11 @@ impl LogFile {
                 break;
             }
             if console.json {
-                console.json_line(&self.heading.line(text))?;
+                console.json_line(&self.line(text))?;
                 continue;
             }
             if first {
-                console.text(&format!("==> {}\n", self.heading.text()))?;
+                console.text(&format!("==> {}\n", self.heading()))?;
             }
             self.mid_line = !text.ends_with('\n');
             console.text(&text)?;
@@ -189,17 +184,8 @@ impl LogFile {
         self.shown += bytes.len() as u64;
         String::from_utf8_lossy(&bytes).into_owned()
     }
-}
 
-/// The length of an incomplete UTF-8 character at the end.
-fn incomplete_char_len(bytes: &[u8]) -> usize {
-    let rest = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
-    let unfinished = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
-    if unfinished { rest.len() } else { 0 }
-}
-
-impl LogHeading {
-    fn text(&self) -> String {
+    fn heading(&self) -> String {
         let Self { attempt, launch, stream, .. } = self;
         let who = launch.reviewer.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         format!("{attempt} {}{who} ({}), cycle {}: {stream}", launch.role, launch.agent, launch.cycle)
@@ -219,6 +205,13 @@ impl LogHeading {
             text,
         }
     }
+}
+
+/// The length of an incomplete UTF-8 character at the end.
+fn incomplete_char_len(bytes: &[u8]) -> usize {
+    let rest = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let unfinished = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+    if unfinished { rest.len() } else { 0 }
 }
 
 #[cfg(test)]

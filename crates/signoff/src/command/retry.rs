@@ -49,21 +49,21 @@ pub fn retry(project: &ReadOnlyProject, task: TaskId) -> Result<DecisionResult> 
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let (project, (run, loop_id)) = match args.id {
+    let (project, (run, loop_id), tasks) = match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
             let place = loop_to_retry(&project, task)?;
-            (project, place)
+            (project, place, vec![task])
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;
             project.check_final_review(run)?;
-            (project, (run, LoopId::final_review()))
+            (project, (run, LoopId::final_review()), Vec::new())
         }
     };
     // The process that drives the run has already checked this; a queued task is checked when it starts.
     if !args.queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, Some(&loop_id), args.id.task().as_slice())?;
+        preflight::check_run(&Project::open()?, run, Some(&loop_id), &tasks)?;
     }
     let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
     result.print_note(console);

@@ -83,7 +83,12 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
              address on the network can decide everything\n",
         );
     }
-    print_url(&web, console)?;
+    let (url, port) = (web.url(), web.port());
+    match console.json {
+        true => console.json_line(&ServeReport { version: VERSION, url, port })?,
+        false => console.text(&format!("{url}\n"))?,
+    }
+    console.note("Open it in a browser. Anyone with this address can decide everything. Ctrl-C stops it");
     if args.open
         // A one-time address, because other users of this machine can see the arguments of the browser.
         && let Err(error) = host::open_in_browser(&web.one_time_url())
@@ -92,17 +97,6 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     }
     run_loop::any_signal(ends).await;
     web.shutdown().await;
-    Ok(())
-}
-
-fn print_url(web: &WebServer, console: &Console) -> Result<()> {
-    let (url, port) = (web.url(), web.port());
-    if console.json {
-        console.json_line(&ServeReport { version: VERSION, url, port })?;
-    } else {
-        console.text(&format!("{url}\n"))?;
-    }
-    console.note("Open it in a browser. Anyone with this address can decide everything. Ctrl-C stops it");
     Ok(())
 }
 

@@ -65,12 +65,8 @@ pub fn run(_args: &Args, console: &Console) -> Result<CommandExit> {
 /// Prints what needs attention, what is running and what to type next, for a bare `signoff`.
 pub fn attention(console: &Console) -> Result<CommandExit> {
     let listed = StatusData::load(console.json)?;
-    if console.json {
-        console.json(&listed.report())?;
-    } else {
-        console.text(&inbox::text(&listed.context.snapshot(), &listed.questions, TITLE_WIDTH))?;
-    }
-    Ok(CommandExit::Done)
+    let text = inbox::text(&listed.context.snapshot(), &listed.questions, TITLE_WIDTH);
+    console.print(&listed.report(), || text)
 }
 
 /// Prints the list of tasks.

@@ -34,7 +34,10 @@ impl<'p> Replacement<'p> {
         let place = resolve_link(path)?;
         let draft = match place.metadata() {
             Ok(found) if !found.is_file() => None,
-            Ok(found) if found.permissions().readonly() => return Err(read_only(path)),
+            Ok(found) if found.permissions().readonly() => {
+                return Err(CliError::failed(format!("cannot write {}: it is read-only", path.display()))
+                    .hint("make it writable, then type the same again"));
+            }
             Ok(_) | Err(_) => Some(LockedTempFile::open(&place).map_err(failed)?),
         };
         Ok(Self { path, destination: place, temp_file: draft })
@@ -85,11 +88,6 @@ fn write_to_pipe(place: &Path, text: &str) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
-}
-
-fn read_only(path: &Path) -> CliError {
-    CliError::failed(format!("cannot write {}: it is read-only", path.display()))
-        .hint("make it writable, then type the same again")
 }
 
 /// The new contents in a locked temporary file beside the target. The next process removes one left by a killed

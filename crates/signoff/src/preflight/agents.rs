@@ -105,11 +105,18 @@ fn version_cache(root: &Path) -> VersionCache {
 fn cache_versions(seen: &[AgentStatus], root: &Path) {
     let mut remembered = version_cache(root);
     for one in seen {
-        match (one.version_program(), &one.version) {
-            (Some(program), Some(Ok(version))) => remembered.insert(&program, Some(*version)),
-            (Some(program), Some(Err(VersionError::NotReported(_)))) => remembered.insert(&program, None),
-            (Some(_), Some(Err(VersionError::NotStarted(_))) | None) | (None, _) => {}
+        if let (Some(program), Some(version)) = (one.version_program(), &one.version) {
+            remember(&mut remembered, &program, version);
         }
+    }
+}
+
+fn remember(versions: &mut VersionCache, program: &Path, version: &Result<AgentVersion, VersionError>) {
+    match version {
+        Ok(version) => versions.insert(program, Some(*version)),
+        Err(VersionError::NotReported(_)) => versions.insert(program, None),
+        // Not cached: it may start next time.
+        Err(VersionError::NotStarted(_)) => {}
     }
 }
 
@@ -121,18 +128,8 @@ impl AgentStatus {
 
     /// The program to ask for its version, if it reports one.
     fn version_program(&self) -> Option<PathBuf> {
-        match &self.program {
-            Some(ProgramStatus::Startable(path)) if agent_probe::understands_version_flag(&self.agent) => {
-                Some(path.clone())
-            }
-            Some(
-                ProgramStatus::Startable(_)
-                | ProgramStatus::MissingInterpreter { .. }
-                | ProgramStatus::NotExecutable(_)
-                | ProgramStatus::Missing,
-            )
-            | None => None,
-        }
+        let Some(ProgramStatus::Startable(path)) = &self.program else { return None };
+        agent_probe::understands_version_flag(&self.agent).then(|| path.clone())
     }
 
     /// Why it cannot be used, with a hint.
@@ -272,11 +269,6 @@ fn cached_version(
     // If there is no directory to run it in, the agent is started without the check.
     let place = TemporaryDirectory::new("agents").map_err(|failure| VersionError::NotReported(failure.to_string()))?;
     let asked = agent_probe::query_version(program, place.path());
-    match &asked {
-        Ok(version) => remembered.insert(program, Some(*version)),
-        Err(VersionError::NotReported(_)) => remembered.insert(program, None),
-        // Not cached: it may start next time.
-        Err(VersionError::NotStarted(_)) => {}
-    }
+    remember(remembered, program, &asked);
     asked
 }

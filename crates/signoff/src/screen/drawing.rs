@@ -214,16 +214,11 @@ impl DrawingThread {
 
     /// Applies one message. Returns false for the last one.
     fn apply(&mut self, news: ScreenMessage) -> bool {
+        // A closed screen shows nothing more.
+        if self.closed && !matches!(news, ScreenMessage::Ring(_) | ScreenMessage::Signal | ScreenMessage::Over) {
+            return true;
+        }
         match news {
-            // The screen is closed.
-            ScreenMessage::Transitions(..)
-            | ScreenMessage::Queue(_)
-            | ScreenMessage::Inbox(_)
-            | ScreenMessage::Reset
-            | ScreenMessage::Supply(..)
-            | ScreenMessage::Note(_)
-            | ScreenMessage::AgentLine { .. }
-                if self.closed => {}
             ScreenMessage::Transitions(transitions, _pending) => {
                 transitions.iter().for_each(|transition| self.tui.apply(transition));
             }

@@ -70,26 +70,23 @@ pub fn answer(question: QuestionId, choice: Choice) -> LoopCommand {
 
 /// A handle to the dispatcher. The screen is opened before the dispatcher exists, so it is connected later.
 #[derive(Debug, Clone, Default)]
-pub struct DispatcherHandle(Arc<DispatcherLink>);
-
-#[derive(Debug, Default)]
-struct DispatcherLink {
-    dispatcher: OnceLock<UnboundedSender<DispatcherInput>>,
+pub struct DispatcherHandle {
+    dispatcher: Arc<OnceLock<UnboundedSender<DispatcherInput>>>,
     /// Number of interrupts so far, by key or signal.
-    interrupts: AtomicU32,
+    interrupts: Arc<AtomicU32>,
 }
 
 impl DispatcherHandle {
     pub fn connect(&self, dispatcher: UnboundedSender<DispatcherInput>) {
-        self.0.dispatcher.set(dispatcher).ok();
-        if let Some(earlier) = interrupt_level(self.0.interrupts.load(Ordering::SeqCst)) {
+        self.dispatcher.set(dispatcher).ok();
+        if let Some(earlier) = interrupt_level(self.interrupts.load(Ordering::SeqCst)) {
             self.send(DispatcherInput::Interrupted(earlier));
         }
     }
 
     /// The first interrupt lets running agents finish, the second stops them, the third kills them.
     pub fn interrupt(&self) {
-        let interrupts = self.0.interrupts.fetch_add(1, Ordering::SeqCst) + 1;
+        let interrupts = self.interrupts.fetch_add(1, Ordering::SeqCst) + 1;
         if let Some(interrupt) = interrupt_level(interrupts) {
             self.send(DispatcherInput::Interrupted(interrupt));
         }
@@ -101,7 +98,7 @@ impl DispatcherHandle {
     }
 
     fn send(&self, input: DispatcherInput) {
-        if let Some(dispatcher) = self.0.dispatcher.get() {
+        if let Some(dispatcher) = self.dispatcher.get() {
             dispatcher.send(input).ok();
         }
     }

@@ -16,13 +16,6 @@ use crate::{CliError, CommandExit, Console, Result, settings};
 
 const KEYS: &str = "↑↓ to move, Enter to choose, Esc to go back";
 
-/// The user's reply to a prompt.
-enum PromptReply<T> {
-    Answer(T),
-    Back,
-    Interrupted,
-}
-
 /// Asks the questions, shows what changes, and writes it if the user confirms.
 pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit> {
     if !is_possible(console) {
@@ -31,19 +24,20 @@ pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit> {
     }
     let mut dialogue = ConfigureDialogue::new(&settings::load(Some(&target.root))?)?;
     let screen = Prompter { config: config(console), heading: None };
-    match screen.ask_all(&mut dialogue, target)? {
-        PromptReply::Answer(true) => {
+    match screen.ask_all(&mut dialogue, target) {
+        Ok(true) => {
             let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
             Proposal::new(target, edited)?.apply(false, console)
         }
-        PromptReply::Answer(false) | PromptReply::Back => {
+        Ok(false) => {
             console.note("nothing was written");
             Ok(CommandExit::Done)
         }
-        PromptReply::Interrupted => {
+        Err(failure) if failure.exit == CommandExit::Interrupted => {
             write_stderr("\nnothing was written\n");
             Ok(CommandExit::Interrupted)
         }
+        Err(failure) => Err(failure),
     }
 }
 
@@ -54,10 +48,11 @@ pub fn confirm_reset(proposal: &Proposal<'_>, console: &Console) -> Result<Optio
     }
     write_stderr(&format!("{}\n", proposal.lines().join("\n")));
     let asked = Confirm::new("Take all of this back?").with_default(true).with_render_config(config(console));
-    let exit = match reply(asked.prompt())? {
-        PromptReply::Answer(true) => return Ok(None),
-        PromptReply::Answer(false) | PromptReply::Back => CommandExit::Done,
-        PromptReply::Interrupted => CommandExit::Interrupted,
+    let exit = match reply(asked.prompt()) {
+        Ok(Some(true)) => return Ok(None),
+        Ok(Some(false) | None) => CommandExit::Done,
+        Err(failure) if failure.exit == CommandExit::Interrupted => failure.exit,
+        Err(failure) => return Err(failure),
     };
     write_stderr("nothing was written\n");
     Ok(Some(exit))
@@ -80,8 +75,8 @@ struct Prompter {
 }
 
 impl Prompter {
-    /// Asks all questions until the user confirms, declines or interrupts.
-    fn ask_all(mut self, dialogue: &mut ConfigureDialogue, target: &ConfigTarget) -> Result<PromptReply<bool>> {
+    /// Asks all questions until the user confirms, declines or interrupts. Returns whether to write the changes.
+    fn ask_all(mut self, dialogue: &mut ConfigureDialogue, target: &ConfigTarget) -> Result<bool> {
         loop {
             let answered = match dialogue.ask() {
                 DialoguePrompt::Choose { heading, words, options, chosen } => {
@@ -94,7 +89,7 @@ impl Prompter {
                 }
                 DialoguePrompt::Nothing => {
                     write_stderr("Nothing changes.\n");
-                    return Ok(PromptReply::Answer(false));
+                    return Ok(false);
                 }
                 DialoguePrompt::Confirm { summary } => {
                     write_stderr(&format!("\n{}\n", summary.join("\n")));
@@ -103,17 +98,14 @@ impl Prompter {
                     let proposal = Proposal::new(target, edited)?;
                     proposal.notes.iter().for_each(|note| write_stderr(&format!("{note}\n")));
                     self.heading = None;
-                    match self.confirm(&target.name)? {
-                        PromptReply::Back => PromptReply::Back,
-                        decided @ (PromptReply::Answer(_) | PromptReply::Interrupted) => return Ok(decided),
+                    if let Some(confirmed) = self.confirm(&target.name)? {
+                        return Ok(confirmed);
                     }
+                    None
                 }
             };
-            match answered {
-                PromptReply::Answer(()) => {}
-                PromptReply::Back if dialogue.back() => {}
-                PromptReply::Back => return Ok(PromptReply::Back),
-                PromptReply::Interrupted => return Ok(PromptReply::Interrupted),
+            if answered.is_none() && !dialogue.back() {
+                return Ok(false);
             }
         }
     }
@@ -126,7 +118,7 @@ impl Prompter {
         self.heading = heading;
     }
 
-    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<PromptReply<usize>> {
+    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<Option<usize>> {
         let select = Select::new(words, options)
             .with_starting_cursor(chosen)
             .without_filtering()
@@ -136,7 +128,7 @@ impl Prompter {
         reply(select.raw_prompt().map(|option| option.index))
     }
 
-    fn number(&self, words: &str, now: Option<u32>) -> Result<PromptReply<u32>> {
+    fn number(&self, words: &str, now: Option<u32>) -> Result<Option<u32>> {
         let now = now.map(|now| now.to_string()).unwrap_or_default();
         let check = |typed: &str| {
             Ok(retries(typed).map_or_else(|message| Validation::Invalid(message.into()), |_| Validation::Valid))
@@ -150,7 +142,7 @@ impl Prompter {
         reply(text.prompt().map(|typed| retries(&typed).unwrap_or_default()))
     }
 
-    fn confirm(&self, file: &str) -> Result<PromptReply<bool>> {
+    fn confirm(&self, file: &str) -> Result<Option<bool>> {
         let words = format!("Write this to {file}?");
         let asked =
             Confirm::new(&words).with_default(true).with_help_message("Esc to go back").with_render_config(self.config);
@@ -163,21 +155,12 @@ fn without_explanation(option: &str) -> &str {
     option.split_once(" (").map_or(option, |(answer, _)| answer)
 }
 
-impl<T> PromptReply<T> {
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> PromptReply<U> {
-        match self {
-            Self::Answer(said) => PromptReply::Answer(change(said)),
-            Self::Back => PromptReply::Back,
-            Self::Interrupted => PromptReply::Interrupted,
-        }
-    }
-}
-
-fn reply<T>(answer: InquireResult<T>) -> Result<PromptReply<T>> {
+/// The user's reply to a prompt; `None` to go back.
+fn reply<T>(answer: InquireResult<T>) -> Result<Option<T>> {
     match answer {
-        Ok(said) => Ok(PromptReply::Answer(said)),
-        Err(InquireError::OperationCanceled) => Ok(PromptReply::Back),
-        Err(InquireError::OperationInterrupted) => Ok(PromptReply::Interrupted),
+        Ok(said) => Ok(Some(said)),
+        Err(InquireError::OperationCanceled) => Ok(None),
+        Err(InquireError::OperationInterrupted) => Err(CliError::interrupted()),
         Err(error) => Err(CliError::failed(format!("cannot ask on this terminal: {error}"))
             .hint("nothing was written: set a key with `signoff configure --set KEY=VALUE`")),
     }

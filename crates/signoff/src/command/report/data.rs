@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Loop, Reason};
+use signoff_core::machine::Loop;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_serve::page::{ReportHead, TaskPage};
@@ -17,7 +17,7 @@ use signoff_term::show::RunHistory;
 
 use crate::command::diff;
 use crate::project::user_git;
-use crate::queries::{artifacts, for_each_chunk, void_approval_note};
+use crate::queries::{artifacts, for_each_chunk, is_voided, void_approval_note};
 use crate::{CliError, ReadOnlyProject, Result, host};
 
 /// A report document and what the HTML page needs besides.
@@ -221,11 +221,6 @@ impl ChangeCounter {
             None => committed(repository, &base, &head, row.branch.as_deref()),
         }
     }
-}
-
-/// Whether the branch has moved since the approval.
-fn is_voided(row: &TaskRow) -> bool {
-    row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview)
 }
 
 /// Counts the changes up to the tip, with a note how much of it was reviewed.
