@@ -346,7 +346,8 @@ impl Finding {
 }
 
 /// A remark that never fails a gate.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NoteReport", description = "A remark that never blocks.")]
 pub struct Note {
     pub file: Option<String>,
     pub line: Option<u32>,

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
@@ -29,6 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::tool;
+use crate::web::bearer;
 
 /// Receives the reports of agents.
 pub trait ReportSink: Send + Sync + 'static {
@@ -162,7 +163,7 @@ fn router(reports: Arc<dyn ReportSink>, port: u16) -> Router {
 
 /// Accepts requests with a valid token and a body that parses unambiguously.
 async fn admit(State(reports): State<Arc<dyn ReportSink>>, request: Request, next: Next) -> Response {
-    let Some(token) = bearer(request.headers()) else {
+    let Some(token) = bearer(request.headers()).map(str::to_owned) else {
         return refusal_response(&ReportRefusal::UnknownToken);
     };
     if let Err(refusal) = reports.tool(&token) {
@@ -194,13 +195,6 @@ fn is_readable(body: &Bytes) -> bool {
     let is_call = message.get("method").is_some_and(|method| method == "tools/call");
     let arguments = message.get("params").and_then(|params| params.get("arguments"));
     !is_call || arguments.is_none_or(|arguments| arguments.is_object() || arguments.is_null())
-}
-
-/// The token of an `Authorization: Bearer` header.
-fn bearer(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
 /// A duplicate key in the body. The MCP library would silently keep the last value.

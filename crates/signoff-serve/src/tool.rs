@@ -11,17 +11,41 @@ use crate::user_mcp::ReadError;
 
 /// The definition of a reporting tool for agents.
 pub fn report_tool(tool: ReportTool) -> Tool {
-    let (description, schema) = match tool {
-        ReportTool::SetLoopReviewResult => ("Report review results for a specific loop", loop_review_schema()),
-        ReportTool::SetReviewResult => ("Report review results for the run as a whole", review_schema()),
-        ReportTool::WriteTask => {
-            ("Write one task of the specification. Writing a task with the same id again replaces it", task_schema())
+    let (description, properties, required): (&str, Value, &[&str]) = match tool {
+        ReportTool::SetLoopReviewResult => {
+            ("Report review results for a specific loop", loop_review_properties(), &["loopId", "passed"])
         }
+        ReportTool::SetReviewResult => {
+            ("Report review results for the run as a whole", result_properties(), &["passed"])
+        }
+        ReportTool::WriteTask => (
+            "Write one task of the specification. Writing a task with the same id again replaces it",
+            json!({
+                "id": { "type": "string", "description": "A short name of its own" },
+                "title": { "type": "string", "description": "One line" },
+                "description": { "type": "string", "description": "What to build and how to tell that it is done" },
+                "depends_on": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "The ids of the tasks that must be done before"
+                },
+            }),
+            &["id", "title"],
+        ),
         ReportTool::AddPlanGroup => (
             "Add a group of tasks that may run in parallel, after all groups added before. Every task is in one group",
-            plan_group_schema(),
+            json!({
+                "tasks": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "minItems": 1,
+                    "description": "The ids of the tasks"
+                }
+            }),
+            &["tasks"],
         ),
     };
+    let schema = json!({ "type": "object", "properties": properties, "required": required });
     Tool::new(tool.as_str(), description, schema_object(schema))
 }
 
@@ -75,57 +99,14 @@ fn task_id_schema() -> Value {
     json!({ "type": "object", "properties": { "id": id }, "required": ["id"] })
 }
 
-/// The review of one loop.
-fn loop_review_schema() -> Value {
+fn loop_review_properties() -> Value {
     let mut properties = result_properties();
     properties["loopId"] = json!({ "type": "string", "description": "The loop being reviewed" });
     properties["taskId"] = json!({
         "type": "string",
         "description": "The task that was reviewed (optional for checkpoint reviews)"
     });
-    json!({ "type": "object", "properties": properties, "required": ["loopId", "passed"] })
-}
-
-/// The review of a run: its tasks, its groups, or all its changes.
-fn review_schema() -> Value {
-    json!({ "type": "object", "properties": result_properties(), "required": ["passed"] })
-}
-
-/// One task of a specification.
-fn task_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "id": { "type": "string", "description": "A short name of its own" },
-            "title": { "type": "string", "description": "One line" },
-            "description": {
-                "type": "string",
-                "description": "What to build and how to tell that it is done"
-            },
-            "depends_on": {
-                "type": "array",
-                "items": { "type": "string" },
-                "description": "The ids of the tasks that must be done before"
-            }
-        },
-        "required": ["id", "title"]
-    })
-}
-
-/// Tasks that may run in parallel.
-fn plan_group_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "tasks": {
-                "type": "array",
-                "items": { "type": "string" },
-                "minItems": 1,
-                "description": "The ids of the tasks"
-            }
-        },
-        "required": ["tasks"]
-    })
+    properties
 }
 
 /// The schema properties that all review results share.

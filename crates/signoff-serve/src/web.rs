@@ -26,6 +26,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use app_state::{AppState, error_response, page_not_found};
+pub(crate) use auth::bearer;
 use auth::{AuthDecision, DenyReason, RequestAuth, SecretToken};
 pub use backend::{
     ActionOutcome, AddTask, Backend, ChangeSet, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,

@@ -2,10 +2,8 @@
 //!
 //! No choice is preselected, so that an Enter pressed just when the next question appears answers nothing.
 
-mod key;
 mod question;
 
-pub use key::DialogueKey;
 pub use question::DialogueQuestion;
 
 use signoff_core::ids::{LoopId, QuestionId, RunId};
@@ -19,6 +17,16 @@ const TEXT: usize = 3;
 
 /// Maximum number of findings shown with a question.
 const FINDINGS: usize = 3;
+
+/// A key with a meaning in the dialogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DialogueKey {
+    Up,
+    Down,
+    Digit(usize),
+    Enter,
+    Esc,
+}
 
 /// The person's decision about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -112,6 +112,13 @@ where
     counts.map(|(number, word)| format!("{number} {word}")).collect::<Vec<_>>().join(", ")
 }
 
+/// The first names, and the number of the others: `#1, #2 and 3 more`.
+pub fn first(names: &[String], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names[..names.len().min(most)].join(", "))
+}
+
 /// Joins the parts that are not empty.
 pub fn join(parts: impl IntoIterator<Item = String>, between: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(between)

@@ -1,28 +1,14 @@
 //! The types of the JSON output of commands. Their schemas are in `docs/schema/`.
 
-mod command;
-
-use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
-use serde_json::Value;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
-use signoff_core::notify::NotificationMessage;
-use signoff_core::state_v4::IterationState;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::edit::ChangedKey;
+use signoff_core::settings::{AgentKind, PhaseRow, SettingRow};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, RecordedFact};
-
-pub use command::{
-    AnswerReport, ChannelRow, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorCheck, DoctorReport,
-    InitReport, LandedTask, LogLine, MergeReport, NotifyReport, PhasesReport, ProjectCheck, ServeReport,
-};
-
-use crate::agents::AgentsReport;
-use crate::report::ReportDocument;
-use crate::show::TaskReport;
-use crate::slots::SlotsReport;
-use crate::stats::StatsReport;
 
 /// The version of all JSON output. It changes when a key changes its meaning or is removed.
 pub const VERSION: u32 = 1;
@@ -90,77 +76,247 @@ pub fn event(recorded: &RecordedFact) -> String {
     escaped_json(&wire::to_json(recorded).to_string())
 }
 
-/// One recorded event. The content of `body` depends on `kind`.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used: the core writes events")]
-struct EventLine {
-    #[schemars(extend("const" = 1))]
-    version: u32,
-    run_id: u64,
-    /// The number of the event in the log of its run.
-    seq: u64,
-    /// When it was recorded, UTC.
-    at: String,
-    /// `task.added`, `run.opened`, `loop.review_arrived`, …
-    kind: String,
-    /// Present in events of a loop; null in events of the run.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    loop_id: Option<String>,
-    /// Present in events of a task.
-    #[schemars(skip_serializing_if = "Option::is_none")]
-    task_id: Option<u64>,
-    body: Value,
-}
-
-/// The schemas of all JSON output, by file name without extension.
-pub fn schemas() -> Vec<(&'static str, Schema)> {
-    let titled = |title: &str, root: fn() -> Schema| {
-        let mut schema = root();
-        schema.insert("title".to_owned(), title.into());
-        schema
-    };
-    vec![
-        ("add", titled("`add --json`, version 1", printed::<AddReport>)),
-        ("agents", titled("`agents --json`, version 1", printed::<AgentsReport>)),
-        ("answer", titled("`answer --json`, version 1", printed::<AnswerReport>)),
-        ("config", titled("`config --json`, version 1", printed::<ConfigReport>)),
-        (
-            "configure",
-            titled("`configure --json` with `--set`, `--import` or `--reset`, version 1", printed::<ConfigureReport>),
-        ),
-        ("configure-show", titled("`configure --show --json`, version 1", printed::<PhasesReport>)),
-        ("diff", titled("`diff --json`, version 1", printed::<DiffReport>)),
-        ("dispute", titled("`dispute --json`, version 1", printed::<DisputeReport>)),
-        ("doctor", titled("`doctor --json`, version 1", printed::<DoctorReport>)),
-        ("event", titled("A line of `--json-events`, version 1", printed::<EventLine>)),
-        ("init", titled("`init --json`, version 1", printed::<InitReport>)),
-        ("land", titled("`merge --json` and `land --json`, version 1", printed::<MergeReport>)),
-        ("logs", titled("A line of `logs --json`, version 1", printed::<LogLine>)),
-        (
-            "notification",
-            titled("The body sent to webhooks and to commands on stdin, version 1", printed::<NotificationMessage>),
-        ),
-        ("notify", titled("`notify --json`, version 1", printed::<NotifyReport>)),
-        ("report", titled("`report --format json`, version 1", printed::<ReportDocument>)),
-        ("run", titled("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
-        (
-            "slots",
-            titled("`run beads --dry-run --json` and `run queue --dry-run --json`, version 1", printed::<SlotsReport>),
-        ),
-        ("state-v4", titled("`export --format state-v4`, and what `import` reads", printed::<IterationState>)),
-        ("serve", titled("`serve --json`, version 1", printed::<ServeReport>)),
-        ("show", titled("`show --json`, version 1", printed::<TaskReport>)),
-        ("stats", titled("`stats --json`, version 1", printed::<StatsReport>)),
-        ("status", titled("`status --json`, version 1", printed::<StatusReport>)),
-    ]
-}
-
-/// A schema for output: every key is present, and an unknown value is null.
-fn printed<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
-}
-
 /// The merged review has its own schema file.
 pub(crate) fn merged_review(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({ "$ref": "merged-review.schema.json" })
+}
+
+/// `doctor --json`: the result of every check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DoctorReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Whether no check failed. Warnings do not count.
+    pub ok: bool,
+    /// The sandbox that restricts what agents may write.
+    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
+    #[serde(rename = "hold")]
+    pub sandbox: &'static str,
+    pub checks: Vec<DoctorCheck>,
+}
+
+/// The result of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DoctorCheck {
+    pub what: &'static str,
+    pub ok: bool,
+    /// The check passed, but the setup is not what was configured or recommended.
+    pub warning: bool,
+    pub message: String,
+}
+
+impl DoctorReport {
+    pub fn new(checks: Vec<DoctorCheck>, sandbox: SandboxBackend) -> Self {
+        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), sandbox: sandbox.as_str(), checks }
+    }
+}
+
+impl DoctorCheck {
+    pub fn passed(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, ok: true, warning: false, message: message.into() }
+    }
+
+    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::passed(what, message) }
+    }
+
+    pub fn failed(what: &'static str, message: impl Into<String>) -> Self {
+        Self { ok: false, ..Self::passed(what, message) }
+    }
+}
+
+/// `merge --json` and `land --json`: which tasks landed and which did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MergeReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// The default branch, or the branch of the run for a task that lands with its group.
+    pub target: String,
+    pub tasks: Vec<LandedTask>,
+}
+
+/// The landing result of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LandedTask {
+    pub task_id: u64,
+    /// `ready`: it would land (with `--dry-run`). `waiting`: it lands with its group.
+    #[schemars(extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
+    pub status: &'static str,
+    /// The commit that landed; the approved commit for `already` and `ready`.
+    pub commit: Option<String>,
+    /// Why it was refused.
+    pub reason: Option<String>,
+}
+
+impl MergeReport {
+    pub fn new(target: String, tasks: Vec<LandedTask>) -> Self {
+        Self { version: VERSION, target, tasks }
+    }
+}
+
+/// `init --json`: what was found and written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InitReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub written: Vec<&'static str>,
+    /// Files that existed already.
+    pub kept: Vec<&'static str>,
+    /// The path of the old signoff.toml.
+    pub backup: Option<String>,
+    pub agents: Vec<AgentKind>,
+    pub checks: Vec<ProjectCheck>,
+    /// Configuration files of other programs, which are used unchanged.
+    pub found: Vec<String>,
+    /// Text output only: checks whose programs are not installed.
+    #[serde(skip)]
+    pub missing: Vec<String>,
+    /// Text output only: a line per agent that was found.
+    #[serde(skip)]
+    pub agent_lines: Vec<String>,
+}
+
+/// A check command of the project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ProjectCheck {
+    pub name: String,
+    pub command: String,
+}
+
+/// `config --json`: every setting, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ConfigReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub settings: Vec<SettingRow>,
+}
+
+impl ConfigReport {
+    pub fn new(settings: Vec<SettingRow>) -> Self {
+        Self { version: VERSION, settings }
+    }
+}
+
+/// `configure --show --json`: the phases of the preset `phases`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PhasesReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub phases: Vec<PhaseRow>,
+}
+
+impl PhasesReport {
+    pub fn new(phases: Vec<PhaseRow>) -> Self {
+        Self { version: VERSION, phases }
+    }
+}
+
+/// `configure --json` with `--set`, `--import` or `--reset`: what was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ConfigureReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// The file that was changed.
+    pub file: String,
+    /// False if the file already had these values.
+    pub written: bool,
+    /// The copy of the previous file.
+    pub backup: Option<String>,
+    pub changes: Vec<ChangedKey>,
+    /// Further information.
+    pub notes: Vec<String>,
+}
+
+/// `diff --json`: the changes of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DiffReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub task_id: u64,
+    /// The commit the task started from.
+    pub base: String,
+    pub branch: String,
+    pub stat: String,
+    pub diff: String,
+    /// Files that are in `stat` but not in `diff`, because they are binary or too large.
+    pub left_out: Vec<String>,
+}
+
+/// `serve --json`: the address of the web UI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ServeReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Contains the token, which gives full access.
+    pub url: String,
+    pub port: u16,
+}
+
+/// `answer --json`: the question that was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AnswerReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub question: String,
+    /// Null for a question about a run as a whole.
+    pub task_id: Option<u64>,
+    pub choice: String,
+}
+
+/// `dispute --json`: the finding that is now refuted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DisputeReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub finding: String,
+    /// Null for a finding of a review of the checkout.
+    pub task_id: Option<u64>,
+    #[schemars(extend("const" = "refuted"))]
+    pub state: &'static str,
+}
+
+/// A line of `logs --json`: a part of the output of an attempt. Long text is split over several lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LogLine {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub task_id: u64,
+    pub attempt: u64,
+    pub role: String,
+    /// Null if the attempt is not a review.
+    pub reviewer: Option<String>,
+    pub agent: String,
+    pub cycle: u32,
+    #[schemars(extend("enum" = ["stdout", "stderr", "prompt"]))]
+    pub stream: &'static str,
+    pub text: String,
+}
+
+/// `notify --json`: the test result of each channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NotifyReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Whether every channel accepted the message.
+    pub ok: bool,
+    pub channels: Vec<ChannelRow>,
+}
+
+/// A tested channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChannelRow {
+    pub name: String,
+    /// A description of the channel; for a webhook only the host.
+    pub what: String,
+    /// The events it is sent.
+    pub events: Vec<&'static str>,
+    /// Why the delivery failed; null if it succeeded.
+    pub problem: Option<String>,
+}
+
+impl NotifyReport {
+    pub fn new(channels: Vec<ChannelRow>) -> Self {
+        let ok = channels.iter().all(|channel| channel.problem.is_none());
+        Self { version: VERSION, ok, channels }
+    }
 }

@@ -28,9 +28,10 @@ use crate::labels;
 use crate::review_round::RoundTracker;
 
 /// When a line names its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Naming {
     /// If it could belong to another task: others are active, or another one was announced since.
+    #[default]
     WhenNeeded,
     /// Always, for runs that work on several tasks in parallel.
     Always,
@@ -70,6 +71,7 @@ pub fn ending_lines(state: &RunState, loop_id: &LoopId) -> Vec<String> {
 }
 
 /// Turns the events of one run into lines.
+#[derive(Default)]
 pub struct LineRenderer {
     naming: Naming,
     state: RunState,
@@ -97,18 +99,7 @@ struct PastDecisions {
 
 impl LineRenderer {
     pub fn new(naming: Naming) -> Self {
-        Self {
-            naming,
-            state: RunState::default(),
-            past: PastDecisions::default(),
-            rounds: BTreeMap::new(),
-            checkpoint: CheckpointProgress::default(),
-            active: BTreeSet::new(),
-            announced: BTreeSet::new(),
-            heading: None,
-            names_required: false,
-            shutting_down: false,
-        }
+        Self { naming, ..Self::default() }
     }
 
     /// Takes in a past event, whose lines are not printed again. [`Self::caught_up`] follows the last one.

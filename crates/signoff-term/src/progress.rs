@@ -1,15 +1,12 @@
-//! The progress display on a terminal: a line per run and a line per active loop, redrawn on every change.
-
-use std::collections::BTreeMap;
+//! Texts about the progress of runs and loops: stage, counts, badge, position, cost and time.
 
 use jiff::Timestamp;
 use signoff_core::group::RunStage;
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::review::Usage;
 use signoff_core::view::{Badge, LoopRow, RunOverview, RunTaskCounts};
 
-use crate::fit::{self, columns, cut, join, pad, shorten};
-use crate::labels;
+use crate::fit::{self, cut, join};
 
 /// Maximum width of a title.
 const TITLE: usize = 40;
@@ -22,70 +19,6 @@ const NAMED: usize = 4;
 pub struct DisplaySize {
     pub columns: usize,
     pub lines: usize,
-}
-
-/// The current runs and active loops. Updates change it; `lines` renders it.
-#[derive(Debug, Clone, Default)]
-pub struct ProgressList {
-    runs: BTreeMap<RunId, RunOverview>,
-    /// Ordered by task number; loops of the run itself come first.
-    loops: BTreeMap<(RunId, Option<TaskId>, LoopId), LoopRow>,
-}
-
-impl ProgressList {
-    /// Updates the line of a run. A run that has ended or has only one task gets no line.
-    pub fn update_run(&mut self, run: RunId, overview: RunOverview) {
-        let alone = overview.groups.is_none() && overview.tasks.all() < 2;
-        if alone || matches!(overview.stage, RunStage::Done(_)) {
-            self.runs.remove(&run);
-        } else {
-            self.runs.insert(run, overview);
-        }
-    }
-
-    /// Updates the line of a loop. An inactive loop gets no line.
-    pub fn update_loop(&mut self, run: RunId, mut row: LoopRow) {
-        let key = (run, row.task, row.id.clone());
-        if is_at_work(row.badge) {
-            // Agent output is not in the event log: keep the last line until the loop does something else.
-            let known = self.loops.get(&key).filter(|known| known.since == row.since);
-            if let (Some(known), true) = (known, row.last_line.is_empty()) {
-                row.last_line.clone_from(&known.last_line);
-            }
-            self.loops.insert(key, row);
-        } else {
-            self.loops.remove(&key);
-        }
-    }
-
-    /// Sets the last output line of an agent. A checkpoint reviewer's line is shown at the loop under review.
-    pub fn set_last_line(&mut self, run: RunId, loop_id: &LoopId, line: &str) {
-        let shown = loop_id.checkpoint_target().map_or_else(|| loop_id.clone(), |(of, _)| of);
-        let own = self.loops.iter_mut().find(|((other, _, id), _)| *other == run && *id == shown);
-        if let Some((_, row)) = own {
-            row.last_line = line.to_owned();
-        }
-    }
-
-    /// The lines that fit; the last one counts those that do not.
-    pub fn lines(&self, now: Timestamp, size: DisplaySize) -> Vec<String> {
-        let runs = self.runs.values().map(|overview| run_line(overview, now, size.columns));
-        let loops = self.loops.values().map(|row| line(row, now, size.columns));
-        let mut lines: Vec<String> = runs.chain(loops).take(size.lines).collect();
-        let all = self.runs.len() + self.loops.len();
-        if all > lines.len() && lines.pop().is_some() {
-            lines.push(shorten(format!("… and {} more", all - lines.len()), size.columns));
-        }
-        lines
-    }
-}
-
-/// `run 3  group 2/4  5 done, 3 at work, 1 stuck  $1.24  02:13`, at most `width` columns.
-pub fn run_line(overview: &RunOverview, now: Timestamp, width: usize) -> String {
-    let run = format!("run {}", overview.run);
-    let parts =
-        [run, stage_text(overview), counts(&overview.tasks, 0, true), cost(overview.usage), clock(overview.since, now)];
-    shorten(join(parts, "  "), width)
 }
 
 /// `run 3: group 2/4, 5 done, 3 at work, 1 stuck`.
@@ -134,21 +67,6 @@ pub(crate) fn counts(tasks: &RunTaskCounts, unsettled: usize, is_running: bool) 
         (tasks.cancelled, "cancelled"),
         (tasks.to_come, "to come"),
     ])
-}
-
-/// `REVIEW   #29 Add user authentication  review 2/3  $0.36  00:41  Reading src/auth.rs`, at most `width` columns.
-pub fn line(row: &LoopRow, now: Timestamp, width: usize) -> String {
-    let id = row.tracker_id.as_ref().map(|id| format!(" {}", cut(id, TITLE))).unwrap_or_default();
-    let task = row.task.map_or_else(|| labels::subject(row), |task| format!("#{task}{id}"));
-    let title = row.task.map(|_| cut(&row.title, TITLE)).unwrap_or_default();
-    let mut line = format!("{} {task} {title}", pad(&badge(row), 8)).trim_end().to_owned();
-    let message = row.wait.as_ref().map_or_else(|| cut(&row.last_line, width), labels::wait);
-    for part in [place(row), cost(row.usage), clock(row.since, now), message] {
-        if !part.is_empty() && columns(&line) + 2 < width {
-            line = format!("{line}  {part}");
-        }
-    }
-    shorten(line, width)
 }
 
 /// The label of the badge; a fix has its number.
@@ -201,8 +119,4 @@ pub(crate) fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes:02}:{seconds:02}") }
-}
-
-pub(crate) fn is_at_work(badge: Badge) -> bool {
-    matches!(badge, Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land)
 }

@@ -4,7 +4,7 @@ use signoff_core::machine::Reason;
 use signoff_core::view::inbox::{Action, NextStep, ProjectSnapshot, RunBlock};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
-use crate::fit::{count, cut};
+use crate::fit::{count, cut, first};
 
 /// Maximum number of blocking tasks to name.
 const NAMED: usize = 5;
@@ -106,14 +106,9 @@ fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
 }
 
 fn names(by: &[&TaskRow]) -> String {
-    let named: Vec<_> = by.iter().take(NAMED).map(|task| format!("#{} ({})", task.id, why(task))).collect();
-    let more = by.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", named.join(", "))
-}
-
-fn why(task: &TaskRow) -> &'static str {
-    task.reason.map_or(task.status.as_str(), Reason::code)
+    let why = |task: &TaskRow| task.reason.map_or(task.status.as_str(), Reason::code);
+    let names: Vec<_> = by.iter().map(|task| format!("#{} ({})", task.id, why(task))).collect();
+    first(&names, NAMED)
 }
 
 /// The commands to type next.

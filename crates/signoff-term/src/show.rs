@@ -15,7 +15,7 @@ use signoff_core::wire::RecordedFact;
 
 pub use attempt::AttemptRow;
 pub(crate) use report_types::usd;
-pub use report_types::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteReport, ReviewReport, Sighting, StateChange};
+pub use report_types::{ClaimLine, Cycle, FindingLine, LedgerLine, ReviewReport, Sighting, StateChange};
 pub use task_history::RunHistory;
 pub use text::text;
 
@@ -64,37 +64,19 @@ impl PersonDecision {
 
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let (what, by, choice, reason) = match event {
-            Event::PersonAnswered { choice, by, .. } => ("answer", by, some(choice.as_str()), None),
-            Event::PersonRetried { by } => ("retry", by, None, None),
-            Event::PersonEdited { verdict, by, reason, .. } => ("edit", by, some(verdict.as_str()), some(reason)),
-            Event::Cancelled { by } => ("cancel", by, None, None),
-            Event::FindingDecided { finding, decision } => {
-                let DecidedBy::Person(by) = &decision.by else { return None };
-                ("dispute", by, some(finding.as_str()), some(&decision.evidence))
-            }
-            Event::BaseSet { .. }
-            | Event::FindingsInherited { .. }
-            | Event::Started { .. }
-            | Event::Imported { .. }
-            | Event::ItemsPlanned { .. }
-            | Event::FindingsClaimed { .. }
-            | Event::WorkEnded { .. }
-            | Event::CheckEnded { .. }
-            | Event::ReviewArrived { .. }
-            | Event::FixesCombined { .. }
-            | Event::FixesOverlapped { .. }
-            | Event::LandingEnded { .. }
-            | Event::AttemptFailed { .. }
-            | Event::AttemptLost { .. }
-            | Event::RateLimited { .. }
-            | Event::BudgetReached
-            | Event::BudgetRefused { .. }
-            | Event::Resumed { .. }
-            | Event::CheckpointBegan { .. }
-            | Event::CheckpointEnded { .. }
-            | Event::LandingGranted
-            | Event::HeadMoved { .. } => return None,
+        let (what, by, choice, reason) = if let Event::PersonAnswered { choice, by, .. } = event {
+            ("answer", by, some(choice.as_str()), None)
+        } else if let Event::PersonRetried { by } = event {
+            ("retry", by, None, None)
+        } else if let Event::PersonEdited { verdict, by, reason, .. } = event {
+            ("edit", by, some(verdict.as_str()), some(reason))
+        } else if let Event::Cancelled { by } = event {
+            ("cancel", by, None, None)
+        } else if let Event::FindingDecided { finding, decision } = event {
+            let DecidedBy::Person(by) = &decision.by else { return None };
+            ("dispute", by, some(finding.as_str()), some(&decision.evidence))
+        } else {
+            return None;
         };
         Some(Self { at: recorded.at.to_string(), by: by.clone(), what, choice, reason })
     }

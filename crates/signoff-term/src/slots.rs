@@ -1,7 +1,5 @@
 //! The report of `run beads --dry-run` and `run queue --dry-run`: the tasks that would start.
 
-use std::fmt::Write as _;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -59,20 +57,17 @@ impl SlotsReport {
         let mut out = format!("{}: {ready} ready{how}\n", cut(&self.source, WIDE));
         for task in &self.ready {
             let priority = task.priority.map(|priority| format!("P{priority}  ")).unwrap_or_default();
-            line(&mut out, &format!("  {}  {priority}{}", cut(&task.id, WIDE), cut(&task.title, WIDE)));
+            out.push_str(&format!("  {}  {priority}{}\n", cut(&task.id, WIDE), cut(&task.title, WIDE)));
         }
-        if !self.left_out.is_empty() {
-            line(&mut out, "\nLeft out");
-        }
-        for task in &self.left_out {
+        let left_out = self.left_out.iter().map(|task| {
             let (id, title, reason) = (cut(&task.id, WIDE), cut(&task.title, WIDE), cut(&task.reason, LONG));
-            line(&mut out, &format!("  {id}  {title}: {reason}"));
-        }
-        if !self.warnings.is_empty() {
-            line(&mut out, "\nWarnings");
-        }
-        for warning in &self.warnings {
-            line(&mut out, &format!("  {}", cut(warning, LONG)));
+            format!("  {id}  {title}: {reason}\n")
+        });
+        let warnings = self.warnings.iter().map(|warning| format!("  {}\n", cut(warning, LONG)));
+        for (title, lines) in [("Left out", left_out.collect::<String>()), ("Warnings", warnings.collect())] {
+            if !lines.is_empty() {
+                out.push_str(&format!("\n{title}\n{lines}"));
+            }
         }
         out
     }
@@ -81,8 +76,3 @@ impl SlotsReport {
 /// Maximum widths of text from trackers.
 const WIDE: usize = 80;
 const LONG: usize = 200;
-
-fn line(out: &mut String, text: &str) {
-    // Writing into a String cannot fail.
-    let _ = writeln!(out, "{text}");
-}

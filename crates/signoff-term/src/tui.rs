@@ -7,14 +7,12 @@ mod actions;
 mod canvas;
 mod dialog;
 mod head;
-mod inbox_hints;
 mod key_hints;
 mod list;
 mod model;
 mod pane;
 mod row;
 mod screen;
-mod tally;
 
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, FindingId, LoopId, RunId, TaskId};
@@ -30,7 +28,7 @@ use crate::dialogue::{QuestionDecision, QuestionDialogue};
 use crate::show::TaskReport;
 
 pub use canvas::Theme;
-pub use inbox_hints::InboxHints;
+pub use row::InboxHints;
 
 /// How the UI is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,12 +27,13 @@ pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
     let scene = ProjectSnapshot { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
     let sorted = InboxTasks::new(&scene);
     let attention_items = AttentionItems::new(page, &scene, &sorted);
+    let most = if page.all { usize::MAX } else { MAX_DONE };
     let body = html! {
         h1 { "Overview" }
         (counts(&page.tasks))
         (attention_section(page, &scene, &attention_items))
-        (task_section("running", "Running", &sorted.running, page.now))
-        (waiting(page, &sorted))
+        (task_section("running", "Running", &sorted.running, usize::MAX, page.now))
+        (task_section("waiting", "Waiting for their turn", &unlisted_tasks(page, &sorted, false), most, page.now))
         (run_list(page))
         (done(page, &sorted))
     };
@@ -151,29 +152,14 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
     }
 }
 
-/// A list with its heading; hidden if empty.
-fn task_section(id: &str, title: &str, tasks: &[&TaskRow], now: Timestamp) -> Markup {
+/// A list of at most `most` tasks with its heading; hidden if empty.
+fn task_section(id: &str, title: &str, tasks: &[&TaskRow], most: usize, now: Timestamp) -> Markup {
     html! {
         section id=(id) data-live aria-label=(title) {
             @if !tasks.is_empty() {
                 h2 { (title) (number_of(tasks.len())) }
-                ul.rows { @for task in tasks { (row(task, now)) } }
-            }
-        }
-    }
-}
-
-/// Tasks that wait for their turn.
-fn waiting(page: &Home, sorted: &InboxTasks) -> Markup {
-    let tasks = unlisted_tasks(page, sorted, false);
-    let shown = if page.all { tasks.len() } else { MAX_DONE };
-    let rest = tasks.len().saturating_sub(shown);
-    html! {
-        section #waiting data-live aria-label="Waiting for their turn" {
-            @if !tasks.is_empty() {
-                h2 { "Waiting for their turn" (number_of(tasks.len())) }
-                ul.rows { @for task in tasks.iter().take(shown) { (row(task, page.now)) } }
-                (show_all(rest))
+                ul.rows { @for task in tasks.iter().take(most) { (row(task, now)) } }
+                (show_all(tasks.len().saturating_sub(most)))
             }
         }
     }

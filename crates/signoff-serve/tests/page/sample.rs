@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::merge::merge;
-use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::review::{FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_serve::page::{AddPage, DiffText, Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
-    AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, NoteReport, PersonDecision, ReviewReport, Sighting,
-    StateChange, TaskReport,
+    AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, PersonDecision, ReviewReport, Sighting, StateChange,
+    TaskReport,
 };
 use signoff_term::stats::{
     ByReviewer, ByRole, CostTotals, CycleCount, CyclesToApproval, StatsCollector, StatsReport, StopReason, TaskCounts,
@@ -307,7 +307,7 @@ fn cycles(ledger: &[LedgerLine]) -> Vec<Cycle> {
         cycle(2, "CHANGES_REQUESTED", &second),
         cycle(3, "CHANGES_REQUESTED", &third),
     ];
-    let note = NoteReport { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
+    let note = Note { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
     if let Some(review) = cycles.first_mut().and_then(|cycle| cycle.reviews.first_mut()) {
         review.minor.push(note);
     }

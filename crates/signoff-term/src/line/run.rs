@@ -11,7 +11,7 @@ use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LineRenderer;
-use crate::fit::{count, cut};
+use crate::fit::{count, cut, first};
 use crate::{labels, progress, runs};
 
 /// Maximum number of tasks a line names; the others are counted.
@@ -114,7 +114,8 @@ impl LineRenderer {
             let name = one.task.map_or_else(|| cut(one.id.as_str(), TITLE), |task| format!("#{task}"));
             format!("{name}{why}")
         };
-        let mut lines = vec![format!("▪ Run {run} is blocked by {}", counted(by.iter().map(blocker).collect()))];
+        let mut lines =
+            vec![format!("▪ Run {run} is blocked by {}", first(&by.iter().map(blocker).collect::<Vec<_>>(), NAMED))];
         for task in by.iter().filter_map(|one| one.task).take(NAMED) {
             lines.push(format!("    {}", NextStep::unblock_run(task.0)));
         }
@@ -228,13 +229,5 @@ fn name(row: Option<LoopRow>, loop_id: &LoopId) -> String {
 }
 
 fn names(loops: &[LoopId], name: impl Fn(&LoopId) -> String) -> String {
-    counted(loops.iter().map(name).collect())
-}
-
-/// The first names, and the number of the others.
-fn counted(names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let named: Vec<_> = names.into_iter().take(NAMED).collect();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("{}{more}", named.join(", "))
+    first(&loops.iter().map(name).collect::<Vec<_>>(), NAMED)
 }

@@ -48,10 +48,7 @@ impl Cycle {
             n: round.cycle,
             phase: round.phase.clone(),
             pass: round.at.pass,
-            scope: match round.scope {
-                ReviewScope::Full => "full",
-                ReviewScope::Scoped => "scoped",
-            },
+            scope: if round.scope == ReviewScope::Full { "full" } else { "scoped" },
             commit: round.commit.to_string(),
             ended_at: at.clone(),
             verdict: ruling.as_str(),
@@ -75,7 +72,7 @@ pub struct ReviewReport {
     #[schemars(extend("enum" = ["high", "medium", "low", "unstated"]))]
     pub confidence: &'static str,
     pub findings: Vec<FindingLine>,
-    pub minor: Vec<NoteReport>,
+    pub minor: Vec<Note>,
     pub checked: Vec<String>,
     pub summary: String,
     pub follow_up_prompt: Option<String>,
@@ -103,7 +100,7 @@ impl ReviewReport {
             reason: labels::inconclusive_reason(&review.verdict),
             confidence: review.confidence.as_str(),
             findings: review.findings.iter().map(FindingLine::new).collect(),
-            minor: review.minor.iter().map(NoteReport::new).collect(),
+            minor: review.minor.clone(),
             checked: review.checked.clone(),
             summary: review.summary.clone(),
             follow_up_prompt: review.follow_up_prompt.clone(),
@@ -151,20 +148,6 @@ impl FindingLine {
             suggestion: finding.suggestion.clone(),
             sources: finding.sources.iter().map(ToString::to_string).collect(),
         }
-    }
-}
-
-/// A remark that never blocks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct NoteReport {
-    pub file: Option<String>,
-    pub line: Option<u32>,
-    pub description: String,
-}
-
-impl NoteReport {
-    fn new(note: &Note) -> Self {
-        Self { file: note.file.clone(), line: note.line, description: note.description.clone() }
     }
 }
 

@@ -97,22 +97,18 @@ impl Tui {
     }
 
     fn question_key(&mut self, key: KeyCode) -> Option<TuiRequest> {
+        if key == KeyCode::Char('o') || (key == KeyCode::Enter && !self.dialogue.has_chosen()) {
+            self.open_asking_loop();
+            return None;
+        }
         let key = match (Navigation::from_key(key), key) {
             (Some(Navigation::Up), _) => DialogueKey::Up,
             (Some(Navigation::Down), _) => DialogueKey::Down,
             (None, KeyCode::Char(digit @ '1'..='9')) => DialogueKey::Digit(digit as usize - '0' as usize),
-            (None, KeyCode::Enter) if !self.dialogue.has_chosen() => {
-                self.open_asking_loop();
-                return None;
-            }
             (None, KeyCode::Enter) => DialogueKey::Enter,
             (None, KeyCode::Esc) => DialogueKey::Esc,
             (None, KeyCode::Char('?')) => {
                 self.dialog = Some(Dialog::Help { top: 0 });
-                return None;
-            }
-            (None, KeyCode::Char('o')) => {
-                self.open_asking_loop();
                 return None;
             }
             (Some(_) | None, _) => {
@@ -198,28 +194,23 @@ impl Tui {
     }
 
     /// The loop that keys act on: the open one, or the selected one.
-    fn subject(&self) -> Option<(RowKey, DialogTask)> {
-        let key = match &self.opened {
-            Some(opened) => opened.key.clone(),
-            None => self.list.chosen(&self.model)?.0.clone(),
-        };
-        let row = self.model.row(&key)?;
-        Some((key, DialogTask { task: row.task?, name: row.name.clone() }))
+    fn subject(&self) -> Option<RowKey> {
+        let selected = || self.list.chosen(&self.model).map(|(key, _)| key.clone());
+        self.opened.as_ref().map(|opened| opened.key.clone()).or_else(selected)
     }
 
     fn open_task_dialog(&mut self, dialog: impl FnOnce(DialogTask) -> Dialog) {
-        match self.subject() {
-            Some((_, about)) => self.dialog = Some(dialog(about)),
+        let row = self.subject().and_then(|key| self.model.row(&key));
+        let task = row.and_then(|row| Some(DialogTask { task: row.task?, name: row.name.clone() }));
+        match task {
+            Some(about) => self.dialog = Some(dialog(about)),
             None => self.show_note("choose a task first"),
         }
     }
 
     /// Shows the question of the selected loop, or the oldest postponed one.
     fn show_question(&mut self) {
-        let key = match &self.opened {
-            Some(opened) => Some(opened.key.clone()),
-            None => self.list.chosen(&self.model).map(|(key, _)| key.clone()),
-        };
+        let key = self.subject();
         if self.ending {
             self.show_note("no more questions: the program is shutting down");
         } else if self.dialogue.ask_again(key.as_ref().map(|key| (key.run, &key.loop_id))) {

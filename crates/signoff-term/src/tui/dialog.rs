@@ -12,7 +12,7 @@ use super::canvas::{Canvas, Theme, span, to_u16};
 use super::key_hints::{self, KeyHint};
 use super::list::Navigation;
 use super::{TaskDecision, TuiRequest};
-use crate::fit::{columns, cut, pad, wrap};
+use crate::fit::{columns, cut, pad, shorten, wrap};
 
 /// Maximum width of a dialog.
 const WIDTH: usize = 78;
@@ -287,13 +287,9 @@ fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (heading, keys) in key_hints::ALL {
         lines.push(Line::from(span(heading, theme.bold())));
-        lines.extend(keys.iter().map(|(key, what)| Line::from(cut_line(&format!("  {} {what}", pad(key, 15)), width))));
+        lines.extend(keys.iter().map(|(key, what)| Line::from(shorten(format!("  {} {what}", pad(key, 15)), width))));
     }
     lines
-}
-
-fn cut_line(text: &str, width: usize) -> String {
-    crate::fit::shorten(text.to_owned(), width)
 }
 
 /// Draws a dialog over the screen: in a frame, or full-screen if there is no room for one. If possible, the frame

@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 use ratatui::text::{Line, Span};
+use signoff_core::group::RunStage;
 use signoff_core::review::Usage;
-use signoff_core::view::RunTaskCounts;
+use signoff_core::view::{RunOverview, RunTaskCounts};
 
 use super::canvas::{Theme, justified, span};
 use super::model::TuiModel;
 use super::row::Rank;
-use super::tally::TuiRunProgress;
 use super::{ReplayState, TuiMode};
-use crate::fit::cut;
+use crate::fit::{counts, cut, join};
 use crate::progress;
 
 /// Width of a progress bar.
@@ -39,9 +39,8 @@ pub fn line(banner: &Banner<'_>, model: &mut TuiModel, now: Timestamp, width: us
         clock,
         mode_text(banner),
     ];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let name = format!("signoff {}", cut(banner.project, 40)).trim_end().to_owned();
-    let left = vec![span(name, theme.bold()), Span::raw(format!("  {}", parts.join("  ")))];
+    let left = vec![span(name, theme.bold()), Span::raw(format!("  {}", join(parts, "  ")))];
     justified(left, vec![attention_text(model, theme)], width)
 }
 
@@ -76,7 +75,7 @@ fn attention_text(model: &TuiModel, theme: Theme) -> Span<'static> {
 
 /// `1 ask, 2 stuck, 3 at work`: the head of a narrow screen.
 pub fn short_line(model: &TuiModel) -> String {
-    let counts = [
+    let ranks = [
         (Rank::Asking, "ask"),
         (Rank::Stuck, "stuck"),
         (Rank::NotApproved, "unsettled"),
@@ -86,10 +85,8 @@ pub fn short_line(model: &TuiModel) -> String {
         (Rank::Waiting, "wait"),
         (Rank::Done, "done"),
     ];
-    let counts =
-        counts.into_iter().map(|(rank, word)| (model.count_rank(rank), word)).filter(|(number, _)| *number > 0);
-    let counts: Vec<_> = counts.map(|(number, word)| format!("{number} {word}")).collect();
-    if counts.is_empty() { "nothing to show yet".to_owned() } else { counts.join(", ") }
+    let counts = counts(ranks.map(|(rank, word)| (model.count_rank(rank), word)));
+    if counts.is_empty() { "nothing to show yet".to_owned() } else { counts }
 }
 
 /// A line per run, as many as fit; the last one counts the others: `+3 more`.
@@ -119,16 +116,55 @@ fn run_line(run: &TuiRunProgress, theme: Theme, width: usize) -> Vec<Span<'stati
         progress::cost(overview.usage),
         progress::clock(overview.since, run.until),
     ];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     vec![
         Span::raw(name),
         span("█".repeat(full), theme.progress()),
         span("░".repeat(bar - full), theme.faint()),
-        Span::raw(format!(" {}", parts.join("  "))),
+        Span::raw(format!(" {}", join(parts, "  "))),
     ]
 }
 
 /// Number of tasks that are finished, for the first line and the lines of the runs.
 fn finished(tasks: &RunTaskCounts) -> usize {
     tasks.done + tasks.cancelled
+}
+
+/// The progress of one run.
+#[derive(Debug, Clone)]
+pub struct TuiRunProgress {
+    pub overview: RunOverview,
+    pub tally: RunTally,
+    /// The time at which its clock stopped, or now.
+    pub until: Timestamp,
+    /// Whether its clock is running: a process is working on it.
+    pub is_running: bool,
+}
+
+impl TuiRunProgress {
+    /// Whether the run is finished.
+    pub fn is_over(&self) -> bool {
+        let open = self.overview.tasks.open() + self.tally.needing_attention;
+        let done = matches!(self.overview.stage, RunStage::Done(_));
+        done || (!self.is_running && open == 0 && self.overview.groups.is_none())
+    }
+}
+
+/// Number of tasks of a run by state.
+#[derive(Debug, Clone, Copy)]
+pub struct RunTally {
+    pub tasks: RunTaskCounts,
+    /// Ended, but not approved.
+    pub not_approved: usize,
+    /// All tasks that need a person.
+    needing_attention: usize,
+    pub driven: bool,
+}
+
+impl RunTally {
+    pub fn new(overview: &RunOverview, unsettled: usize, settled: usize, driven: bool) -> Self {
+        let RunTaskCounts { stuck, done, .. } = overview.tasks;
+        let stuck = stuck.saturating_sub(unsettled + settled);
+        let tasks = RunTaskCounts { stuck, done: done + settled, ..overview.tasks };
+        Self { tasks, not_approved: unsettled, needing_attention: stuck + unsettled, driven }
+    }
 }

@@ -8,60 +8,39 @@ use crate::fit::columns;
 /// A key, and its effect.
 pub type KeyHint = (&'static str, &'static str);
 
-pub const LIST: [KeyHint; 9] = [
-    ("?", "help"),
-    ("Enter", "open"),
-    ("a", "answer"),
-    ("q", "leave"),
-    ("↑↓", "choose"),
-    ("r", "retry"),
-    ("c", "cancel"),
-    ("e", "edit verdict"),
-    ("^C", "stop"),
-];
+const HELP_KEY: KeyHint = ("?", "help");
+const OPEN_KEY: KeyHint = ("Enter", "open");
+const BACK: KeyHint = ("Esc", "back");
+const ANSWER: KeyHint = ("a", "answer");
+const RETRY: KeyHint = ("r", "retry");
+const CANCEL: KeyHint = ("c", "cancel");
+const EDIT: KeyHint = ("e", "edit verdict");
+const LEAVE: KeyHint = ("q", "leave");
+const STOP: KeyHint = ("^C", "stop");
+const CHOOSE_KEYS: KeyHint = ("↑↓", "choose");
+const SCROLL: KeyHint = ("↑↓", "scroll");
+const PANES: KeyHint = ("1-5", "panes");
+const PAUSE: KeyHint = ("Space", "pause");
+const SPEED: KeyHint = ("+ -", "speed");
 
-pub const OPEN: [KeyHint; 9] = [
-    ("?", "help"),
-    ("Esc", "back"),
-    ("1-5", "panes"),
-    ("↑↓", "scroll"),
-    ("a", "answer"),
-    ("r", "retry"),
-    ("c", "cancel"),
-    ("e", "edit verdict"),
-    ("q", "leave"),
-];
-
+pub const LIST: [KeyHint; 9] = [HELP_KEY, OPEN_KEY, ANSWER, LEAVE, CHOOSE_KEYS, RETRY, CANCEL, EDIT, STOP];
+pub const OPEN: [KeyHint; 9] = [HELP_KEY, BACK, PANES, SCROLL, ANSWER, RETRY, CANCEL, EDIT, LEAVE];
 /// An open loop in a replay, where no actions are possible.
-pub const OPEN_REPLAY: [KeyHint; 7] = [
-    ("?", "help"),
-    ("Esc", "back"),
-    ("1-5", "panes"),
-    ("↑↓", "scroll"),
-    ("Space", "pause"),
-    ("+ -", "speed"),
-    ("q", "leave"),
-];
-
+pub const OPEN_REPLAY: [KeyHint; 7] = [HELP_KEY, BACK, PANES, SCROLL, PAUSE, SPEED, LEAVE];
 pub const CYCLES: [KeyHint; 1] = [("[ ]", "older, newer")];
 pub const FINDINGS: [KeyHint; 1] = [("x", "dispute")];
-pub const REPLAY: [KeyHint; 6] =
-    [("?", "help"), ("Space", "pause"), ("+ -", "speed"), ("Enter", "open"), ("q", "leave"), ("↑↓", "choose")];
+pub const REPLAY: [KeyHint; 6] = [HELP_KEY, PAUSE, SPEED, OPEN_KEY, LEAVE, CHOOSE_KEYS];
 pub const CONFIRM: [KeyHint; 2] = [("y", "yes"), ("n", "no")];
-pub const CHOOSE: [KeyHint; 3] = [("↑↓", "choose"), ("Enter", "go on"), ("Esc", "back")];
-pub const QUESTION: [KeyHint; 6] =
-    [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("o", "look at it"), ("Esc", "later"), ("?", "help"), ("^C", "stop")];
+pub const CHOOSE: [KeyHint; 3] = [CHOOSE_KEYS, ("Enter", "go on"), BACK];
+pub const QUESTION: [KeyHint; 6] = question("later");
 /// The last open question when nothing else is active: postponing it ends the program.
-pub const LAST_QUESTION: [KeyHint; 6] = [
-    ("↑↓ 1-9", "choose"),
-    ("Enter", "answer"),
-    ("o", "look at it"),
-    ("Esc", "later, and end"),
-    ("?", "help"),
-    ("^C", "stop"),
-];
-pub const TYPE: [KeyHint; 2] = [("Enter", "send"), ("Esc", "back")];
-pub const HELP: [KeyHint; 2] = [("Esc", "back"), ("↑↓", "scroll")];
+pub const LAST_QUESTION: [KeyHint; 6] = question("later, and end");
+pub const TYPE: [KeyHint; 2] = [("Enter", "send"), BACK];
+pub const HELP: [KeyHint; 2] = [BACK, SCROLL];
+
+const fn question(escape: &'static str) -> [KeyHint; 6] {
+    [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("o", "look at it"), ("Esc", escape), HELP_KEY, STOP]
+}
 
 /// All keys, for the help.
 pub const ALL: [(&str, &[KeyHint]); 5] = [

@@ -10,7 +10,7 @@ use signoff_core::wire::QUEUE;
 use super::canvas::{Canvas, Theme, span};
 use super::model::TuiModel;
 use super::row::{RowKey, TuiRow};
-use crate::fit::{columns, pad, shorten, wrap};
+use crate::fit::{columns, join, pad, shorten, wrap};
 
 /// The selection and scroll position of the list.
 #[derive(Debug, Default)]
@@ -202,9 +202,9 @@ impl Widths {
 /// Details of the selected row, below a separator.
 pub fn detail(row: &TuiRow, theme: Theme, width: usize, lines: usize) -> Vec<Line<'static>> {
     let head = [row.name.as_str(), row.place.as_str(), row.branch.as_str()];
-    let head: Vec<_> = head.into_iter().filter(|part| !part.is_empty()).collect();
+    let head = join(head.map(str::to_owned), "  ");
     let rule = Line::from(span("─".repeat(width), theme.faint()));
-    let mut drawn = vec![rule, Line::from(span(shorten(head.join("  "), width), theme.bold()))];
+    let mut drawn = vec![rule, Line::from(span(shorten(head, width), theme.bold()))];
     drawn.extend(wrap(&row.message, width, lines.saturating_sub(2)).into_iter().map(Line::from));
     drawn.truncate(lines);
     drawn
@@ -229,16 +229,7 @@ impl Scroll {
 
     pub fn step(&mut self, step: Navigation) {
         let last = self.lines.saturating_sub(self.page);
-        let page = self.page.max(1);
-        let to = match step {
-            Navigation::Up => self.top.saturating_sub(1),
-            Navigation::Down => self.top + 1,
-            Navigation::PageUp => self.top.saturating_sub(page),
-            Navigation::PageDown => self.top + page,
-            Navigation::First => 0,
-            Navigation::Last => last,
-        };
-        self.top = to.min(last);
+        self.top = step.target(self.top, self.page).min(last);
     }
 }
 

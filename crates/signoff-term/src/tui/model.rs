@@ -9,9 +9,8 @@ use signoff_core::machine::Stage;
 use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
-use super::inbox_hints::InboxHints;
-use super::row::{Rank, RowKey, TuiRow};
-use super::tally::{RunTally, TuiRunProgress};
+use super::head::{RunTally, TuiRunProgress};
+use super::row::{InboxHints, Rank, RowKey, TuiRow};
 use crate::dialogue::{DialogueQuestion, QuestionDialogue};
 use crate::fit::cut;
 use crate::line::{LineRenderer, Naming};

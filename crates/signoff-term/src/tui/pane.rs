@@ -1,7 +1,6 @@
 //! The panes of an open loop: reviews, findings, diff, transcript and events.
 
 mod diff;
-mod findings;
 mod log;
 mod reviews;
 
@@ -11,8 +10,8 @@ use signoff_core::wire::QUEUE;
 use strum::VariantArray as _;
 
 use self::diff::DiffPane;
-use self::findings::Findings;
 use self::log::TranscriptPane;
+use self::reviews::Findings;
 use super::canvas::{Canvas, Theme, span};
 use super::list::{Navigation, Scroll, TailScroll};
 use super::model::TuiModel;

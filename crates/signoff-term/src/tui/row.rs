@@ -1,12 +1,14 @@
-//! One row of the list: a loop, or a queued task.
+//! One row of the list: a loop, or a queued task; and what the inbox says about tasks, which is not in their logs.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
-use super::inbox_hints::InboxHints;
 use crate::fit::{count, cut};
 use crate::{labels, progress};
 
@@ -215,4 +217,41 @@ fn result_text(view: &LoopRow) -> String {
         open => format!(", {} open", count(open, "finding")),
     };
     format!("{how}{why}{open}")
+}
+
+/// The content of the inbox (`signoff` without a command), so that the UI shows the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InboxHints {
+    /// Unfinished runs that no process is working on.
+    pub interrupted: BTreeSet<RunId>,
+    /// The command to type next, for each task that needs a person.
+    next_commands: BTreeMap<TaskId, String>,
+    /// Stopped tasks that need no person.
+    settled: BTreeSet<TaskId>,
+}
+
+impl InboxHints {
+    pub fn new(snapshot: &ProjectSnapshot<'_>, interrupted: BTreeSet<RunId>) -> Self {
+        let InboxTasks { needs_attention: troubled, interrupted: left, .. } = InboxTasks::new(snapshot);
+        let needing = troubled.into_iter().chain(left);
+        let needs: BTreeMap<_, _> =
+            needing.map(|task| (TaskId(task.id), NextStep::for_task(task, snapshot).to_string())).collect();
+        // Only stopped tasks can be settled: an active task may need a person before the next update.
+        let stopped = snapshot.tasks.iter().filter(|task| has_stopped(task)).map(|task| TaskId(task.id));
+        let settled = stopped.filter(|task| !needs.contains_key(task)).collect();
+        Self { interrupted, next_commands: needs, settled }
+    }
+
+    /// The command to type next, if the task needs a person.
+    pub fn next_command(&self, task: Option<TaskId>) -> Option<&str> {
+        self.next_commands.get(&task?).map(String::as_str)
+    }
+
+    pub fn is_settled(&self, task: Option<TaskId>) -> bool {
+        task.is_some_and(|task| self.settled.contains(&task))
+    }
+}
+
+fn has_stopped(task: &TaskRow) -> bool {
+    task.status == TaskStatus::Paused || task.status.is_over()
 }

@@ -12,7 +12,7 @@ use super::key_hints::{self, KeyHint};
 use super::pane::{OpenLoop, Pane};
 use super::row::{Rank, TuiRow};
 use super::{Tui, TuiMode, list};
-use crate::fit::cut;
+use crate::fit::{cut, join};
 use crate::progress::DisplaySize;
 
 /// Number of lines of the head, the runs, the details and the keys.
@@ -172,11 +172,9 @@ fn pane_keys(opened: &OpenLoop, mode: TuiMode) -> Vec<KeyHint> {
 /// `REVIEW  #29 Add user authentication  review 2/3  $0.36  00:41`.
 fn title(row: &TuiRow, elapsed: &str, others: usize, theme: super::Theme, width: usize) -> Line<'static> {
     let parts = [row.name.as_str(), &row.place, &row.cost, elapsed];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let left = vec![
-        span(row.word.clone(), theme.badge(row.badge, row.state)),
-        span(format!("  {}", parts.join("  ")), theme.bold()),
-    ];
+    let parts = join(parts.map(str::to_owned), "  ");
+    let left =
+        vec![span(row.word.clone(), theme.badge(row.badge, row.state)), span(format!("  {parts}"), theme.bold())];
     let needs = match others {
         0 => String::new(),
         others => format!(" ! {others} more"),

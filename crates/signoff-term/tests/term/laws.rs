@@ -1,14 +1,11 @@
 //! Property tests over random logs.
 
-use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
-use signoff_core::ids::RunId;
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::PRESETS;
 use signoff_term::json as shapes;
 use signoff_term::line::{LineRenderer, Naming};
-use signoff_term::progress::{DisplaySize, ProgressList};
 use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
@@ -60,7 +57,7 @@ proptest! {
     #[test]
     fn output_has_no_control_characters(story in log()) {
         let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
-        let shown = [lines(&story).concat().join("\n"), shown(&report), drawn(&story)];
+        let shown = [lines(&story).concat().join("\n"), shown(&report)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         }
@@ -107,14 +104,6 @@ proptest! {
         let rest = if at_hand && resumed != whole { &resumed[1..] } else { &resumed[..] };
         prop_assert_eq!(rest, &whole[..]);
     }
-}
-
-/// The lines that a terminal draws.
-fn drawn(story: &Story) -> String {
-    let mut list = ProgressList::default();
-    list.update_run(RunId(3), story.view.overview());
-    story.view.rows().into_iter().for_each(|row| list.update_loop(RunId(3), row));
-    list.lines(Timestamp::UNIX_EPOCH, DisplaySize { columns: 60, lines: 10 }).join("\n")
 }
 
 fn row_of(story: &Story) -> TaskRow {

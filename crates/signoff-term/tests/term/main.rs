@@ -6,7 +6,6 @@ mod fits;
 mod laws;
 mod line;
 mod notification;
-mod progress;
 mod report;
 mod rows;
 mod schema;

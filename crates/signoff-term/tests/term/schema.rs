@@ -2,27 +2,105 @@
 
 use std::fs;
 
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::notify::NotificationMessage;
 use signoff_core::review::Usage;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::AgentKind;
 use signoff_core::settings::edit::ChangedKey;
+use signoff_core::state_v4::IterationState;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, RecordedFact, TaskFact};
 use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
 use signoff_term::json::{
     AddReport, AnswerReport, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorCheck, DoctorReport,
-    InitReport, LogLine, PhasesReport, ProjectCheck, RunReport, ServeReport, StatusReport, VERSION, event, schemas,
+    InitReport, LogLine, MergeReport, NotifyReport, PhasesReport, ProjectCheck, RunReport, ServeReport, StatusReport,
+    VERSION, event,
 };
+use signoff_term::report::ReportDocument;
+use signoff_term::show::TaskReport;
 use signoff_term::slots::{ReadyTask, SkippedTask, SlotsReport};
+use signoff_term::stats::StatsReport;
 
 use crate::fits::{directory, fits, schema};
 use crate::rows::{all, question};
 use crate::show::approved;
 use crate::status::run;
 use crate::story::{Story, reviewed};
+
+/// One recorded event. The content of `body` depends on `kind`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used: the core writes events")]
+struct EventLine {
+    #[schemars(extend("const" = 1))]
+    version: u32,
+    run_id: u64,
+    /// The number of the event in the log of its run.
+    seq: u64,
+    /// When it was recorded, UTC.
+    at: String,
+    /// `task.added`, `run.opened`, `loop.review_arrived`, …
+    kind: String,
+    /// Present in events of a loop; null in events of the run.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    loop_id: Option<String>,
+    /// Present in events of a task.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    task_id: Option<u64>,
+    body: Value,
+}
+
+/// The schemas of all JSON output, by file name without extension.
+fn schemas() -> Vec<(&'static str, Schema)> {
+    let titled = |title: &str, root: fn() -> Schema| {
+        let mut schema = root();
+        schema.insert("title".to_owned(), title.into());
+        schema
+    };
+    vec![
+        ("add", titled("`add --json`, version 1", printed::<AddReport>)),
+        ("agents", titled("`agents --json`, version 1", printed::<AgentsReport>)),
+        ("answer", titled("`answer --json`, version 1", printed::<AnswerReport>)),
+        ("config", titled("`config --json`, version 1", printed::<ConfigReport>)),
+        (
+            "configure",
+            titled("`configure --json` with `--set`, `--import` or `--reset`, version 1", printed::<ConfigureReport>),
+        ),
+        ("configure-show", titled("`configure --show --json`, version 1", printed::<PhasesReport>)),
+        ("diff", titled("`diff --json`, version 1", printed::<DiffReport>)),
+        ("dispute", titled("`dispute --json`, version 1", printed::<DisputeReport>)),
+        ("doctor", titled("`doctor --json`, version 1", printed::<DoctorReport>)),
+        ("event", titled("A line of `--json-events`, version 1", printed::<EventLine>)),
+        ("init", titled("`init --json`, version 1", printed::<InitReport>)),
+        ("land", titled("`merge --json` and `land --json`, version 1", printed::<MergeReport>)),
+        ("logs", titled("A line of `logs --json`, version 1", printed::<LogLine>)),
+        (
+            "notification",
+            titled("The body sent to webhooks and to commands on stdin, version 1", printed::<NotificationMessage>),
+        ),
+        ("notify", titled("`notify --json`, version 1", printed::<NotifyReport>)),
+        ("report", titled("`report --format json`, version 1", printed::<ReportDocument>)),
+        ("run", titled("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
+        (
+            "slots",
+            titled("`run beads --dry-run --json` and `run queue --dry-run --json`, version 1", printed::<SlotsReport>),
+        ),
+        ("state-v4", titled("`export --format state-v4`, and what `import` reads", printed::<IterationState>)),
+        ("serve", titled("`serve --json`, version 1", printed::<ServeReport>)),
+        ("show", titled("`show --json`, version 1", printed::<TaskReport>)),
+        ("stats", titled("`stats --json`, version 1", printed::<StatsReport>)),
+        ("status", titled("`status --json`, version 1", printed::<StatusReport>)),
+    ]
+}
+
+/// A schema for output: every key is present, and an unknown value is null.
+fn printed<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+}
 
 fn pretty(schema: &impl Serialize) -> String {
     serde_json::to_string_pretty(schema).expect("a schema is JSON") + "\n"
