@@ -59,14 +59,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::group::TaskSource;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{AttemptFailure, CheckReport, Event};
 use signoff_core::rate_limit::RateLimited;
 use signoff_core::redact::Secrets;
-use signoff_core::review::Usage;
 use signoff_core::settings::Settings;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::LoopFact;
 use signoff_store::Store;
 
 use crate::agent::credentials::{renewed_login_secrets, user_secrets};
@@ -116,22 +113,6 @@ pub struct EngineContext {
     /// Locked while a deleted worktree is recreated.
     pub worktree_repair: Mutex<()>,
     pub latest_landings: LatestLandings,
-}
-
-/// The result of an attempt, sent to the dispatcher.
-#[derive(Debug)]
-pub struct AttemptReport {
-    pub run: RunId,
-    pub loop_id: LoopId,
-    pub attempt: AttemptId,
-    pub end: AttemptEnd,
-    pub usage: Usage,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-    /// The agent reports that no tasks are left.
-    pub stops_picking: bool,
-    /// Facts to record together with the result.
-    pub facts: Vec<LoopFact>,
 }
 
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use signoff_core::review::Usage;
 use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::attempt::{AttemptEnd, AttemptReport, EngineContext};
+use crate::attempt::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
@@ -132,14 +132,12 @@ impl AttemptSink {
 
     /// The attempt can be stopped with this handle from now on.
     pub fn stoppable(&self, stopper: StopHandle) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        self.send(DispatcherInput::Running { run, loop_id, attempt, stopper });
+        self.send(DispatcherInput::Running { attempt: self.attempt.clone(), stopper });
     }
 
     /// A line of the agent's output.
     pub fn line(&self, line: String, backpressure: Arc<()>) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        self.send(DispatcherInput::OutputLine { run, loop_id, attempt, line, backpressure });
+        self.send(DispatcherInput::OutputLine { attempt: self.attempt.clone(), line, backpressure });
     }
 
     /// A note for the user that is not recorded.
@@ -149,10 +147,7 @@ impl AttemptSink {
 
     /// The attempt has ended.
     pub fn ended(&self, result: AttemptResult) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        let AttemptResult { end, usage, notes, facts, stops_picking } = result;
-        let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-        self.send(DispatcherInput::AttemptEnded(Box::new(report)));
+        self.send(DispatcherInput::AttemptEnded { attempt: self.attempt.clone(), result: Box::new(result) });
     }
 
     /// A dispatcher that has ended ignores reports: the next one recovers the attempt.
