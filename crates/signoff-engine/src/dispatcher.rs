@@ -5,17 +5,14 @@
 
 mod budget;
 mod effects;
-mod inherited_findings;
 mod input;
-mod interrupt;
 mod launch_queue;
+mod loop_start;
 mod parallel_fixes;
 mod person;
 mod pick;
-mod plan_items;
 mod record;
 mod recover;
-mod requests;
 mod run_stages;
 mod tracker_sync;
 
@@ -30,10 +27,8 @@ use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
-use signoff_core::machine::{self, Effect, Event, Head, Loss, WorkReport};
-use signoff_core::source::planner::PlannerAnswer;
-use signoff_core::state_v4;
-use signoff_core::view::{RunState, Transition, Workspace};
+use signoff_core::machine::{self, Effect, Event, Loss, Policy, WorkReport};
+use signoff_core::view::{LoopState, RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -68,17 +63,15 @@ struct ActiveRun {
 
 impl ActiveRun {
     fn new(lease: Lease, run_state: RunState) -> Self {
-        let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        let (placing, apart, tracking) = (BTreeSet::new(), BTreeSet::new(), TrackerState::default());
         Self {
             lease,
             state: run_state,
-            running: at_work,
-            placing,
-            with_parallel_fixes: apart,
-            locks: occupied,
+            running: BTreeMap::new(),
+            placing: BTreeSet::new(),
+            with_parallel_fixes: BTreeSet::new(),
+            locks: BTreeMap::new(),
             landing: RunLanding::Idle,
-            tracking,
+            tracking: TrackerState::default(),
         }
     }
 }
@@ -286,22 +279,16 @@ impl<'r> Dispatcher<'r> {
     fn handle(&mut self, input: DispatcherInput) -> Result<(), EngineError> {
         match input {
             DispatcherInput::WorkspaceCreated { run, loop_id, result } => self.workspace_created(run, &loop_id, result),
-            DispatcherInput::Running { run, loop_id, attempt, stopper } => {
-                self.attempt_running(run, loop_id, attempt, stopper);
+            DispatcherInput::Running { attempt, stopper } => {
+                self.attempt_running(attempt, stopper);
                 Ok(())
             }
-            DispatcherInput::OutputLine { run, loop_id, attempt, line, backpressure: unheard } => {
-                let (loop_id, line, unheard) = (&loop_id, line.as_str(), &unheard);
-                self.renderer.show(&DispatcherNotice::OutputLine {
-                    run,
-                    loop_id,
-                    attempt,
-                    line,
-                    backpressure: unheard,
-                });
+            DispatcherInput::OutputLine { attempt: AttemptKey { run, loop_id, attempt }, line, backpressure } => {
+                let (loop_id, line, backpressure) = (&loop_id, line.as_str(), &backpressure);
+                self.renderer.show(&DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure });
                 Ok(())
             }
-            DispatcherInput::AttemptEnded(key, result) => self.attempt_ended(key, *result),
+            DispatcherInput::AttemptEnded { attempt, result } => self.attempt_ended(attempt, *result),
             DispatcherInput::PauseElapsed { run, loop_id, hold } => {
                 self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
             }
@@ -337,62 +324,11 @@ impl<'r> Dispatcher<'r> {
         }
     }
 
-    fn workspace_created(
-        &mut self,
-        run: RunId,
-        loop_id: &LoopId,
-        result: Result<PreparedWorkspace, EngineError>,
-    ) -> Result<(), EngineError> {
-        if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
-        }
-        match result {
-            Ok(PreparedWorkspace { workspace: place, head, base_tree, note }) => {
-                if let Some(note) = note {
-                    self.renderer.show(&DispatcherNotice::Note(&note));
-                }
-                let Workspace { base, worktree } = place;
-                let begins = self.start_event(run, loop_id, head);
-                let mut before = vec![LoopFact::WorkspaceCreated { base, worktree }];
-                before.extend(base_tree.map(|tree| LoopFact::Transitioned(Event::BaseSet { tree })));
-                before.extend(self.inherited_findings(run, loop_id)?);
-                before.extend(self.imported_plan(run, loop_id));
-                self.loop_event(run, loop_id, begins, before)
-            }
-            Err(error) => {
-                self.record_error(run, loop_id, error);
-                Ok(())
-            }
-        }
-    }
-
-    /// The items of the plan that another program left. They belong to no attempt of ours.
-    fn imported_plan(&self, run: RunId, loop_id: &LoopId) -> Vec<LoopFact> {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        let items = taken_over.map(|taken_over| taken_over.items).filter(|items| !items.is_empty());
-        items.map_or_else(Vec::new, |items| {
-            let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-            let answer = LoopFact::Answered { attempt: AttemptId(0), answer: PlannerAnswer::Tasks(items) };
-            vec![answer, LoopFact::Transitioned(Event::ItemsPlanned { count })]
-        })
-    }
-
-    /// The first event of a loop: it starts at its first phase, or where another program left it.
-    fn start_event(&self, run: RunId, loop_id: &LoopId, head: Head) -> Event {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        let policy = self.runs.get(&run).and_then(|active| active.state.policy(loop_id));
-        match taken_over.zip(policy) {
-            Some((taken_over, policy)) => state_v4::resume(&taken_over.state, head, policy),
-            None => Event::Started { head },
-        }
-    }
-
-    fn attempt_running(&mut self, run: RunId, loop_id: LoopId, attempt: AttemptId, stopper: StopHandle) {
+    fn attempt_running(&mut self, AttemptKey { run, loop_id, attempt }: AttemptKey, stopper: StopHandle) {
         let Some(active) = self.runs.get_mut(&run) else { return };
         let wanted = active.state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.runs(attempt));
         match self.interrupt {
-            Some(Interrupt::Kill) => stopper.kill(),
-            Some(Interrupt::Stop) => stopper.stop(),
+            Some(interrupt @ (Interrupt::Kill | Interrupt::Stop)) => interrupt.stop(&stopper),
             Some(Interrupt::Finish) | None if !wanted => stopper.stop(),
             Some(Interrupt::Finish) | None => {}
         }
@@ -421,8 +357,8 @@ impl<'r> Dispatcher<'r> {
     }
 
     /// Handles the end of an attempt.
-    fn attempt_ended(&mut self, key: AttemptKey, result: AttemptResult) -> Result<(), EngineError> {
-        let AttemptKey { run, loop_id, attempt } = key;
+    fn attempt_ended(&mut self, attempt: AttemptKey, result: AttemptResult) -> Result<(), EngineError> {
+        let AttemptKey { run, loop_id, attempt } = attempt;
         let AttemptResult { end, usage, notes, facts, stops_picking } = result;
         if let Some(active) = self.runs.get_mut(&run) {
             active.running.remove(&(loop_id.clone(), attempt));
@@ -450,12 +386,10 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             AttemptEnd::Stopped => {
-                let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
-                self.loop_event(run, &loop_id, lost, before)
+                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: Loss::Interrupted }, before)
             }
             AttemptEnd::SessionGone => {
-                let lost = Event::AttemptLost { attempt, loss: Loss::SessionGone };
-                self.loop_event(run, &loop_id, lost, before)
+                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: Loss::SessionGone }, before)
             }
             AttemptEnd::RateLimited(refused) => match self.rate_limited_event(run, &loop_id, attempt, refused) {
                 Some(event) => self.loop_event(run, &loop_id, event, before),
@@ -470,10 +404,16 @@ impl<'r> Dispatcher<'r> {
 
     /// Records an error of the engine. The loop keeps its state, and continues next time.
     fn record_error(&mut self, run: RunId, loop_id: &LoopId, error: EngineError) {
-        let task_id = self.runs.get(&run).and_then(|run| run.state.loops.get(loop_id)).and_then(|one| one.task);
-        if let Some(task) = task_id {
-            self.summary.tasks.insert(task);
-        }
+        let task = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.task);
+        self.summary.tasks.extend(task);
         self.summary.errors.push(error);
+    }
+
+    fn loop_state(&self, run: RunId, loop_id: &LoopId) -> Option<&LoopState> {
+        self.runs.get(&run)?.state.loops.get(loop_id).map(|loop_state| &**loop_state)
+    }
+
+    fn policy(&self, run: RunId, loop_id: &LoopId) -> Option<&Policy> {
+        self.runs.get(&run)?.state.policy(loop_id)
     }
 }

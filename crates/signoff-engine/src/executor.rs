@@ -129,14 +129,12 @@ impl AttemptSink {
 
     /// The attempt can be stopped with this handle from now on.
     pub fn stoppable(&self, stopper: StopHandle) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        self.send(DispatcherInput::Running { run, loop_id, attempt, stopper });
+        self.send(DispatcherInput::Running { attempt: self.attempt.clone(), stopper });
     }
 
     /// A line of the agent's output.
     pub fn line(&self, line: String, backpressure: Arc<()>) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        self.send(DispatcherInput::OutputLine { run, loop_id, attempt, line, backpressure });
+        self.send(DispatcherInput::OutputLine { attempt: self.attempt.clone(), line, backpressure });
     }
 
     /// A note for the user that is not recorded.
@@ -146,7 +144,7 @@ impl AttemptSink {
 
     /// The attempt has ended.
     pub fn ended(&self, result: AttemptResult) {
-        self.send(DispatcherInput::AttemptEnded(self.attempt.clone(), Box::new(result)));
+        self.send(DispatcherInput::AttemptEnded { attempt: self.attempt.clone(), result: Box::new(result) });
     }
 
     /// A dispatcher that has ended ignores reports: the next one recovers the attempt.

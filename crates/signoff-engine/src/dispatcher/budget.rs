@@ -94,14 +94,13 @@ impl Dispatcher<'_> {
 
     /// The recorded usage of an attempt. It never decreases.
     pub(super) fn known_usage(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Usage {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
+        let loop_state = self.loop_state(run, loop_id);
         loop_state.and_then(|loop_state| loop_state.usage.get(&attempt)).copied().unwrap_or_default()
     }
 
     /// The recorded usage, or what the agent reports by now if that is more.
     pub(super) fn reported_usage(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Usage {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
-        let launched = loop_state.and_then(|loop_state| loop_state.attempt_starts.get(&attempt));
+        let launched = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.attempt_starts.get(&attempt));
         let model = launched.and_then(|launched| launched.launch.model.as_deref());
         let reported = self.backends.executor.reported_usage(&AttemptKey::new(run, loop_id, attempt), model);
         reported.fieldwise_max(self.known_usage(run, loop_id, attempt))
@@ -134,8 +133,8 @@ impl Dispatcher<'_> {
         attempt: AttemptId,
         usage: Usage,
     ) -> Result<(), EngineError> {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
-        let Some(loop_state) = loop_state.filter(|loop_state| !loop_state.machine.runs(attempt)) else {
+        let Some(loop_state) = self.loop_state(run, loop_id).filter(|loop_state| !loop_state.machine.runs(attempt))
+        else {
             return Ok(());
         };
         if usage == Usage::default() || loop_state.usage.get(&attempt) == Some(&usage) {

@@ -71,8 +71,7 @@ impl Dispatcher<'_> {
 
     /// Drops the read-only state of a finished loop's worktree.
     fn forget_worktree(&self, run: RunId, loop_id: &LoopId) {
-        let run_state = self.runs.get(&run).map(|active| &active.state);
-        if let Some(place) = run_state.and_then(|run_state| run_state.loops.get(loop_id)?.workspace.as_ref()) {
+        if let Some(place) = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref()) {
             self.ctx.read_guards.forget(Path::new(&place.worktree));
         }
     }
@@ -188,8 +187,7 @@ impl Dispatcher<'_> {
 
     /// The launch of a job. A missing agent in the configuration is reported when the attempt is prepared.
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
-        let Some(loop_state) = loop_state else { return self.launch_in_turn(run, loop_id, job, 0) };
+        let Some(loop_state) = self.loop_state(run, loop_id) else { return self.launch_in_turn(run, loop_id, job, 0) };
         let state = LaunchState { machine: &loop_state.machine, sessions: &loop_state.sessions };
         let launch = self.launch_now(run, loop_id, job, state);
         // Use the recorded session.
@@ -206,7 +204,7 @@ impl Dispatcher<'_> {
     }
 
     fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
-        let policy = self.runs.get(&run).and_then(|active| active.state.policy(loop_id));
+        let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
         let (agent, model) = self.agent_for(run, loop_id, job, turn).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
@@ -225,7 +223,7 @@ impl Dispatcher<'_> {
         turn: usize,
     ) -> Option<(String, Option<String>)> {
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
-        let policy = self.runs.get(&run).and_then(|active| active.state.policy(loop_id));
+        let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
         let place =
             policy.zip(phase).map(|(policy, phase)| JobPlace { workflow: &policy.workflow, phase, task: &spec });
@@ -256,18 +254,13 @@ impl Dispatcher<'_> {
 
     /// Starts an attempt.
     pub(super) fn start_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
-        let attempt = job.attempt;
         let Some(spec) = self.attempt_spec(run, loop_id, job.clone()) else { return Ok(()) };
         if !self.lock_worktree(run, loop_id, Path::new(&spec.workspace.worktree)) {
             return Ok(());
         }
         self.record_start(run, loop_id, &job)?;
-        if let Some(active) = self.runs.get_mut(&run) {
-            active.running.insert((loop_id.clone(), attempt), None);
-            active.with_parallel_fixes.extend(workspace::parallel_fixes::is_parallel(&spec).then(|| loop_id.clone()));
-        }
         self.summary.agents += usize::from(!matches!(job.kind, JobKind::Land | JobKind::Combine { .. }));
-        let sink = AttemptSink::new(AttemptKey::from(&spec), self.sender.clone());
+        let sink = self.mark_running(&spec);
         self.backends.executor.start(spec, sink);
         Ok(())
     }
@@ -280,16 +273,24 @@ impl Dispatcher<'_> {
         job: Job,
         ended: crate::process::ProcessResult,
     ) {
-        let attempt = job.attempt;
         let Some(spec) = self.attempt_spec(run, loop_id, job) else { return };
         if !self.lock_worktree(run, loop_id, Path::new(&spec.workspace.worktree)) {
             return;
         }
-        if let Some(active) = self.runs.get_mut(&run) {
-            active.running.insert((loop_id.clone(), attempt), None);
-        }
-        let sink = AttemptSink::new(AttemptKey::from(&spec), self.sender.clone());
+        let sink = self.mark_running(&spec);
         self.backends.executor.finish(spec, ended, sink);
+    }
+
+    /// Counts an attempt as running until it reports its end to the returned sink.
+    fn mark_running(&mut self, spec: &AttemptSpec) -> AttemptSink {
+        let attempt = AttemptKey::from(spec);
+        if let Some(active) = self.runs.get_mut(&spec.run) {
+            active.running.insert((attempt.loop_id.clone(), attempt.attempt), None);
+            active
+                .with_parallel_fixes
+                .extend(workspace::parallel_fixes::is_parallel(spec).then(|| spec.loop_id.clone()));
+        }
+        AttemptSink::new(attempt, self.sender.clone())
     }
 
     pub(super) fn attempt_spec(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<AttemptSpec> {
@@ -348,10 +349,7 @@ impl Dispatcher<'_> {
     fn stop(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) {
         let Some(active) = self.runs.get(&run) else { return };
         if let Some(Some(stopper)) = active.running.get(&(loop_id.clone(), attempt)) {
-            match self.interrupt {
-                Some(Interrupt::Kill) => stopper.kill(),
-                Some(Interrupt::Finish | Interrupt::Stop) | None => stopper.stop(),
-            }
+            self.interrupt.unwrap_or(Interrupt::Stop).stop(stopper);
         }
     }
 

@@ -70,6 +70,16 @@ pub enum Interrupt {
     Kill,
 }
 
+impl Interrupt {
+    /// Stops an agent.
+    pub(super) fn stop(self, stopper: &StopHandle) {
+        match self {
+            Self::Kill => stopper.kill(),
+            Self::Finish | Self::Stop => stopper.stop(),
+        }
+    }
+}
+
 /// Everything that the dispatcher reacts to.
 #[derive(Debug)]
 pub enum DispatcherInput {
@@ -79,20 +89,19 @@ pub enum DispatcherInput {
         result: Result<PreparedWorkspace, EngineError>,
     },
     Running {
-        run: RunId,
-        loop_id: LoopId,
-        attempt: AttemptId,
+        attempt: AttemptKey,
         stopper: StopHandle,
     },
     OutputLine {
-        run: RunId,
-        loop_id: LoopId,
-        attempt: AttemptId,
+        attempt: AttemptKey,
         line: String,
         /// Held until the line is handled.
         backpressure: Arc<()>,
     },
-    AttemptEnded(AttemptKey, Box<AttemptResult>),
+    AttemptEnded {
+        attempt: AttemptKey,
+        result: Box<AttemptResult>,
+    },
     PauseElapsed {
         run: RunId,
         loop_id: LoopId,

@@ -38,7 +38,7 @@ impl Dispatcher<'_> {
         }
         let mut place = 0;
         while let Some(next) = self.waiting.get(place) {
-            let room = if self.is_wanted(next) { self.decide_launch(next) } else { None };
+            let room = self.is_wanted(next).then(|| self.decide_launch(next));
             if room == Some(LaunchDecision::Later) {
                 place += 1;
                 continue;
@@ -46,7 +46,10 @@ impl Dispatcher<'_> {
             let Some(QueuedLaunch { run, loop_id, job }) = self.waiting.remove(place) else { break };
             match room {
                 Some(LaunchDecision::Free) => self.start_attempt(run, &loop_id, job)?,
-                Some(LaunchDecision::Refused(why)) => self.pause_for_budget(run, &loop_id, job.attempt, &why)?,
+                Some(LaunchDecision::Refused(why)) => {
+                    self.note_paused(run, &loop_id, &why);
+                    self.loop_event(run, &loop_id, Event::BudgetRefused { attempt: job.attempt }, Vec::new())?;
+                }
                 Some(LaunchDecision::Later) | None => {}
             }
         }
@@ -55,34 +58,22 @@ impl Dispatcher<'_> {
 
     /// Whether the attempt is still needed: it may have been cancelled.
     fn is_wanted(&self, waiting: &QueuedLaunch) -> bool {
-        let run_state = self.runs.get(&waiting.run).map(|active| &active.state);
-        let loop_state = run_state.and_then(|run_state| run_state.loops.get(&waiting.loop_id));
+        let loop_state = self.loop_state(waiting.run, &waiting.loop_id);
         loop_state.is_some_and(|loop_state| loop_state.machine.runs(waiting.job.attempt))
     }
 
-    fn decide_launch(&self, waiting: &QueuedLaunch) -> Option<LaunchDecision> {
+    fn decide_launch(&self, waiting: &QueuedLaunch) -> LaunchDecision {
         let QueuedLaunch { run, loop_id, job } = waiting;
         // Jobs of signoff itself cost nothing and need no agent.
-        let Some(agent) = self.agent_of(*run, loop_id, job) else { return Some(LaunchDecision::Free) };
+        let Some(agent) = self.agent_of(*run, loop_id, job) else { return LaunchDecision::Free };
         if !self.is_free(&agent) {
-            return Some(LaunchDecision::Later);
+            return LaunchDecision::Later;
         }
-        Some(self.budget_for(*run, loop_id, super::effects::role_name(job)))
-    }
-
-    fn pause_for_budget(
-        &mut self,
-        run: RunId,
-        loop_id: &LoopId,
-        attempt: AttemptId,
-        why: &str,
-    ) -> Result<(), EngineError> {
-        self.note_paused(run, loop_id, why);
-        self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new())
+        self.budget_for(*run, loop_id, super::effects::role_name(job))
     }
 
     pub(super) fn note_paused(&mut self, run: RunId, loop_id: &LoopId, why: &str) {
-        let task = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id)?.task);
+        let task = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.task);
         let whose = attempt_spec::subject_label(run, loop_id, task);
         self.renderer.show(&DispatcherNotice::Note(&format!("{whose} is paused: {why}")));
     }
@@ -135,8 +126,7 @@ impl Dispatcher<'_> {
 
     /// Records the start of an attempt, if it is not recorded yet.
     pub(super) fn record_start(&mut self, run: RunId, loop_id: &LoopId, job: &Job) -> Result<(), EngineError> {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
-        if loop_state.is_none_or(|loop_state| loop_state.attempt_starts.contains_key(&job.attempt)) {
+        if self.loop_state(run, loop_id).is_none_or(|loop_state| loop_state.attempt_starts.contains_key(&job.attempt)) {
             return Ok(());
         }
         let launch = self.launch(run, loop_id, job);

@@ -1,11 +1,15 @@
-//! Executes commands of the user, from this process or from another one.
+//! What the user wants: commands, from this process or from another one, new tasks, and to stop before the work is done,
+//! in steps that the user controls.
 
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::Stage;
+use signoff_store::CommandRequest;
 
-use super::{Dispatcher, DispatcherNotice};
+use super::{ActiveRun, Dispatcher, DispatcherInput, DispatcherNotice, Interrupt, RunLanding, pick};
 use crate::error::EngineError;
+use crate::executor::AttemptKey;
+use crate::{clock, start_run};
 
 impl Dispatcher<'_> {
     /// Executes a command on a loop. Returns why it was refused, if it was.
@@ -58,5 +62,83 @@ impl Dispatcher<'_> {
             active.state.loops.iter().map(|(loop_id, loop_state)| (*run, loop_id, &loop_state.machine.stage))
         });
         self.drive.attended && self.interrupt.is_none() && loops.into_iter().any(asks)
+    }
+
+    /// Checks the store for new requests. Cheap if there are none.
+    pub(super) fn poll_store(&mut self) -> Result<(), EngineError> {
+        let version = self.store.version()?;
+        if version == self.seen_version {
+            return Ok(());
+        }
+        self.seen_version = version;
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            for CommandRequest { id, loop_id, command } in self.store.pending_requests(run)? {
+                let refusal = self.execute(run, &loop_id, command)?;
+                self.store.answer_request(id, refusal.as_deref())?;
+            }
+        }
+        self.open_for_new_tasks()
+    }
+
+    /// In watch mode, opens a run for tasks that were added since.
+    fn open_for_new_tasks(&mut self) -> Result<(), EngineError> {
+        if !self.drive.watch || self.interrupt.is_some() || pick::ready(&*self.store, &self.drive.only, 1)?.is_empty() {
+            return Ok(());
+        }
+        let lease = self.store.open_run(clock::now())?;
+        let facts = start_run::queue(&self.ctx.settings, self.ctx.jobs, self.drive.no_ask)?;
+        self.open(lease, facts)
+    }
+}
+
+impl Dispatcher<'_> {
+    pub(super) fn interrupt_requested(&mut self, interrupt: Interrupt) {
+        self.summary.interrupted = true;
+        self.interrupt = self.interrupt.max(Some(interrupt));
+        self.renderer.show(&DispatcherNotice::Stopping);
+        match interrupt {
+            Interrupt::Finish => self.renderer.show(&DispatcherNotice::Note(
+                "Finishing the running agents; press Ctrl-C again to stop the agents now.",
+            )),
+            Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
+        }
+    }
+
+    pub(super) fn stop_all(&self, interrupt: Interrupt) {
+        self.runs.values().flat_map(ActiveRun::stoppers).for_each(|stopper| interrupt.stop(stopper));
+    }
+
+    /// Kills and awaits all agents after an error that ends the drive.
+    pub(super) async fn await_agents(&mut self) {
+        while self.runs.values().any(ActiveRun::is_running) {
+            let Some(input) = self.inputs.recv().await else { return };
+            match input {
+                DispatcherInput::Running { stopper, .. } | DispatcherInput::Landing { stopper, .. } => stopper.kill(),
+                DispatcherInput::AttemptEnded { attempt: AttemptKey { run, loop_id, attempt }, .. } => {
+                    if let Some(active) = self.runs.get_mut(&run) {
+                        active.running.remove(&(loop_id, attempt));
+                    }
+                }
+                // The next drive finds what landed.
+                DispatcherInput::Landed { run, .. } => {
+                    if let Some(active) = self.runs.get_mut(&run) {
+                        active.landing = RunLanding::Idle;
+                    }
+                }
+                DispatcherInput::WorkspaceCreated { .. }
+                | DispatcherInput::OutputLine { .. }
+                | DispatcherInput::PauseElapsed { .. }
+                | DispatcherInput::Offered { .. }
+                | DispatcherInput::ClaimLost { .. }
+                | DispatcherInput::Closed { .. }
+                | DispatcherInput::Interrupted(_)
+                | DispatcherInput::Decided { .. }
+                | DispatcherInput::QuestionDeferred { .. }
+                | DispatcherInput::Attended(_)
+                | DispatcherInput::Note(_)
+                | DispatcherInput::Tick => {}
+            }
+        }
     }
 }

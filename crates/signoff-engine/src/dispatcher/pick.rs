@@ -21,14 +21,6 @@ const PAGE: usize = 64;
 /// Facts, and the specifications of the tasks that they add.
 type Picks = (Vec<Fact>, Vec<(TaskId, TaskSpec)>);
 
-/// A task that can fill a slot.
-enum PickCandidate {
-    /// A task of the queue.
-    Queued(TaskId),
-    /// A task of the tracker, with its new number.
-    Tracked(TaskId, Box<TaskSpec>),
-}
-
 /// Facts to record before tasks are picked, and the run that they lead to.
 pub(super) struct PickStart {
     pub facts: Vec<Fact>,
@@ -92,16 +84,16 @@ impl Dispatcher<'_> {
         policy: &RunPolicy,
         numbers: &[TaskId],
         offer: &[TaskSpec],
-    ) -> Result<Vec<PickCandidate>, EngineError> {
+    ) -> Result<Vec<(TaskId, TaskSpec)>, EngineError> {
         if machine.picking == Picking::Closed {
             return Ok(Vec::new());
         }
         if policy.task_source.is_tracker() {
-            let tracked = |(task, spec): (&TaskId, &TaskSpec)| PickCandidate::Tracked(*task, Box::new(spec.clone()));
-            return Ok(numbers.iter().zip(offer).map(tracked).collect());
+            return Ok(numbers.iter().copied().zip(offer.iter().cloned()).collect());
         }
         let most = machine.picks.min(self.free_slots());
-        Ok(ready(&*self.store, &self.drive.only, most)?.into_iter().map(PickCandidate::Queued).collect())
+        let spec = |task| Ok((task, self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?));
+        ready(&*self.store, &self.drive.only, most)?.into_iter().map(spec).collect()
     }
 
     /// Number of free slots. Several runs may share them.
@@ -119,7 +111,7 @@ impl Dispatcher<'_> {
         run: RunId,
         mut machine: Run,
         policy: &RunPolicy,
-        candidates: Vec<PickCandidate>,
+        candidates: Vec<(TaskId, TaskSpec)>,
     ) -> Result<Picks, EngineError> {
         let (mut facts, mut specs) = Picks::default();
         if self.interrupt.is_some() || machine.picks == 0 {
@@ -132,14 +124,14 @@ impl Dispatcher<'_> {
         while machine.picks > 0 && taken < room {
             taken += 1;
             let (event, own) = match candidates.next() {
-                Some(PickCandidate::Queued(task)) => {
-                    let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
-                    let own = self.task_facts(task, &spec, policy)?;
+                Some((task, spec)) => {
+                    let own = if policy.task_source.is_tracker() {
+                        self.tracked_task_facts(run, task, spec.clone())
+                    } else {
+                        self.task_facts(task, &spec, policy)?
+                    };
                     specs.push((task, spec));
                     (RunEvent::TaskPicked { loop_id: loop_id(task) }, own)
-                }
-                Some(PickCandidate::Tracked(task, spec)) => {
-                    (RunEvent::TaskPicked { loop_id: loop_id(task) }, self.tracked_task_facts(run, task, spec))
                 }
                 None => (RunEvent::NothingToPick, Vec::new()),
             };

@@ -10,7 +10,7 @@ use signoff_core::view::{LoopState, ReviewRound};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use super::effects::LaunchState;
-use super::{Dispatcher, DispatcherNotice, PendingEffect, plan_items};
+use super::{Dispatcher, DispatcherNotice, PendingEffect, loop_start};
 use crate::artifact;
 use crate::attempt_spec::{ArtifactSubject, artifact_name};
 use crate::clock;
@@ -64,7 +64,7 @@ impl Dispatcher<'_> {
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
         let enters = loop_state.machine.at != next.at;
-        if let Some(job) = plan_items::job_to_plan(&event, enters, &effects) {
+        if let Some(job) = loop_start::job_to_plan(&event, enters, &effects) {
             before.extend(self.changed_plan(run, loop_id, job, &before)?);
         }
         let active = &self.runs[&run];

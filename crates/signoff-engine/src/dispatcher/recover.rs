@@ -33,7 +33,7 @@ impl Dispatcher<'_> {
 
     /// Removes the copies of reviewers that were killed with the process. Each reviewer gets a new one.
     fn clear_copies(&self, run: RunId, loop_id: &LoopId) {
-        let place = self.runs[&run].state.loops.get(loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
+        let place = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
         if let Some(place) = place {
             self.backends.workspaces.remove_reviewer_copies(&place.worktree);
         }
@@ -41,8 +41,7 @@ impl Dispatcher<'_> {
 
     /// Updates the policy: whether a user can answer questions depends on this drive, not on the last one.
     fn update_policy(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let run_state = &self.runs[&run].state;
-        let (Some(loop_state), Some(policy)) = (run_state.loops.get(loop_id), run_state.policy(loop_id)) else {
+        let (Some(loop_state), Some(policy)) = (self.loop_state(run, loop_id), self.policy(run, loop_id)) else {
             return Ok(());
         };
         if loop_state.machine.is_done() || policy.no_ask == self.drive.no_ask {
@@ -55,7 +54,7 @@ impl Dispatcher<'_> {
     /// Records the tree of the base for an unfinished loop whose log lacks it, as logs of earlier versions do. The loop
     /// needs it to detect an empty diff.
     fn record_base(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let Some(loop_state) = self.runs[&run].state.loops.get(loop_id) else { return Ok(()) };
+        let Some(loop_state) = self.loop_state(run, loop_id) else { return Ok(()) };
         let unfinished = loop_state.machine.base.is_none() && !loop_state.machine.is_done();
         let place = loop_state.workspace.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
         let tree = place.and_then(|place| self.backends.workspaces.tree_of(&place.base).ok());
@@ -66,8 +65,7 @@ impl Dispatcher<'_> {
     /// Detects commits that were made on an idle branch. An approval is for the head, so the machine must know. Commits
     /// of running attempts are handled when the attempt is recovered.
     fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<bool, EngineError> {
-        let run_state = &self.runs[&run].state;
-        let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(false) };
+        let Some(loop_state) = self.loop_state(run, loop_id) else { return Ok(false) };
         let idle = match &loop_state.machine.stage {
             Stage::Waiting { .. } | Stage::AwaitingLanding { .. } => true,
             // Only reviewers were running, and their changes are undone.
@@ -94,17 +92,12 @@ impl Dispatcher<'_> {
     }
 
     fn recover_loop(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let run_state = &self.runs[&run].state;
-        let (Some(loop_state), Some(policy)) = (run_state.loops.get(loop_id), run_state.policy(loop_id)) else {
+        let (Some(loop_state), Some(policy)) = (self.loop_state(run, loop_id), self.policy(run, loop_id)) else {
             return Ok(());
         };
-        let launched = loop_state.attempt_starts.clone();
         for effect in machine::outstanding(&loop_state.machine, policy) {
             match effect {
-                Effect::Spawn(job) => {
-                    let known = launched.contains_key(&job.attempt);
-                    self.recover_attempt(run, loop_id, job, known)?;
-                }
+                Effect::Spawn(job) => self.recover_attempt(run, loop_id, job)?,
                 // The cap may have been raised.
                 Effect::Wait { hold: hold @ PauseReason::Budget } => {
                     if self.over_budget(run, loop_id).is_some() {
@@ -125,9 +118,9 @@ impl Dispatcher<'_> {
     }
 
     /// Recovers an attempt: finishes it if it ended, starts it if it never started, and marks it as lost otherwise.
-    fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+    fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         match self.backends.executor.find(&AttemptKey::new(run, loop_id, job.attempt))? {
-            FoundAttempt::NotStarted => self.start_again(run, loop_id, job, known),
+            FoundAttempt::NotStarted => self.start_again(run, loop_id, job),
             // Checks of a merge are only valid if the target has not moved since.
             FoundAttempt::Ended(_) if job.kind == JobKind::Land => self.attempt_lost(run, loop_id, job.attempt),
             FoundAttempt::Ended(ended) => {
@@ -143,15 +136,13 @@ impl Dispatcher<'_> {
     }
 
     /// Starts an attempt that was recorded and never started.
-    fn start_again(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+    fn start_again(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         let plan = self.changed_plan(run, loop_id, &job, &[])?;
         if !plan.is_empty() {
             self.append(run, plan.into_iter().map(|fact| Fact::Loop(loop_id.clone(), fact)).collect())?;
         }
-        if !known && !self.limits_launches() {
-            let launch = self.launch(run, loop_id, &job);
-            let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
-            self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;
+        if !self.limits_launches() {
+            self.record_start(run, loop_id, &job)?;
         }
         self.pending_effects.push_back(PendingEffect::Loop(run, loop_id.clone(), Effect::Spawn(job)));
         Ok(())
@@ -166,17 +157,13 @@ impl Dispatcher<'_> {
     }
 
     fn attempt_lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
-        // The reported usage counts.
-        let session = self.lost_session(run, loop_id, attempt);
+        let start = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.attempt_starts.get(&attempt));
+        let key = AttemptKey::new(run, loop_id, attempt);
+        let session = start.and_then(|start| self.backends.executor.lost_session(&key, start));
         let session = session.map(|session| LoopFact::Session { attempt, session });
+        // The reported usage counts.
         let usage = self.reported_usage(run, loop_id, attempt);
         let before = session.into_iter().chain([LoopFact::Used { attempt, usage }]).collect();
         self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, before)
-    }
-
-    /// The session of a lost attempt, which can be resumed.
-    fn lost_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
-        let launched = self.runs.get(&run)?.state.loops.get(loop_id)?.attempt_starts.get(&attempt)?;
-        self.backends.executor.lost_session(&AttemptKey::new(run, loop_id, attempt), launched)
     }
 }

@@ -72,8 +72,7 @@ impl Dispatcher<'_> {
 
     /// Starts a part, or continues it.
     fn start_part(&mut self, run: RunId, loop_id: LoopId, workflow: Workflow) -> Result<(), EngineError> {
-        let stage = self.runs[&run].state.loops.get(&loop_id).map(|loop_state| &loop_state.machine.stage);
-        match stage {
+        match self.loop_state(run, &loop_id).map(|loop_state| &loop_state.machine.stage) {
             Some(Stage::Done(_)) => return self.part_ended(run, &loop_id),
             Some(Stage::Queued) => {}
             // Its own effects are outstanding.
@@ -89,8 +88,7 @@ impl Dispatcher<'_> {
 
     /// Passes the result of a part to the run.
     pub(super) fn part_ended(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id)).cloned();
-        let Some(loop_state) = loop_state else { return Ok(()) };
+        let Some(loop_state) = self.loop_state(run, loop_id).cloned() else { return Ok(()) };
         let Stage::Done(ending) = &loop_state.machine.stage else { return Ok(()) };
         let outcome = ending.outcome.clone();
         if *loop_id == LoopId::planning() {
@@ -184,8 +182,7 @@ impl Dispatcher<'_> {
     /// The landing of a run can be stopped from now on.
     pub(super) fn landing_started(&mut self, run: RunId, stopper: StopHandle) {
         match self.interrupt {
-            Some(Interrupt::Kill) => stopper.kill(),
-            Some(Interrupt::Stop) => stopper.stop(),
+            Some(interrupt @ (Interrupt::Kill | Interrupt::Stop)) => interrupt.stop(&stopper),
             Some(Interrupt::Finish) | None => {}
         }
         if let Some(active) = self.runs.get_mut(&run) {

@@ -135,11 +135,11 @@ impl Dispatcher<'_> {
     }
 
     /// The facts that add a tracker's task to the run.
-    pub(super) fn tracked_task_facts(&self, run: RunId, task: TaskId, spec: Box<TaskSpec>) -> Vec<Fact> {
-        let policy = self.runs.get(&run).and_then(|active| active.state.policy(&loop_id(task)));
+    pub(super) fn tracked_task_facts(&self, run: RunId, task: TaskId, spec: TaskSpec) -> Vec<Fact> {
+        let policy = self.policy(run, &loop_id(task));
         let expected = policy.map(|policy| ExpectedReviews::from_workflow(&policy.workflow)).unwrap_or_default();
         let branch = spec.branch(task);
-        start_run::task_added(task, *spec, branch, expected).into()
+        start_run::task_added(task, spec, branch, expected).into()
     }
 
     /// The claim to make before a loop starts; `None` if the tracker is read-only.

@@ -50,7 +50,7 @@ pub enum MemoryMerge {
 
 impl MemoryRepository {
     /// A repository with one commit on the default branch.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (branches, bases, rejections) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut this = Self { commits: BTreeMap::new(), branches, bases, worktrees: BTreeMap::new(), rejections };
         let start =
