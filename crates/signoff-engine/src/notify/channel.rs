@@ -115,7 +115,7 @@ fn run_program(
         max_stdout: MAX_OUTPUT,
         cancelled: Some(cancelled),
         // If signoff is killed, only the escort is left to end the command and what it started, also in groups of
-        // their own: the end-to-end test `notify::outlived` fails without it.
+        // their own, as the end-to-end test `notify::outlived` expects.
         escort: Some(&context.program),
     });
     let why = match end {
