@@ -171,7 +171,9 @@ async fn admit(State(reports): State<Arc<dyn ReportSink>>, request: Request, nex
     }
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_REQUEST_BYTES).await;
-    let key = body.as_ref().ok().and_then(find_duplicate_key);
+    // The MCP library would silently keep the last value of a duplicate key.
+    let text = body.as_ref().ok().and_then(|body| std::str::from_utf8(body).ok());
+    let key = text.and_then(contract::duplicate_key);
     if key.is_some() || !body.as_ref().is_ok_and(is_readable) {
         let (reports, token) = (reports.clone(), token.clone());
         tokio::task::spawn_blocking(move || reports.record_unreadable(&token)).await.ok();
@@ -195,11 +197,6 @@ fn is_readable(body: &Bytes) -> bool {
     let is_call = message.get("method").is_some_and(|method| method == "tools/call");
     let arguments = message.get("params").and_then(|params| params.get("arguments"));
     !is_call || arguments.is_none_or(|arguments| arguments.is_object() || arguments.is_null())
-}
-
-/// A duplicate key in the body. The MCP library would silently keep the last value.
-fn find_duplicate_key(body: &Bytes) -> Option<String> {
-    contract::duplicate_key(std::str::from_utf8(body).ok()?)
 }
 
 /// The response to an invalid or expired token.

@@ -6,7 +6,6 @@
 //! several gates or checks names the phase: `[code_review 2/11]`. If a gate has several reviewers, the merged
 //! review follows as a block, indented by four spaces.
 
-mod begin;
 mod checkpoint;
 mod ending;
 mod event_lines;
@@ -217,7 +216,7 @@ impl LineRenderer {
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
         let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
-        let lines = begin::start_lines(&step);
+        let lines = position::start_lines(&step);
         self.active.insert(loop_id.clone());
         self.names_required |= self.active.len() > 1;
         self.render(&lines, &row, None)

@@ -7,15 +7,13 @@ pub mod markdown;
 mod result;
 pub mod sarif;
 mod sections;
-mod totals;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
 pub use result::{ReportResult, result_of_report, result_of_task};
-pub use sections::{PartSection, RunSection, TaskSection};
-pub use totals::{Changes, FindingCounts, MAX_COUNTED_TASKS, Totals};
+pub use sections::{Changes, FindingCounts, MAX_COUNTED_TASKS, PartSection, RunSection, TaskSection, Totals};
 
 use crate::json::VERSION;
 

@@ -83,7 +83,8 @@ impl RoundTracker {
 /// The reviewer and review of an event that ends a reviewer's attempt.
 fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -> Option<(ReviewerName, Review)> {
     let name = reviewer_of_attempt(panel, step.event.ends_attempt()?)?;
-    let kind = reviewer_kind(step.policy, &name);
+    let known = step.policy.workflow.reviewers.get(&name);
+    let kind = known.map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     if let Event::ReviewArrived { review, .. } = step.event {
         return Some((name, reject_other_commit((**review).clone(), panel).with_verdict_from_findings(bar)));
     }
@@ -99,10 +100,6 @@ pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<Reviewer
     let is_it =
         |seat: &PanelSeat| matches!(seat, PanelSeat::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
     panel.seats.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
-}
-
-fn reviewer_kind(policy: &Policy, name: &ReviewerName) -> ReviewerKind {
-    policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind)
 }
 
 /// Marks a review of another commit as inconclusive, as the state machine does.

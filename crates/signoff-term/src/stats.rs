@@ -146,23 +146,9 @@ impl StatsCollector {
 
 /// Whether the outcome of an attempt is a failure. Attempts that a person stopped are not.
 fn is_failure(outcome: &str) -> bool {
-    const FAILURES: [&str; 14] = [
-        "gave_up",
-        "unclear",
-        "exit_code",
-        "signal",
-        "timed_out",
-        "silent",
-        "nothing_done",
-        "unusable",
-        "bad_answer",
-        "not_started",
-        "agent_trouble",
-        "lost",
-        "session_gone",
-        "rate_limited",
-    ];
-    FAILURES.contains(&outcome)
+    let by_agent = matches!(outcome, "gave_up" | "unclear" | "exit_code" | "signal" | "timed_out" | "silent");
+    let of_answer = matches!(outcome, "nothing_done" | "unusable" | "bad_answer" | "not_started");
+    by_agent || of_answer || matches!(outcome, "agent_trouble" | "lost" | "session_gone" | "rate_limited")
 }
 
 /// The findings by the effect of a round. Each finding is in one count, besides `open_after`.

@@ -31,9 +31,10 @@ pub use canvas::Theme;
 pub use row::InboxHints;
 
 /// How the UI is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TuiMode {
     /// This process works on the runs. After leaving the UI, progress is printed as lines.
+    #[default]
     Driving,
     /// Another process works on the runs, or none.
     Watching,
@@ -42,7 +43,7 @@ pub enum TuiMode {
 }
 
 /// The state of the terminal UI.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tui {
     mode: TuiMode,
     theme: Theme,
@@ -64,22 +65,7 @@ pub struct Tui {
 
 impl Tui {
     pub fn new(mode: TuiMode, theme: Theme) -> Self {
-        Self {
-            mode,
-            theme,
-            project: String::new(),
-            model: TuiModel::default(),
-            list: TaskList::default(),
-            opened: None,
-            dialog: None,
-            dialogue: QuestionDialogue::default(),
-            pace: None,
-            note: String::new(),
-            ending: false,
-            dirty: true,
-            listed_at: None,
-            drawn_at: None,
-        }
+        Self { mode, theme, dirty: true, ..Self::default() }
     }
 
     /// Sets the name of the project for the first line.

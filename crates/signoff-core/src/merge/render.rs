@@ -183,7 +183,7 @@ fn related(merged: &MergedReview, issue: &MergedIssue) -> Option<String> {
 pub fn block(merged: &MergedReview, bar: FailThreshold, action: Option<MergeAction>) -> String {
     let mut out = String::from("Review Results:\n");
     for seat in &merged.seats {
-        line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), seat_status(seat)));
+        line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), seat_status(seat, one_line)));
     }
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
@@ -199,13 +199,14 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn seat_status(seat: &SeatResult) -> String {
+/// The verdict, the confidence and why there is no verdict; `clean` makes text of agents safe in the format.
+fn seat_status(seat: &SeatResult, clean: fn(&str) -> String) -> String {
     let mut status = verdict_word(&seat.verdict).to_owned();
     if seat.confidence != Confidence::Unstated {
         let _ = write!(status, " ({} confidence)", seat.confidence.as_str());
     }
     if let Some(reason) = reason(seat) {
-        let _ = write!(status, " - {}", one_line(&reason));
+        let _ = write!(status, " - {}", clean(&reason));
     }
     status
 }

@@ -7,7 +7,7 @@ use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::location;
 use signoff_core::merge::{IssueGroup, MergedReview};
 use signoff_term::fit::{count, counts, dollars, span};
-use signoff_term::show::{Cycle, LedgerLine, ReviewReport, Sighting, StateChange};
+use signoff_term::show::{Cycle, LedgerLine, ReviewReport, StateChange};
 
 use super::ReviewHistory;
 use super::badges::{self, Tone};
@@ -165,7 +165,9 @@ fn count_finding(line: &LedgerLine, cycles: &[Cycle], changes: &mut [CycleChange
     let (mut known, mut open) = (false, false);
     for (cycle, change) in cycles.iter().zip(changes) {
         let decided = |state| line.decisions.iter().any(|settled| in_cycle(settled, state, cycle));
-        if !known && first.is_some_and(|seen| is_first_seen_in(seen, cycle)) {
+        if !known
+            && first.is_some_and(|seen| (seen.pass, seen.cycle, &seen.phase) == (cycle.pass, cycle.n, &cycle.phase))
+        {
             (known, open) = (true, true);
             change.new += 1;
         } else if known && decided(FindingState::Open) {
@@ -182,10 +184,6 @@ fn count_finding(line: &LedgerLine, cycles: &[Cycle], changes: &mut [CycleChange
             open = false;
         }
     }
-}
-
-fn is_first_seen_in(seen: &Sighting, cycle: &Cycle) -> bool {
-    (seen.pass, seen.cycle) == (cycle.pass, cycle.n) && seen.phase == cycle.phase
 }
 
 /// Whether a decision belongs to a cycle. Reviewers name the cycle in their evidence, because several gates can judge

@@ -100,7 +100,7 @@ pub fn question(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup
             }
             p.choices {
                 @for choice in &question.choices {
-                    button name="choice" value=(choice) aria-describedby=(id) { (choice_label(choice)) }
+                    button name="choice" value=(choice) aria-describedby=(id) { (text::spaced(&capitalized(&cut(choice, 40)))) }
                     " "
                 }
             }
@@ -129,11 +129,6 @@ fn subject_link(question: &QuestionRow) -> Markup {
             None => a href={ "/runs/" (question.run_id) } { "run " (question.run_id) },
         }
     }
-}
-
-/// `Retry`.
-fn choice_label(choice: &str) -> String {
-    text::spaced(&capitalized(&cut(choice, 40)))
 }
 
 /// `/add`: the form for a new task.

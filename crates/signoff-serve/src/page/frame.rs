@@ -79,22 +79,20 @@ impl<'a> PageFrame<'a> {
 
     fn head(&self) -> Markup {
         let of = if self.project.is_empty() { "signoff" } else { self.project };
+        // `(2) `: the number of items that need attention, visible in the browser tab.
+        let number = self.attention_count.filter(|needs| *needs > 0);
+        let attention = number.map(|needs| format!("({needs}) ")).unwrap_or_default();
         html! {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (self.attention_prefix()) (cut(self.title, 80)) " · " (cut(of, 80)) }
+                title { (attention) (cut(self.title, 80)) " · " (cut(of, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 @if self.subject != PageSubject::Static { script src="/assets/live.js" defer {} }
             }
         }
-    }
-
-    /// `(2) `: the number of items that need attention, visible in the browser tab.
-    fn attention_prefix(&self) -> String {
-        self.attention_count.filter(|needs| *needs > 0).map(|needs| format!("({needs}) ")).unwrap_or_default()
     }
 
     fn header(&self) -> Markup {

@@ -52,7 +52,7 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
     html! {
         section #head data-live aria-label="Status" {
             (status_line(page))
-            @if is_interrupted(page) { p.bad { "No process works on it now: it was interrupted." } }
+            @if task.status == TaskStatus::InProgress && !page.driven { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
                 (forms::question(question, &[], &format!("/tasks/{}", task.id)))
@@ -83,14 +83,10 @@ fn status_line(page: &TaskPage) -> Markup {
     }
 }
 
-/// Whether the task was started and the process that worked on it is gone.
-fn is_interrupted(page: &TaskPage) -> bool {
-    page.report.task.status == TaskStatus::InProgress && !page.driven
-}
-
 /// Type, branch, cost, time.
 pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
+    let depends_on: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
     html! {
         dl.facts {
             div { dt { "Type" } dd { (task.kind.as_str()) } }
@@ -100,13 +96,9 @@ pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
             div { dt { "Cost" } dd { (dollars(task.cost_usd, task.cost_is_estimated)) span.hint { " " (tokens) } } }
             @if let Some(elapsed) = badges::elapsed(task, now) { div { dt { "Time" } dd { (elapsed) } } }
             div { dt { "Added" } dd { (badges::timestamp(&task.added_at)) } }
-            @if !task.depends_on.is_empty() { div { dt { "After" } dd { (numbers(&task.depends_on)) } } }
+            @if !depends_on.is_empty() { div { dt { "After" } dd { (depends_on.join(", ")) } } }
         }
     }
-}
-
-fn numbers(ids: &[u64]) -> String {
-    ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The specification, the findings and the review cycles.

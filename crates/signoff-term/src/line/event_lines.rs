@@ -13,7 +13,7 @@ use signoff_core::view::{LoopRow, LoopTransition};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
-use super::{ProgressLine, begin, checkpoint, ending, position};
+use super::{ProgressLine, checkpoint, ending, position};
 use crate::fit::{SENTENCE, count, cut};
 use crate::labels;
 use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
@@ -34,7 +34,7 @@ pub fn lines(
     };
     lines.extend(hint(step));
     lines.extend(ending::transition_lines(step, round, goes_on));
-    lines.extend(begin::start_lines(step).into_iter().filter(|_| goes_on));
+    lines.extend(position::start_lines(step).into_iter().filter(|_| goes_on));
     lines.extend(ending::question(step, row));
     lines.extend(ending::end(step, row));
     lines
@@ -161,7 +161,7 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
     match report {
         WorkReport::Complete { .. } if working => {
             let itself = position::phase_line(step.before, step.policy, " complete");
-            let what = || format!("{} complete", labels::role_product(begin::role(step.before, step)));
+            let what = || format!("{} complete", labels::role_product(position::role(step.before, step)));
             itself.map_or_else(|| step_line(step, what()), |line| vec![line])
         }
         WorkReport::Incomplete { .. } if working => step_line(step, "Not complete yet"),
@@ -212,7 +212,7 @@ fn rejected_result(step: &LoopTransition) -> &'static str {
         | Stage::AwaitingLanding { .. }
         | Stage::Landing { .. }
         | Stage::Waiting { .. }
-        | Stage::Done(_) => match begin::role(step.before, step) {
+        | Stage::Done(_) => match position::role(step.before, step) {
             Role::Brainstorm => "The design",
             Role::Plan if documents => "The plan",
             Role::Plan | Role::Enumerate | Role::Implement | Role::Fix | Role::Simplify => "The planner's answer",
@@ -227,7 +227,7 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: b
     let how = labels::failure(failure);
     let text = match &step.before.stage {
         Stage::Working { .. } => {
-            format!("{} failed: {how}", labels::role_product(begin::role(step.before, step)))
+            format!("{} failed: {how}", labels::role_product(position::role(step.before, step)))
         }
         Stage::Researching { .. } => {
             format!("A researcher failed: {how}{}", researcher_suffix(step, goes_on))

@@ -185,24 +185,7 @@ impl LineRenderer {
             RunOutcome::Cancelled => format!("    What landed is on {branch}"),
         })
     }
-}
 
-/// `is through, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
-fn all_approved(rows: &[LoopRow]) -> String {
-    let is_meant = |row: &&LoopRow| row.task.is_some() || row.id == LoopId::final_review();
-    let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
-    let accepted = |rows: &[&LoopRow]| rows.iter().filter(|row| row.outcome == Some(OutcomeKind::Accepted)).count();
-    let by_person = match (accepted(&tasks), accepted(&whole)) {
-        (0, 0) => String::new(),
-        (tasks, 0) => format!(", {tasks} by a person"),
-        (0, _) => ", the final review by a person".to_owned(),
-        (tasks, _) => format!(", {tasks} and the final review by a person"),
-    };
-    let open: usize = tasks.iter().chain(&whole).map(|row| row.open_findings).sum();
-    format!("is through, all approved{by_person}{}", labels::open_findings(open as u64))
-}
-
-impl LineRenderer {
     /// The state of a completed run that is not approved as a whole. Cancelled tasks and tasks without review need no
     /// person.
     fn not_all_approved(&self, tasks: &[&LoopRow]) -> TaskState {
@@ -219,6 +202,21 @@ impl LineRenderer {
         let whole = self.state.loop_state(&LoopId::final_review())?;
         whole.approved_commit().is_none().then_some(self.state.run)
     }
+}
+
+/// `is through, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
+fn all_approved(rows: &[LoopRow]) -> String {
+    let is_meant = |row: &&LoopRow| row.task.is_some() || row.id == LoopId::final_review();
+    let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
+    let accepted = |rows: &[&LoopRow]| rows.iter().filter(|row| row.outcome == Some(OutcomeKind::Accepted)).count();
+    let by_person = match (accepted(&tasks), accepted(&whole)) {
+        (0, 0) => String::new(),
+        (tasks, 0) => format!(", {tasks} by a person"),
+        (0, _) => ", the final review by a person".to_owned(),
+        (tasks, _) => format!(", {tasks} and the final review by a person"),
+    };
+    let open: usize = tasks.iter().chain(&whole).map(|row| row.open_findings).sum();
+    format!("is through, all approved{by_person}{}", labels::open_findings(open as u64))
 }
 
 fn name(row: Option<LoopRow>, loop_id: &LoopId) -> String {

@@ -102,7 +102,10 @@ fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
         TaskStatus::Pending => unfinished("Not started yet".to_owned()),
         // A task that never started waits for its dependencies; one that started is approved and waits for its group.
         TaskStatus::Blocked if task.base.is_none() => unfinished("Blocked by what it waits for".to_owned()),
-        TaskStatus::Blocked => unfinished(format!("Signed off, but its group is blocked{}", resume_hint(task))),
+        TaskStatus::Blocked => {
+            let hint = task.run_id.map(|run| format!(": `signoff run --resume {run}`")).unwrap_or_default();
+            unfinished(format!("Signed off, but its group is blocked{hint}"))
+        }
         TaskStatus::Waiting => unfinished(format!("Waits for an answer: `signoff show {id}` shows the question")),
         TaskStatus::Paused => at_work(&format!("Paused{}", labels::reason_suffix(task.reason))),
         TaskStatus::InProgress if task.state().is_approved() => {
@@ -114,10 +117,6 @@ fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
         TaskStatus::Stuck => ReportResult::new("broken", format!("Stuck{}", labels::reason_suffix(task.reason))),
         TaskStatus::Cancelled => ReportResult::new("broken", "Cancelled".to_owned()),
     }
-}
-
-fn resume_hint(task: &TaskRow) -> String {
-    task.run_id.map(|run| format!(": `signoff run --resume {run}`")).unwrap_or_default()
 }
 
 fn completed(task: &TaskRow) -> ReportResult {

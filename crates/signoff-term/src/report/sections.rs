@@ -1,17 +1,20 @@
-//! The sections of a report: the run, its loops without a task, and its tasks.
+//! The sections of a report: the run, its loops without a task, its tasks, and the totals.
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::LoopId;
+use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow};
 
-use super::Changes;
 use super::result::{self, ReportResult};
+use crate::fit::{counts, dollars};
 use crate::labels;
 use crate::show::{AttemptRow, Cycle, LedgerLine, RunHistory, TaskReport};
+use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
 
 /// The run of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -160,5 +163,165 @@ impl TaskSection {
 
     pub fn row(&self) -> &TaskRow {
         &self.report.task
+    }
+}
+
+/// The totals of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Totals {
+    pub findings: FindingCounts,
+    /// Rounds of reviews, and runs of the checks.
+    pub cycles: u64,
+    pub attempts: u64,
+    pub cost_usd: f64,
+    /// At least part of the cost is computed from list prices.
+    pub cost_is_estimated: bool,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Sum of the working times of agents and checks.
+    pub worked_ms: u64,
+    /// From the first start to the last end; null before the first end.
+    pub passed_ms: Option<u64>,
+    pub roles: Vec<ByRole>,
+    pub reviewers: Vec<ByReviewer>,
+}
+
+/// Number of findings by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct FindingCounts {
+    pub open: u64,
+    /// The open findings that block a gate.
+    pub blocking: u64,
+    pub fixed: u64,
+    pub refuted: u64,
+    pub deferred: u64,
+    pub out_of_scope: u64,
+}
+
+impl FindingCounts {
+    fn add(&mut self, line: &LedgerLine) {
+        self.blocking += u64::from(line.blocks);
+        *match line.state {
+            FindingState::Fixed => &mut self.fixed,
+            FindingState::Refuted => &mut self.refuted,
+            FindingState::Deferred => &mut self.deferred,
+            FindingState::OutOfScope => &mut self.out_of_scope,
+            FindingState::Open => &mut self.open,
+        } += 1;
+    }
+
+    /// `1 open, 2 fixed`; empty if there are no findings.
+    pub fn text(&self) -> String {
+        counts([
+            (self.open, "open"),
+            (self.fixed, "fixed"),
+            (self.refuted, "refuted"),
+            (self.deferred, "deferred"),
+            (self.out_of_scope, "out of scope"),
+        ])
+    }
+}
+
+impl Totals {
+    pub(super) fn new(parts: &[PartSection], tasks: &[TaskSection]) -> Self {
+        let mut shares = Shares::default();
+        let mut findings = FindingCounts::default();
+        let (mut cycles, mut attempts) = (0, Vec::new());
+        let parts = parts.iter().map(|part| (&part.cycles, &part.attempts, &part.ledger, part.outcome.is_some()));
+        let tasks = tasks.iter().map(|task| (&task.report, task.result.has_ended()));
+        let tasks = tasks.map(|(report, has_ended)| (&report.cycles, &report.attempts, &report.ledger, has_ended));
+        for (own_cycles, own_attempts, ledger, has_ended) in parts.chain(tasks) {
+            shares.add_loop(own_attempts, ledger, has_ended);
+            ledger.iter().for_each(|line| findings.add(line));
+            cycles += own_cycles.len() as u64;
+            attempts.extend(own_attempts);
+        }
+        Self {
+            findings,
+            cycles,
+            attempts: attempts.len() as u64,
+            cost_usd: attempts.iter().fold(0.0, |sum, one| add_usd(sum, one.cost_usd)),
+            cost_is_estimated: attempts.iter().any(|one| one.cost_is_estimated),
+            input_tokens: attempts.iter().map(|one| one.input_tokens).sum(),
+            output_tokens: attempts.iter().map(|one| one.output_tokens).sum(),
+            worked_ms: attempts.iter().map(|one| one.duration_ms).sum(),
+            passed_ms: elapsed_ms(&attempts),
+            roles: shares.roles(),
+            reviewers: shares.reviewers(),
+        }
+    }
+
+    /// `$0.84`, or `~$0.84` if computed from list prices.
+    pub fn cost(&self) -> String {
+        dollars(self.cost_usd, self.cost_is_estimated)
+    }
+}
+
+fn elapsed_ms(attempts: &[&AttemptRow]) -> Option<u64> {
+    let first = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min()?;
+    let ended = attempts.iter().filter_map(|one| one.ended_at.as_ref()?.parse::<Timestamp>().ok()).max()?;
+    u64::try_from(ended.duration_since(first).as_millis()).ok()
+}
+
+/// In runs with more tasks than this, the changes of approved tasks are not counted.
+pub const MAX_COUNTED_TASKS: usize = 200;
+
+/// The size of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Changes {
+    /// The output of `git diff --stat`; null if unknown.
+    pub stat: Option<String>,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// Why the changes are unknown, or a remark about them.
+    pub note: Option<String>,
+}
+
+impl Changes {
+    /// Parses the numbers in the last line of the output.
+    pub fn parse_stat(stat: &str) -> Self {
+        let last = stat.trim_end().lines().last().unwrap_or_default();
+        let number = |word: &str| {
+            let part = last.split(',').find(|part| part.contains(word));
+            part.and_then(|part| part.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
+        };
+        Self {
+            stat: Some(stat.to_owned()),
+            files: number(" file"),
+            insertions: number("insertion"),
+            deletions: number("deletion"),
+            note: None,
+        }
+    }
+
+    /// Unknown changes, with the reason.
+    pub fn unknown(why: impl Into<String>) -> Self {
+        Self { note: Some(why.into()), ..Self::default() }
+    }
+
+    /// The changes of a task in a run with too many tasks to start git for each.
+    pub fn uncounted() -> Self {
+        Self::unknown(format!("not counted in a run of more than {MAX_COUNTED_TASKS} tasks"))
+    }
+
+    pub fn is_uncounted(&self) -> bool {
+        *self == Self::uncounted()
+    }
+
+    #[must_use]
+    pub fn with_note(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// `2 files changed, 3 insertions(+)`, or why it is unknown.
+    pub fn summary(&self) -> String {
+        let last = self.stat.as_deref().map(|stat| stat.trim_end().lines().last().unwrap_or_default().trim());
+        match (last, &self.note) {
+            (Some(""), _) => "nothing changed".to_owned(),
+            (Some(last), _) => last.to_owned(),
+            (None, Some(note)) => note.clone(),
+            (None, None) => "unknown".to_owned(),
+        }
     }
 }

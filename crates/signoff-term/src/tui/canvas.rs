@@ -125,8 +125,9 @@ pub fn justified(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usi
 }
 
 /// The styles a terminal may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
+    #[default]
     Color,
     /// Only bold and reversed text: `NO_COLOR`.
     Plain,

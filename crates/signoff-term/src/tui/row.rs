@@ -59,7 +59,7 @@ impl Rank {
             Badge::Paused => Self::Paused,
             Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => Self::AtWork,
             Badge::Wait => Self::Waiting,
-            Badge::Done if is_not_approved(view) => Self::NotApproved,
+            Badge::Done if view.outcome.is_some_and(is_not_approved) => Self::NotApproved,
             Badge::Done => Self::Done,
         }
     }
@@ -93,8 +93,8 @@ impl Rank {
 }
 
 /// Whether a loop ended without approval.
-fn is_not_approved(view: &LoopRow) -> bool {
-    view.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome == OutcomeKind::CompletedWithIssues)
+fn is_not_approved(outcome: OutcomeKind) -> bool {
+    outcome.needs_decision() || outcome == OutcomeKind::CompletedWithIssues
 }
 
 /// The texts of one row, before truncation.

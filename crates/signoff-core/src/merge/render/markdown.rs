@@ -6,9 +6,9 @@
 
 use super::markdown_text::{code_span, fenced, line_chars};
 use super::plain_text::{one_line, visible};
-use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
+use super::{issues_heading, label, location, related, seat_status, standing_action, title};
 use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, SeatResult};
-use crate::review::{Confidence, FailThreshold};
+use crate::review::FailThreshold;
 
 pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
     let mut out = format!("# Review\n\n{}\n\n", verdict(merged));
@@ -23,12 +23,7 @@ pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
 }
 
 fn seat(out: &mut String, seat: &SeatResult) {
-    out.push_str(&format!("- {} Review: {}", inline(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
-    if seat.confidence != Confidence::Unstated {
-        out.push_str(&format!(" ({} confidence)", seat.confidence.as_str()));
-    }
-    out.push_str(&reason(seat).map(|reason| format!(" - {}", inline(&reason))).unwrap_or_default());
-    out.push('\n');
+    out.push_str(&format!("- {} Review: {}\n", inline(&title(&seat.reviewer)), seat_status(seat, inline)));
     seat.interpreted_intent.iter().for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
     paragraph(out, "- ".len(), "", &seat.summary);
 }
