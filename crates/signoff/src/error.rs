@@ -132,7 +132,7 @@ impl From<ConfigError> for CliError {
                 Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
             }
             ConfigError::Nowhere { message } => {
-                Self::usage(message).hint("`signoff config` shows the settings in effect, and where it comes from")
+                Self::usage(message).hint("`signoff config` shows every setting, and where it comes from")
             }
             ConfigError::UnknownWorkflow { .. } => {
                 Self::usage(said).hint("`signoff workflow list` shows the presets")

@@ -828,7 +828,7 @@ fn a_directory_that_is_not_writable() {
     project.env.shell(close);
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert!(output.stderr.contains(".signoff/signoff.db\nhint: look whether the file"), "{output}");
+    assert!(output.stderr.contains(".signoff/signoff.db\nhint: check that the file"), "{output}");
     project.env.shell(open);
     finishes(&project);
 }
