@@ -90,7 +90,7 @@ fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
         push(LoopFact::Used { attempt, usage: Usage { cost_micro_usd: 12_000, ..Usage::default() } });
         push(LoopFact::Transitioned(event));
     }
-    push(LoopFact::Said { attempt: AttemptId(6), line: "the code is fine".into() });
+    push(LoopFact::AgentOutput { attempt: AttemptId(6), line: "the code is fine".into() });
     facts.push(moved(LoopStatus::Active));
     facts.push(moved(LoopStatus::Ended(Outcome::Approved { commit: head(2).commit })));
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::LoopId;
 use crate::machine::{Loop, Outcome, PauseReason, Stage};
 use crate::settings::TaskFlags;
-use crate::workflow::{Arrangement, Landing, Workflow};
+use crate::workflow::{Landing, Scheduling, Workflow};
 
 /// The source of tasks for a run with slots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl TaskSource {
 /// The policy of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPolicy {
-    pub arrangement: Arrangement,
+    pub arrangement: Scheduling,
     pub landing: Landing,
     /// Maximum number of loops in parallel.
     pub jobs: usize,
@@ -137,7 +137,8 @@ pub enum Picking {
     #[default]
     Open,
     /// The source was empty at the last pick. A finished task may make others ready.
-    Dry,
+    #[serde(rename = "dry")]
+    SourceEmpty,
     /// Closed for good: a task failed, or an agent said that there are no more.
     Closed,
 }

@@ -18,8 +18,8 @@ mod state;
 mod work;
 
 pub use event::{
-    CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job, JobActor, JobKind,
-    LandingReport, LimitPlan, Loss, NextAgent, WorkReport,
+    AttemptLoss, CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job, JobActor,
+    JobKind, LandingReport, LimitPlan, NextAgent, WorkReport,
 };
 pub use fix::independent_groups;
 pub use gate::{blocking, overruled, round};
@@ -30,7 +30,7 @@ pub use rate_limits::{
 };
 pub use state::{
     AttemptSlot, ExtraAllowance, Fix, FixOrder, FixState, GateEnd, GateRecord, Head, Loop, LoopCounters, Panel,
-    PanelSeat, PauseReason, Position, Question, QuestionTopic, Researcher, ReviewScope, Stage,
+    PauseReason, Position, Question, QuestionTopic, Researcher, ReviewScope, ReviewerState, Stage,
 };
 
 use serde::{Deserialize, Serialize};
@@ -163,15 +163,15 @@ fn attempt_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
 }
 
 /// The program lost an attempt: start the same job again under a new id.
-fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
+fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: AttemptLoss, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    if loss == Loss::SessionGone && rate_limits::count_lost_session(this, attempt, policy) {
+    if loss == AttemptLoss::SessionGone && rate_limits::count_lost_session(this, attempt, policy) {
         return attempt_failed(this, attempt, policy);
     }
     // Attempts lost in one crash count as one loss.
-    let counted = loss == Loss::Crashed && !this.tally.lost_with_crash.remove(&attempt);
+    let counted = loss == AttemptLoss::Crashed && !this.tally.lost_with_crash.remove(&attempt);
     if counted {
         this.tally.losses += 1;
         this.tally.lost_with_crash = this.running_attempts().into_iter().filter(|other| *other != attempt).collect();

@@ -100,7 +100,7 @@ impl MergeAction {
 
 /// One reviewer's line in the merged review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SeatResult {
+pub struct ReviewerResult {
     pub reviewer: ReviewerName,
     pub kind: ReviewerKind,
     pub verdict: Verdict,
@@ -157,7 +157,7 @@ pub struct MergedReview {
     pub overall: Overall,
     pub action: MergeAction,
     /// Spec, code, then the others by name.
-    pub seats: Vec<SeatResult>,
+    pub seats: Vec<ReviewerResult>,
     pub issues: Vec<MergedIssue>,
     pub groups: Vec<IssueGroup>,
     pub minor: Vec<SourcedNote>,
@@ -254,10 +254,10 @@ fn has_remarks(review: &Review) -> bool {
     !review.findings.is_empty() || !review.minor.is_empty() || review.verdict != Verdict::Approved
 }
 
-fn seats(reviews: &[Review]) -> Vec<SeatResult> {
-    let mut seats: Vec<SeatResult> = reviews
+fn seats(reviews: &[Review]) -> Vec<ReviewerResult> {
+    let mut seats: Vec<ReviewerResult> = reviews
         .iter()
-        .map(|review| SeatResult {
+        .map(|review| ReviewerResult {
             reviewer: review.reviewer.clone(),
             kind: review.kind,
             verdict: review.verdict.clone(),

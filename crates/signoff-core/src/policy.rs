@@ -85,11 +85,11 @@ pub struct Gate {
     pub bound: Bound,
     pub on_exhausted: OnExhausted,
     pub exhausted_as: ExhaustedAs,
-    pub on_unclear: Ladder,
-    pub on_reviewer_failure: Ladder,
-    pub on_fixer_failure: Ladder,
-    pub on_implementer_failure: Ladder,
-    pub on_discussion: Ladder,
+    pub on_unclear: EscalationPolicy,
+    pub on_reviewer_failure: EscalationPolicy,
+    pub on_fixer_failure: EscalationPolicy,
+    pub on_implementer_failure: EscalationPolicy,
+    pub on_discussion: EscalationPolicy,
     pub author_output: bool,
     pub parallel_fixes: bool,
     /// Whether an answer without the nonce is refused. By default, if the agent's kind is known and the contract has
@@ -185,7 +185,7 @@ impl Effort {
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Rung {
+pub enum FailureAction {
     // Ordered by weight: if reviewers of one panel lead to different rungs, the heaviest counts.
     /// Start the same job again.
     Retry,
@@ -203,7 +203,7 @@ pub enum Rung {
     Fail,
 }
 
-impl Rung {
+impl FailureAction {
     pub const ALL: [Self; 7] =
         [Self::Retry, Self::NextAttempt, Self::RequestChanges, Self::NotPassed, Self::Ask, Self::Stop, Self::Fail];
 
@@ -215,35 +215,35 @@ impl Rung {
 /// Rungs that are tried in turn. The last one applies from then on, except that a last `retry` is followed by `stop`:
 /// a retry is one more try, never an endless one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Ladder(Vec<Rung>);
+pub struct EscalationPolicy(Vec<FailureAction>);
 
-impl Ladder {
-    pub fn new(rungs: &[Rung]) -> Self {
+impl EscalationPolicy {
+    pub fn new(rungs: &[FailureAction]) -> Self {
         Self(rungs.to_vec())
     }
 
-    pub fn rungs(&self) -> &[Rung] {
+    pub fn rungs(&self) -> &[FailureAction] {
         &self.0
     }
 
     /// The rung for a failure after `earlier` failures of the same job.
-    pub fn rung(&self, earlier: u32) -> Rung {
+    pub fn rung(&self, earlier: u32) -> FailureAction {
         match (self.0.get(earlier as usize), self.0.last()) {
             (Some(rung), _) => *rung,
-            (None, None | Some(Rung::Retry)) => Rung::Stop,
+            (None, None | Some(FailureAction::Retry)) => FailureAction::Stop,
             (None, Some(last)) => *last,
         }
     }
 }
 
-impl fmt::Display for Ladder {
+impl fmt::Display for EscalationPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.0.iter().map(|rung| rung.as_str()).collect();
         f.write_str(&words.join(", "))
     }
 }
 
-impl Serialize for Ladder {
+impl Serialize for EscalationPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
             [one] => one.serialize(serializer),
@@ -252,7 +252,7 @@ impl Serialize for Ladder {
     }
 }
 
-impl<'de> Deserialize<'de> for Ladder {
+impl<'de> Deserialize<'de> for EscalationPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a word or a list of words")]
@@ -268,13 +268,13 @@ impl<'de> Deserialize<'de> for Ladder {
     }
 }
 
-fn parse_ladder(words: &[String]) -> Result<Ladder, String> {
-    let known = || Rung::ALL.map(Rung::as_str).join(", ");
+fn parse_ladder(words: &[String]) -> Result<EscalationPolicy, String> {
+    let known = || FailureAction::ALL.map(FailureAction::as_str).join(", ");
     if words.is_empty() {
         return Err(format!("a ladder needs at least one word: {}", known()));
     }
     let rung = |word: &String| word.parse().map_err(|_| format!("unknown word `{word}`, expected one of {}", known()));
-    words.iter().map(rung).collect::<Result<_, _>>().map(Ladder)
+    words.iter().map(rung).collect::<Result<_, _>>().map(EscalationPolicy)
 }
 
 #[cfg(test)]
@@ -283,14 +283,14 @@ mod tests {
 
     #[test]
     fn rungs_are_used_in_turn_and_the_last_one_repeats() {
-        let ladder = Ladder::new(&[Rung::Retry, Rung::Ask]);
+        let ladder = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
         let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
         assert_eq!(words, ["retry", "ask", "ask", "ask"]);
     }
 
     #[test]
     fn a_ladder_with_only_retry_ends() {
-        let ladder = Ladder::new(&[Rung::Retry, Rung::Retry]);
+        let ladder = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Retry]);
         let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
         assert_eq!(words, ["retry", "retry", "stop", "stop"]);
     }

@@ -19,10 +19,10 @@ pub use review::{
     DocumentContext, DocumentKind, Extent, RereviewContext, ReviewContext, SubjectContext, UnreadableAnswer, Work,
     review,
 };
-pub use template::{CHARACTER_CAP, Capped, cap, fenced, one_line};
+pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
     AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, SecondTry, SimplifyContext,
+    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
     SynthesisContext, TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research,
     simplify, synthesis,
 };
@@ -95,12 +95,12 @@ pub struct DiffContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OmittedFileBrief<'a> {
     pub path: &'a str,
-    pub why: LeftOutWhy,
+    pub why: OmissionReason,
 }
 
 /// Why the content of a changed file is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOutWhy {
+pub enum OmissionReason {
     Binary,
     Huge { bytes: u64 },
 }
@@ -143,8 +143,8 @@ impl OmittedFileBrief<'_> {
     fn line(&self) -> String {
         let path = one_line(self.path);
         match self.why {
-            LeftOutWhy::Binary => format!("{path} (binary)"),
-            LeftOutWhy::Huge { bytes } => format!("{path} ({bytes} bytes)"),
+            OmissionReason::Binary => format!("{path} (binary)"),
+            OmissionReason::Huge { bytes } => format!("{path} ({bytes} bytes)"),
         }
     }
 }
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn binary_and_huge_files_are_named() {
         let left_out = [
-            OmittedFileBrief { path: "logo.png", why: LeftOutWhy::Binary },
-            OmittedFileBrief { path: "data/\n```\n## all.json", why: LeftOutWhy::Huge { bytes: 7_340_032 } },
+            OmittedFileBrief { path: "logo.png", why: OmissionReason::Binary },
+            OmittedFileBrief { path: "data/\n```\n## all.json", why: OmissionReason::Huge { bytes: 7_340_032 } },
         ];
         let diff = DiffContext { stat: STAT, left_out: &left_out, ..DiffContext::default() };
         insta::assert_snapshot!(render(diff), @r"

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::AttemptId;
-use crate::machine::{AttemptFailure, Event, JobKey, Loop, Loss, Position, Stage};
+use crate::machine::{AttemptFailure, AttemptLoss, Event, JobKey, Loop, Position, Stage};
 use crate::wire::LoopFact;
 
 /// When an agent resumes an earlier session.
@@ -74,7 +74,7 @@ impl Sessions {
     }
 
     fn apply_event(&mut self, event: &Event, this: &Loop) {
-        if let Event::AttemptLost { attempt, loss: Loss::SessionGone } = event {
+        if let Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone } = event {
             // The session that the attempt tried to resume is lost, also for other attempts.
             let session = self.agents.get(attempt).zip(self.resumed.get(attempt));
             self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
@@ -84,7 +84,7 @@ impl Sessions {
         let is_cut_off = matches!(
             event,
             Event::AttemptFailed { failure: AttemptFailure::TimedOut | AttemptFailure::Silent, .. }
-                | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. }
+                | Event::AttemptLost { loss: AttemptLoss::Crashed | AttemptLoss::Interrupted, .. }
         );
         let did_not_run = matches!(event, Event::RateLimited { .. } | Event::BudgetRefused { .. });
         // An attempt without a session of its own leaves the one that it was to resume.
@@ -257,8 +257,8 @@ mod tests {
                 Self::TimedOut => failed(AttemptFailure::TimedOut),
                 Self::Silent => failed(AttemptFailure::Silent),
                 Self::Failed => failed(AttemptFailure::Exit { code: 1 }),
-                Self::Stopped => Event::AttemptLost { attempt, loss: Loss::Interrupted },
-                Self::Gone => Event::AttemptLost { attempt, loss: Loss::SessionGone },
+                Self::Stopped => Event::AttemptLost { attempt, loss: AttemptLoss::Interrupted },
+                Self::Gone => Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
                 Self::Limited => {
                     let plan = LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH);
                     Event::RateLimited { attempt, plan, why: None, turn: None }

@@ -28,7 +28,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use agents::{AgentConfig, AgentKind};
-pub use assign::{AssignedReviewer, AssignedWriter, JobPlace};
+pub use assign::{AssignedReviewer, AssignedWriter, PhaseContext};
 pub use layer::{AGENT_VARIABLES, Flag, Layer, MAX_FILE_BYTES, SettingVariable, variables};
 pub use notify::{AddressSource, Channel, ChannelTarget, Webhook, WebhookAddress, WebhookFormat};
 pub use rules::file_schema as schema;

@@ -29,7 +29,7 @@ use crate::machine::{Event, LandingReport, Loop, Policy, Reason, Stage};
 use crate::review::Usage;
 use crate::task::TaskSpec;
 use crate::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
-use crate::workflow::{Arrangement, Landing};
+use crate::workflow::{Landing, Scheduling};
 
 /// The state of a run and its loops. Clones share their content. In the default state the first event brings the number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -284,7 +284,7 @@ impl RunState {
     /// The number of groups, if its tasks are worked in groups.
     pub fn groups(&self) -> Option<usize> {
         let policy = self.run_policy()?;
-        (policy.arrangement == Arrangement::Groups).then_some(self.machine.groups.len())
+        (policy.arrangement == Scheduling::Groups).then_some(self.machine.groups.len())
     }
 
     /// The display name of the specification.
@@ -326,7 +326,7 @@ impl RunState {
     /// Whether the run's tasks share the run's branch.
     pub fn shares_a_branch(&self) -> bool {
         self.run_policy()
-            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Arrangement::Chain)
+            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Scheduling::Chain)
     }
 
     /// Whether the run lands only after its final review. Tasks of a cancelled run land one by one.

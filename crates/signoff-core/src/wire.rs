@@ -82,7 +82,8 @@ pub enum LoopFact {
     /// The usage of an attempt so far.
     Used { attempt: AttemptId, usage: Usage },
     /// A line of an agent's output.
-    Said { attempt: AttemptId, line: String },
+    #[serde(rename = "said")]
+    AgentOutput { attempt: AttemptId, line: String },
     /// The session id with which an attempt's agent can be resumed.
     Session { attempt: AttemptId, session: String },
     /// A note about an attempt for people. It changes no state.

@@ -19,7 +19,7 @@ pub use resolve::parse;
 
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, LoopLimits, OnFailure, Rung, TimeSpan};
+use crate::policy::{Effort, EscalationPolicy, ExhaustedAs, FailureAction, Gate, LoopLimits, OnFailure, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::settings::AgentKind;
 
@@ -79,7 +79,7 @@ pub enum Landing {
 /// How the tasks of a run stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Arrangement {
+pub enum Scheduling {
     /// Independent, up to `jobs` at once.
     #[default]
     Queue,
@@ -237,7 +237,7 @@ pub struct Workflow {
     pub description: String,
     pub completion: Completion,
     pub landing: Landing,
-    pub arrangement: Arrangement,
+    pub arrangement: Scheduling,
     /// After how many attempts without completion all active loops are reviewed.
     pub checkpoint_interval: Option<u32>,
     #[serde(flatten)]
@@ -355,12 +355,12 @@ impl Workflow {
     pub fn checkpoint(&self) -> Self {
         let mut gates: Vec<Phase> = self.first_gate().cloned().into_iter().collect();
         for policy in gates.iter_mut().filter_map(Phase::policy_mut) {
-            let noted = || Ladder::new(&[Rung::Retry, Rung::NotPassed]);
+            let noted = || EscalationPolicy::new(&[FailureAction::Retry, FailureAction::NotPassed]);
             policy.restart_to = 0;
             policy.gate.on_failure = OnFailure::Proceed;
             policy.gate.on_unclear = noted();
             policy.gate.on_reviewer_failure = noted();
-            policy.gate.on_discussion = Ladder::new(&[Rung::NotPassed]);
+            policy.gate.on_discussion = EscalationPolicy::new(&[FailureAction::NotPassed]);
         }
         self.part(&gates)
     }

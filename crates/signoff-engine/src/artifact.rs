@@ -11,7 +11,7 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
-use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
+use signoff_core::workflow::{PhaseKind, Scheduling, Workflow};
 
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::clock;
@@ -27,7 +27,7 @@ impl ArtifactName {
         let day = clock::day(started);
         let GateReview { workflow, pass, phase, cycle } = at;
         let gates = workflow.phases.iter().filter(|phase| matches!(phase.kind, PhaseKind::Gate(_))).count();
-        if workflow.arrangement == Arrangement::Queue && gates <= 1 {
+        if workflow.arrangement == Scheduling::Queue && gates <= 1 {
             return Self(format!("{day}-task-{task}-review-{cycle}"));
         }
         let phase = workflow.phases.get(phase).map_or("review", |phase| phase.name.as_str());

@@ -21,7 +21,7 @@ mod sandbox;
 mod usage;
 
 pub(crate) use checks::{
-    BaseCheckRequest, CheckRunResult, CheckTerms, configured_checks_launch, read_check_results, run_on_base,
+    BaseCheckRequest, CheckOptions, CheckRunResult, configured_checks_launch, read_check_results, run_on_base,
 };
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};

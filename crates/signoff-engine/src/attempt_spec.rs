@@ -113,9 +113,9 @@ impl AttemptSpec {
     }
 
     /// The workflow, phase and task of the job, for lookups in the configuration.
-    pub fn job_place(&self) -> Option<settings::JobPlace<'_>> {
+    pub fn job_place(&self) -> Option<settings::PhaseContext<'_>> {
         let (workflow, phase) = (&self.policy.workflow, self.phase()?);
-        Some(settings::JobPlace { workflow, phase, task: &self.task_spec })
+        Some(settings::PhaseContext { workflow, phase, task: &self.task_spec })
     }
 
     /// Index of the agent to use: 0 is the assigned agent, higher numbers are its fallbacks.

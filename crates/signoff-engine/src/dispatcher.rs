@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
-use signoff_core::machine::{self, Effect, Event, Loss, Policy, WorkReport};
+use signoff_core::machine::{self, AttemptLoss, Effect, Event, Policy, WorkReport};
 use signoff_core::view::{LoopState, RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
@@ -386,10 +386,10 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             AttemptEnd::Stopped => {
-                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: Loss::Interrupted }, before)
+                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: AttemptLoss::Interrupted }, before)
             }
             AttemptEnd::SessionGone => {
-                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: Loss::SessionGone }, before)
+                self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone }, before)
             }
             AttemptEnd::RateLimited(refused) => match self.rate_limited_event(run, &loop_id, attempt, refused) {
                 Some(event) => self.loop_event(run, &loop_id, event, before),

@@ -26,7 +26,7 @@ use crate::attempt_spec::{self, AttemptSpec};
 use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
-use crate::git::{GitError, Uncommitted};
+use crate::git::{GitError, UncommittedPolicy};
 use crate::workspace;
 
 pub use land_commit::{LandingLock, LandingProgress, LandingResult, LatestLandings, ProgressCallback};
@@ -236,7 +236,7 @@ impl LoopLander {
         // A worktree that is unchanged since its review contains nothing that is not on the branch.
         let own = ctx.repository.worktree(worktree).ok();
         let reviewed = own.is_some_and(|own| ctx.read_guards.is_as_read(&own, &spec.machine.head.commit));
-        let uncommitted = if reviewed { Uncommitted::Discard } else { Uncommitted::Keep };
+        let uncommitted = if reviewed { UncommittedPolicy::Discard } else { UncommittedPolicy::Keep };
         ctx.read_guards.forget(worktree);
         match ctx.repository.remove_worktree(worktree, uncommitted) {
             Err(error @ (GitError::UncommittedWork(_) | GitError::OffBranch { .. })) => {

@@ -28,7 +28,7 @@ pub type TerminalWriter = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Whether and where the user can notice a sound or a popup.
 #[derive(Clone)]
-pub enum Presence {
+pub enum TerminalPresence {
     /// At this terminal.
     AtTerminal(TerminalWriter),
     /// At none of our terminals; maybe at the desktop.
@@ -43,7 +43,7 @@ pub struct ChannelContext {
     /// Working directory of commands: the root of the repository.
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
-    pub presence: Presence,
+    pub presence: TerminalPresence,
     /// The signoff executable. Run as an escort, it stops commands that would outlive this process.
     pub program: PathBuf,
     pub timeouts: NotifyTimeouts,
@@ -55,7 +55,7 @@ impl fmt::Debug for ChannelContext {
     }
 }
 
-impl Presence {
+impl TerminalPresence {
     /// Whether a channel can reach the user.
     fn can_receive(&self, channel: &Channel) -> bool {
         match (&channel.way, self) {

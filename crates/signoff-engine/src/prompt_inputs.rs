@@ -9,7 +9,7 @@ use signoff_core::machine::{JobKind, ReviewScope, round};
 use signoff_core::merge::{MergeAction, merge, render};
 use signoff_core::prompt::{
     self, AnswerBy, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
-    ImplementContext, OmittedFileBrief, OtherLoop, PlanContext, RereviewContext, ReviewContext, SecondTry,
+    ImplementContext, OmittedFileBrief, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext,
     SubjectContext, TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{FailThreshold, Finding, Review};
@@ -100,9 +100,9 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
     let answer = if enumerates { PlannerAnswer::Tasks(tasks.clone()) } else { PlannerAnswer::Groups(groups.clone()) };
     let answer = answer.to_review_text();
     let second_try = match refused {
-        Some(reason) => SecondTry::Refused { reason },
-        None if wanted.is_empty() => SecondTry::No,
-        None => SecondTry::Reviewed { answer: &answer, findings: &wanted },
+        Some(reason) => RetryContext::Refused { reason },
+        None if wanted.is_empty() => RetryContext::No,
+        None => RetryContext::Reviewed { answer: &answer, findings: &wanted },
     };
     let (opening, answer_by) = (inputs.opening.as_deref(), AnswerBy::Json);
     if enumerates {

@@ -6,7 +6,7 @@ use signoff_core::machine::Policy;
 use signoff_core::settings::{ExpectedReviews, Settings};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
-use signoff_core::workflow::{Arrangement, Landing, Workflow};
+use signoff_core::workflow::{Landing, Scheduling, Workflow};
 
 use crate::dispatcher::loop_id;
 use crate::error::EngineError;
@@ -15,7 +15,7 @@ use crate::error::EngineError;
 pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
     let workflow = settings.workflow(settings.preset())?;
     let policy = RunPolicy {
-        arrangement: Arrangement::Slots,
+        arrangement: Scheduling::Slots,
         landing: Landing::None,
         keep_going: true,
         has_planning: false,

@@ -21,7 +21,7 @@ use crate::clock;
 use crate::git::Repository;
 use crate::process::{self, CommandError, CommandOutput, ShortCommand};
 
-pub use offer::{Offer, TakenTask, add_dependencies, fetch_offer};
+pub use offer::{ExcludedTask, TrackerOffer, add_dependencies, fetch_offer};
 
 /// The name of the tracker in the store's claims.
 pub const BEADS: &str = "beads";

@@ -14,7 +14,7 @@ use signoff_core::machine::{Head, Outcome, Stage};
 use signoff_core::prompt::commit_message;
 use signoff_core::task::{PlanOrigin, TaskSpec};
 use signoff_core::view::{LoopState, RunState, TaskRow, Workspace};
-use signoff_core::workflow::{Arrangement, Landing};
+use signoff_core::workflow::{Landing, Scheduling};
 use signoff_store::{Store, StoreError};
 
 use crate::atomic_file;
@@ -50,7 +50,7 @@ pub struct WorkspaceRequest {
 
 impl WorkspaceRequest {
     pub fn for_loop(run_state: &RunState, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
-        let in_turn = run_state.run_policy()?.arrangement == Arrangement::Chain;
+        let in_turn = run_state.run_policy()?.arrangement == Scheduling::Chain;
         let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
         let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| run_state.loops.get(&of));
         let landing = run_state.policy(loop_id).map(|policy| policy.workflow.landing);

@@ -13,7 +13,7 @@ use signoff_core::ids::{LoopId, RunId};
 use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Layer, Settings, read};
 use signoff_engine::notify::{
-    ChannelContext, Notifier, NotifyChannel, NotifyTimeouts, Presence, runs_with_undelivered,
+    ChannelContext, Notifier, NotifyChannel, NotifyTimeouts, TerminalPresence, runs_with_undelivered,
 };
 use signoff_testkit::MemoryStore;
 use signoff_testkit::server::{CannedReply, TestServer};
@@ -68,7 +68,7 @@ impl NotifyFixture {
         let manners = NotifyTimeouts { answer: self.answer, backoff, end: self.answer, ..NotifyTimeouts::default() };
         let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
         let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
-        ChannelContext { directory, variables, presence: Presence::Elsewhere, program, timeouts: manners }
+        ChannelContext { directory, variables, presence: TerminalPresence::Elsewhere, program, timeouts: manners }
     }
 
     /// Sends a message to the channel `it` and returns `sent` or the error.
@@ -363,7 +363,7 @@ fn written(variables: &[(&str, &str)], kind: &str, sent: &NotificationMessage) -
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let fixture = NotifyFixture { variables: variables.collect(), ..NotifyFixture::new() };
     let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
-    let around = ChannelContext { presence: Presence::AtTerminal(terminal), ..fixture.around() };
+    let around = ChannelContext { presence: TerminalPresence::AtTerminal(terminal), ..fixture.around() };
     let outlet = NotifyChannel::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
     outlet.send(sent).unwrap();
     let bytes = screen.lock().unwrap().clone();

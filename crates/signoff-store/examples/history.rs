@@ -16,7 +16,7 @@ use signoff_core::similarity::assign_ids;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
-use signoff_core::workflow::{Arrangement, Landing, PhaseKind, preset};
+use signoff_core::workflow::{Landing, PhaseKind, Scheduling, preset};
 use signoff_store::{Lease, NewTask, SqliteStore, Store};
 
 /// Number of tasks in parallel.
@@ -68,7 +68,7 @@ impl History {
         let mut this = Self { lease, view: RunState::default(), at, seq: 0, new: Vec::new() };
         let policy = reviewed();
         let run = RunPolicy {
-            arrangement: Arrangement::Slots,
+            arrangement: Scheduling::Slots,
             landing: Landing::None,
             keep_going: true,
             ..RunPolicy::new(&policy.workflow, JOBS)

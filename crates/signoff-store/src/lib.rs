@@ -38,7 +38,7 @@ pub mod backend {
         Cell, CellReader, FINDING_COLUMNS, KeyPart, QUESTION_COLUMNS, RUN_COLUMNS, RowWrite, TASK_COLUMNS, TableKey,
         TableName, TableRow,
     };
-    pub use crate::transaction::{Counter, Holder, StoreResult, TableRows, Transaction};
+    pub use crate::transaction::{Counter, StoreResult, TableRows, TaskOwner, Transaction};
 }
 
 /// A task to add to the queue.

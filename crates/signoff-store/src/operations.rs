@@ -10,7 +10,7 @@ use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, TaskFact};
 
 use crate::projection::{Projector, QuestionIds, task_row};
 use crate::record::{RowWrite, TableName, TableRow};
-use crate::transaction::{Counter, Holder, TableRows, Transaction};
+use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
 use crate::{Lease, NewTask, RebuildStats, StoreError};
 
 /// The projectors of the runs that this process drives, each with the fence it was created under.
@@ -46,9 +46,9 @@ pub fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTask]) -> 
 pub fn withdraw(tx: &mut dyn Transaction, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
     match tx.holder(task)? {
         None => Err(StoreError::NoTask(task)),
-        Some(Holder::Run(_)) => Err(StoreError::Taken(task)),
-        Some(Holder::Withdrawn) => Ok(()),
-        Some(Holder::Queued) => queue(tx, at, vec![(task, TaskFact::Withdrawn { by: by.to_owned() })]),
+        Some(TaskOwner::Run(_)) => Err(StoreError::Taken(task)),
+        Some(TaskOwner::Withdrawn) => Ok(()),
+        Some(TaskOwner::Queued) => queue(tx, at, vec![(task, TaskFact::Withdrawn { by: by.to_owned() })]),
     }
 }
 
@@ -184,9 +184,9 @@ fn check_claims(tx: &mut dyn Transaction, run: RunId, facts: &[Fact]) -> Result<
             }
             Fact::Loop(_, LoopFact::Added { task, .. }) if !own.contains(task) => match tx.holder(*task)? {
                 None => return Err(StoreError::NoTask(*task)),
-                Some(Holder::Queued) => {}
-                Some(Holder::Run(holder)) if holder == run => {}
-                Some(Holder::Run(_) | Holder::Withdrawn) => return Err(StoreError::Taken(*task)),
+                Some(TaskOwner::Queued) => {}
+                Some(TaskOwner::Run(holder)) if holder == run => {}
+                Some(TaskOwner::Run(_) | TaskOwner::Withdrawn) => return Err(StoreError::Taken(*task)),
             },
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => {}
         }

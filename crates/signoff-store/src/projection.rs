@@ -151,7 +151,10 @@ impl Projector {
     fn track_fact(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last_question: &mut u64) {
         let track = self.loops.entry(loop_id.clone()).or_default();
         match fact {
-            LoopFact::Said { .. } | LoopFact::Session { .. } | LoopFact::Noted { .. } | LoopFact::Answered { .. } => {
+            LoopFact::AgentOutput { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Noted { .. }
+            | LoopFact::Answered { .. } => {
                 return;
             }
             LoopFact::Added { task, branch, .. } => {
@@ -225,7 +228,7 @@ impl Projector {
             | LoopFact::AttemptStarted { .. }
             | LoopFact::Answered { .. }
             | LoopFact::Used { .. }
-            | LoopFact::Said { .. }
+            | LoopFact::AgentOutput { .. }
             | LoopFact::Session { .. }
             | LoopFact::Noted { .. } => return None,
         };

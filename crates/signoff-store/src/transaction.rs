@@ -29,7 +29,7 @@ impl Counter {
 
 /// The owner of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+pub enum TaskOwner {
     Queued,
     Run(RunId),
     /// The task was cancelled.
@@ -55,7 +55,7 @@ pub trait Transaction {
     fn for_each_fact(&self, take: &mut dyn FnMut(StoreResult<RecordedFact>) -> StoreResult<()>) -> StoreResult<()>;
     fn record(&mut self, recorded: &RecordedFact) -> StoreResult<()>;
 
-    fn holder(&self, task: TaskId) -> StoreResult<Option<Holder>>;
+    fn holder(&self, task: TaskId) -> StoreResult<Option<TaskOwner>>;
     /// The tasks of a tracker that were not cancelled, by their id there: all of them, or the one with this id. For a
     /// reopened issue, its latest task.
     fn claims(&self, tracker: &str, id: Option<&str>) -> StoreResult<Claims>;

@@ -56,7 +56,7 @@ fn shown(log: &[RecordedFact], keys: &[KeyCode], seconds: u64) -> (Duration, u64
     for (number, facts) in log[ahead..].chunks(each).enumerate() {
         for recorded in facts {
             tui.apply(&state.apply(recorded.clone()));
-            if let Fact::Loop(loop_id, LoopFact::Said { attempt, line }) = &recorded.fact {
+            if let Fact::Loop(loop_id, LoopFact::AgentOutput { attempt, line }) = &recorded.fact {
                 tui.add_live_line(recorded.run, loop_id, *attempt, line);
             }
         }
@@ -138,7 +138,7 @@ impl World {
             let usage = Usage { cost_micro_usd: number, output_tokens: number, ..Usage::default() };
             LoopFact::Used { attempt, usage }
         } else {
-            LoopFact::Said {
+            LoopFact::AgentOutput {
                 attempt,
                 line: format!("Reading src/part_{number}.rs to see what {loop_id} changes there"),
             }

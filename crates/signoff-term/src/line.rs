@@ -28,7 +28,7 @@ use crate::review_round::RoundTracker;
 
 /// When a line names its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Naming {
+pub enum LineNaming {
     /// If it could belong to another task: others are active, or another one was announced since.
     #[default]
     WhenNeeded,
@@ -72,7 +72,7 @@ pub fn ending_lines(state: &RunState, loop_id: &LoopId) -> Vec<String> {
 /// Turns the events of one run into lines.
 #[derive(Default)]
 pub struct LineRenderer {
-    naming: Naming,
+    naming: LineNaming,
     state: RunState,
     past: PastDecisions,
     rounds: BTreeMap<LoopId, RoundTracker>,
@@ -97,7 +97,7 @@ struct PastDecisions {
 }
 
 impl LineRenderer {
-    pub fn new(naming: Naming) -> Self {
+    pub fn new(naming: LineNaming) -> Self {
         Self { naming, ..Self::default() }
     }
 
@@ -262,7 +262,7 @@ impl LineRenderer {
     }
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
-        self.naming == Naming::Always
+        self.naming == LineNaming::Always
             || self.names_required
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use signoff_core::ids::{AttemptId, Commit, ReviewerName};
 use signoff_core::ledger::{FindingState, LedgerEntry};
 use signoff_core::machine::{
-    AttemptSlot, CheckReport, Event, GateEnd, Loop, Panel, PanelSeat, Policy, Position, ReviewScope, Stage,
+    AttemptSlot, CheckReport, Event, GateEnd, Loop, Panel, Policy, Position, ReviewScope, ReviewerState, Stage,
 };
 use signoff_core::merge::{self, MergedIssue, MergedReview};
 use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict, Violation, ViolationCode};
@@ -97,8 +97,7 @@ fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -
 
 /// The reviewer that this attempt belongs to.
 pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
-    let is_it =
-        |seat: &PanelSeat| matches!(seat, PanelSeat::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
+    let is_it = |seat: &ReviewerState| matches!(seat, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
     panel.seats.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
 }
 

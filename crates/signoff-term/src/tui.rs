@@ -82,10 +82,10 @@ impl Tui {
         let (Some(opened), Fact::Loop(loop_id, fact)) = (&mut self.opened, &event.fact) else { return };
         let own = opened.key.run == event.run && opened.key.loop_id == *loop_id;
         // Output of an agent does not change the report.
-        if own && !matches!(fact, LoopFact::Said { .. }) {
+        if own && !matches!(fact, LoopFact::AgentOutput { .. }) {
             opened.invalidate();
         }
-        if let (true, LoopFact::Said { attempt, line }) = (own, fact) {
+        if let (true, LoopFact::AgentOutput { attempt, line }) = (own, fact) {
             opened.add_live_line(event.run, loop_id, *attempt, line);
         }
     }

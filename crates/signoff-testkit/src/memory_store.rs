@@ -12,7 +12,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use signoff_store::backend::{self, Holder, NewFacts, Projectors, Transaction as _};
+use signoff_store::backend::{self, NewFacts, Projectors, TaskOwner, Transaction as _};
 use signoff_store::{
     Claims, CommandRequest, FindingRef, Lease, MessageReceipt, NewTask, QuestionRef, RebuildStats, Store, StoreError,
     StoredRun,
@@ -211,7 +211,7 @@ impl Store for MemoryStore {
         for recorded in &inner.tables.events {
             if let Fact::Task(task, TaskFact::Added { spec, .. }) = &recorded.fact
                 && *task > after
-                && inner.tables.holder(*task)? == Some(Holder::Queued)
+                && inner.tables.holder(*task)? == Some(TaskOwner::Queued)
             {
                 queued.entry(*task).or_insert_with(|| spec.depends_on.clone());
             }

@@ -8,10 +8,12 @@ use signoff_core::contract::Contract;
 use signoff_core::group::TaskSource;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::sandbox::SandboxBackend;
-use signoff_core::settings::{AgentConfig, AgentKind, JobPlace, Sandbox, SettingOrigin, Settings, TaskFlags, Writable};
+use signoff_core::settings::{
+    AgentConfig, AgentKind, PhaseContext, Sandbox, SettingOrigin, Settings, TaskFlags, Writable,
+};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
-use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
+use signoff_core::workflow::{PhaseKind, Role, Scheduling, Workflow};
 use signoff_engine::agent_probe::{self, AgentLogin};
 use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
@@ -73,18 +75,18 @@ fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId])
         return parts.iter().try_for_each(|part| check_agents(project, part, &subject));
     }
     match (policy.arrangement, &policy.task_source) {
-        (Arrangement::Slots, TaskSource::Queue) => {
+        (Scheduling::Slots, TaskSource::Queue) => {
             for task in ready(&*project.store, only, usize::MAX)? {
                 let spec = project.store.task_spec(task)?.unwrap_or_default();
                 check_agents(project, &project.settings.task_workflow(&spec, &policy.flags)?, &spec)?;
             }
             Ok(())
         }
-        (Arrangement::Slots, TaskSource::Program { .. } | TaskSource::File { .. }) => {
+        (Scheduling::Slots, TaskSource::Program { .. } | TaskSource::File { .. }) => {
             check_agents(project, workflow, &TaskSpec::default())
         }
         // All tasks of the run are already known.
-        (Arrangement::Queue | Arrangement::Chain | Arrangement::Groups, _) => Ok(()),
+        (Scheduling::Queue | Scheduling::Chain | Scheduling::Groups, _) => Ok(()),
     }
 }
 
@@ -166,7 +168,7 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
-        let place = JobPlace { workflow, phase, task };
+        let place = PhaseContext { workflow, phase, task };
         match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(project, &[role.as_str()])?;

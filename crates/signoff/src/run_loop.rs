@@ -15,14 +15,14 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot, TaskResult};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
-use signoff_core::workflow::Arrangement;
+use signoff_core::workflow::Scheduling;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
 use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, DriveOptions, DriveSummary, Interrupt, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::Backends;
-use signoff_engine::git::Uncommitted;
+use signoff_engine::git::UncommittedPolicy;
 use signoff_engine::landing::LatestLandings;
-use signoff_engine::notify::Presence;
+use signoff_engine::notify::TerminalPresence;
 use signoff_engine::process::{SupervisorLauncher, processor_time};
 use signoff_engine::reports::ReportRegistry;
 use signoff_engine::tracker::TrackerOptions;
@@ -30,7 +30,7 @@ use signoff_serve::{McpServer, ReportSink};
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
-use signoff_term::line::Naming;
+use signoff_term::line::LineNaming;
 use signoff_term::status::{status_line, waits_for_its_group};
 use signoff_term::tui::TuiMode;
 use tokio::runtime::Runtime;
@@ -92,7 +92,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
-    let presence = screen.as_ref().map(|screen| Presence::AtTerminal(screen.terminal()));
+    let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
     let person = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
     let channels = notifications::channel_context(ctx.repository.root(), person);
@@ -222,7 +222,7 @@ pub fn tracker_options() -> TrackerOptions {
 }
 
 /// Decides whether progress lines name their task from the start: yes if several tasks may run in parallel.
-fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming> {
+fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<LineNaming> {
     let resumed = |row: &TaskRow| request.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
     let under_way = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
     let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
@@ -234,13 +234,13 @@ fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming
         };
         tasks += more.saturating_sub(1);
     }
-    Ok(if jobs > 1 && tasks > 1 { Naming::Always } else { Naming::WhenNeeded })
+    Ok(if jobs > 1 && tasks > 1 { LineNaming::Always } else { LineNaming::WhenNeeded })
 }
 
 /// Whether a fact opens a run that takes its tasks from the queue or a tracker.
 fn takes_tasks(fact: &Fact) -> bool {
     let Fact::Run(RunFact::Opened { policy, .. }) = fact else { return false };
-    policy.arrangement == Arrangement::Slots
+    policy.arrangement == Scheduling::Slots
 }
 
 /// Installs handlers for the signals that interrupt, terminate and hang up. From now on they no longer kill the process.
@@ -353,7 +353,7 @@ impl RunResult {
     pub fn remove_review_worktree(&self, run: RunId) {
         let copy = self.ctx.layout.review_worktree(run);
         if copy.exists() {
-            self.ctx.repository.remove_worktree(&copy, Uncommitted::Discard).ok();
+            self.ctx.repository.remove_worktree(&copy, UncommittedPolicy::Discard).ok();
         }
     }
 

@@ -10,7 +10,7 @@ use signoff_core::view::Transition;
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
 use signoff_engine::executor::AttemptKey;
 use signoff_term::json;
-use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::line::{LineNaming, LineRenderer};
 
 use crate::Console;
 use crate::screen::{Screen, ScreenMessage};
@@ -23,7 +23,7 @@ pub struct RunRenderer {
 }
 
 impl RunRenderer {
-    pub fn new(console: &Console, naming: Naming, screen: Option<Screen>) -> Self {
+    pub fn new(console: &Console, naming: LineNaming, screen: Option<Screen>) -> Self {
         Self { console: *console, lines: LineOutput::new(naming), screen }
     }
 
@@ -82,13 +82,13 @@ fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
 
 /// Line renderers, one for each run.
 pub struct LineOutput {
-    naming: Naming,
+    naming: LineNaming,
     renderers: BTreeMap<RunId, LineRenderer>,
     ending: bool,
 }
 
 impl LineOutput {
-    pub fn new(naming: Naming) -> Self {
+    pub fn new(naming: LineNaming) -> Self {
         Self { naming, renderers: BTreeMap::new(), ending: false }
     }
 
@@ -133,7 +133,7 @@ impl LineOutput {
     /// Once several loops have been active at a time, every line names its task, even when only one is left.
     fn name_parallel_loops(&mut self) {
         if self.renderers.values().map(LineRenderer::active).sum::<usize>() > 1 {
-            self.naming = Naming::Always;
+            self.naming = LineNaming::Always;
             self.renderers.values_mut().for_each(LineRenderer::set_other_runs_active);
         }
     }

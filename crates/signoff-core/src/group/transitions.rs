@@ -3,13 +3,13 @@
 use super::{LoopStatus, Picking, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
 use crate::ids::LoopId;
 use crate::machine::Outcome;
-use crate::workflow::{Arrangement, Landing};
+use crate::workflow::{Landing, Scheduling};
 
 /// Applies an event to a run that has not ended.
 pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     match event {
         RunEvent::Started if this.stage == RunStage::Queued => {
-            let waits_for_plan = policy.has_planning || policy.arrangement != Arrangement::Slots;
+            let waits_for_plan = policy.has_planning || policy.arrangement != Scheduling::Slots;
             this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
         }
         RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
@@ -24,14 +24,14 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         }
         RunEvent::NothingToPick if this.picks > 0 => {
             this.picks -= 1;
-            this.picking = this.picking.max(Picking::Dry);
+            this.picking = this.picking.max(Picking::SourceEmpty);
         }
-        RunEvent::PickingStopped if this.stage.group().is_some() && policy.arrangement == Arrangement::Slots => {
+        RunEvent::PickingStopped if this.stage.group().is_some() && policy.arrangement == Scheduling::Slots => {
             this.picking = Picking::Closed;
         }
         RunEvent::TaskClosed { loop_id } => {
             // That may make others ready.
-            if this.unclosed.remove(&loop_id) && this.picking == Picking::Dry {
+            if this.unclosed.remove(&loop_id) && this.picking == Picking::SourceEmpty {
                 this.picking = Picking::Open;
             }
         }
@@ -89,7 +89,7 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
         return;
     }
     // In a chain each task builds on the one before, so every group has one task.
-    let is_chain = policy.arrangement == Arrangement::Chain;
+    let is_chain = policy.arrangement == Scheduling::Chain;
     let tasks =
         groups.into_iter().enumerate().flat_map(|(group, tasks)| tasks.into_iter().map(move |task| (group, task)));
     for (number, (group, loop_id)) in tasks.enumerate() {
@@ -120,7 +120,7 @@ fn loop_changed(this: &mut Run, loop_id: LoopId, standing: LoopStatus, policy: &
     }
     if standing.blocks() && !policy.keep_going {
         this.picking = Picking::Closed;
-    } else if standing.has_ended() && this.picking == Picking::Dry {
+    } else if standing.has_ended() && this.picking == Picking::SourceEmpty {
         this.picking = Picking::Open;
     }
     update_unclosed(this, &loop_id, &standing, policy);
@@ -264,7 +264,7 @@ fn start_loops(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
 
 /// Requests a task for every free slot. A request is not withdrawn, as the task may be claimed already.
 fn request_tasks(this: &mut Run, policy: &RunPolicy) {
-    if policy.arrangement == Arrangement::Slots && this.picking == Picking::Open {
+    if policy.arrangement == Scheduling::Slots && this.picking == Picking::Open {
         let free = policy.jobs.max(1).saturating_sub(this.active() + this.starting.len());
         this.picks = this.picks.max(free);
     }
@@ -285,7 +285,7 @@ fn grant_landing(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
 
 /// Whether no further task can join the group.
 fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
-    let closed = policy.arrangement != Arrangement::Slots || this.picking != Picking::Open;
+    let closed = policy.arrangement != Scheduling::Slots || this.picking != Picking::Open;
     closed && this.picks == 0
 }
 
@@ -296,7 +296,7 @@ fn is_finished(standing: &LoopStatus, policy: &RunPolicy) -> bool {
 
 /// Tasks that do not build on each other do not wait for each other.
 fn is_independent(policy: &RunPolicy) -> bool {
-    matches!(policy.arrangement, Arrangement::Queue | Arrangement::Slots)
+    matches!(policy.arrangement, Scheduling::Queue | Scheduling::Slots)
 }
 
 /// A group is blocked when all its loops have stopped and one of them failed.

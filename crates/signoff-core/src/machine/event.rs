@@ -54,7 +54,7 @@ pub enum Event {
     /// An agent failed.
     AttemptFailed { attempt: AttemptId, failure: AttemptFailure },
     /// The program lost the attempt.
-    AttemptLost { attempt: AttemptId, loss: Loss },
+    AttemptLost { attempt: AttemptId, loss: AttemptLoss },
     /// The provider limits the rate of an agent.
     RateLimited {
         attempt: AttemptId,
@@ -206,7 +206,7 @@ pub enum LandingReport {
 /// How the program lost an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Loss {
+pub enum AttemptLoss {
     Crashed,
     /// A person interrupted the program. No counter limits this.
     Interrupted,

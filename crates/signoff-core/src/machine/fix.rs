@@ -5,7 +5,7 @@ use super::state::{AttemptSlot, Fix, FixOrder, FixState, Head, Loop, QuestionTop
 use super::{Choice, Policy, WorkReport, gate, phases, work};
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use crate::ledger::FixClaim;
-use crate::policy::Rung;
+use crate::policy::FailureAction;
 use crate::review::{Finding, is_repository_path};
 use crate::workflow::{Phase, PhaseKind, Role};
 
@@ -46,7 +46,7 @@ fn count_fix(this: &mut Loop) {
 
 /// Starts a fixer for each group of findings.
 pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unread: Vec<ReviewerName>, policy: &Policy) {
-    let order = if groups.len() > 1 { FixOrder::AtOnce } else { FixOrder::InTurn };
+    let order = if groups.len() > 1 { FixOrder::Parallel } else { FixOrder::Sequential };
     let fix = |findings| Fix { findings, unread: unread.clone(), failures: 0, state: FixState::Queued };
     let fixes: Vec<_> = groups.into_iter().map(fix).collect();
     this.stage = Stage::Fixing { fixes, order, from: this.head.tree.clone() };
@@ -66,8 +66,8 @@ fn start_queued(this: &mut Loop, follows: FixTrigger, policy: &Policy) {
     let Stage::Fixing { fixes, order, .. } = &this.stage else { return };
     let queued: Vec<_> = (0..fixes.len()).filter(|index| fixes[*index].state == FixState::Queued).collect();
     let number = match order {
-        FixOrder::AtOnce => queued.len(),
-        FixOrder::InTurn => queued.len().min(1),
+        FixOrder::Parallel => queued.len(),
+        FixOrder::Sequential => queued.len().min(1),
     };
     if !work::may_attempt(this, policy) {
         return work::attempts_exhausted(this, policy);
@@ -102,7 +102,7 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         WorkReport::Complete { head } | WorkReport::Incomplete { head } | WorkReport::NoWorkLeft { head } => head,
         WorkReport::Stuck { .. } => return work::gave_up(this),
     };
-    let apart = (order == FixOrder::AtOnce).then(|| head.commit.clone());
+    let apart = (order == FixOrder::Parallel).then(|| head.commit.clone());
     if apart.is_none() {
         this.head = head;
     }
@@ -130,12 +130,17 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let earlier = fixes[index].failures;
     fixes[index].failures += 1;
     let ladder = phases::nearest_judge(this, policy).map(|judge| &judge.gate.on_fixer_failure);
-    match ladder.map_or(Rung::Fail, |ladder| ladder.rung(earlier)) {
-        Rung::Retry => {
+    match ladder.map_or(FailureAction::Fail, |ladder| ladder.rung(earlier)) {
+        FailureAction::Retry => {
             set_state(this, index, FixState::Queued);
             start_queued(this, FixTrigger::Incomplete, policy);
         }
-        rung @ (Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed | Rung::Ask | Rung::Stop | Rung::Fail) => {
+        rung @ (FailureAction::NextAttempt
+        | FailureAction::RequestChanges
+        | FailureAction::NotPassed
+        | FailureAction::Ask
+        | FailureAction::Stop
+        | FailureAction::Fail) => {
             set_state(this, index, FixState::Failed { rung });
             settle(this, policy);
         }
@@ -150,12 +155,12 @@ fn settle(this: &mut Loop, policy: &Policy) {
     }
     let word = |fix: &Fix| if let FixState::Failed { rung } = fix.state { Some(rung) } else { None };
     let any_done = fixes.iter().any(|fix| matches!(fix.state, FixState::Done { .. }));
-    let side_by_side = *order == FixOrder::AtOnce;
+    let side_by_side = *order == FixOrder::Parallel;
     match fixes.iter().filter_map(word).max() {
-        Some(Rung::Ask) => {
+        Some(FailureAction::Ask) => {
             phases::ask(this, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
-        Some(Rung::Stop | Rung::Fail) => {
+        Some(FailureAction::Stop | FailureAction::Fail) => {
             phases::end_resumable(this, Outcome::Failed, Reason::FixerFailed);
         }
         Some(_) if !any_done => retry_or_exhaust(this, policy),
@@ -220,7 +225,7 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
     for (index, fix) in fixes.iter_mut().enumerate() {
         fix.state = if kept.contains(&index) { FixState::Done { apart: None } } else { FixState::Queued };
     }
-    this.stage = Stage::Fixing { fixes, order: FixOrder::InTurn, from: from.clone() };
+    this.stage = Stage::Fixing { fixes, order: FixOrder::Sequential, from: from.clone() };
     this.head = head;
     this.reset_losses();
     if has_queued(this) { start_queued(this, FixTrigger::Review, policy) } else { fixed(this, policy) }
@@ -243,7 +248,7 @@ pub fn resume(this: &mut Loop, stage: Stage, policy: &Policy) {
     this.stage = stage;
     if let Stage::Fixing { fixes, .. } = &mut this.stage {
         let stopped =
-            |fix: &&mut Fix| matches!(fix.state, FixState::Assigned(AttemptSlot::Held(_) | AttemptSlot::Running(_)));
+            |fix: &&mut Fix| matches!(fix.state, FixState::Assigned(AttemptSlot::Paused(_) | AttemptSlot::Running(_)));
         for fix in fixes.iter_mut().filter(stopped) {
             fix.state = FixState::Queued;
         }

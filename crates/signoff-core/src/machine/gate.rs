@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outcome::{Outcome, Reason};
-use super::state::{AttemptSlot, GateEnd, Loop, Panel, PanelSeat, QuestionTopic, ReviewScope, Stage};
+use super::state::{AttemptSlot, GateEnd, Loop, Panel, QuestionTopic, ReviewScope, ReviewerState, Stage};
 use super::{CheckReport, Choice, Policy, fix, phases, work};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{DecidedBy, LedgerEntry, Round};
-use crate::policy::{Gate, OnFailure, RereviewScope, Rung};
+use crate::policy::{FailureAction, Gate, OnFailure, RereviewScope};
 use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 use crate::workflow::PhaseKind;
 
@@ -78,8 +78,8 @@ fn has_nothing_to_judge(this: &Loop, policy: &Policy) -> bool {
     this.is_unchanged() && judges_work && this.at.phase < phases.len()
 }
 
-fn new_seat(this: &mut Loop) -> PanelSeat {
-    PanelSeat::Assigned { slot: this.new_slot(), failures: 0, unclear: 0 }
+fn new_seat(this: &mut Loop) -> ReviewerState {
+    ReviewerState::Assigned { slot: this.new_slot(), failures: 0, unclear: 0 }
 }
 
 /// A reviewer ended by itself.
@@ -96,14 +96,14 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
     let seat = match &review.verdict {
         Verdict::Inconclusive(_) => {
             let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
-            if rung == Rung::Retry {
-                PanelSeat::Assigned { slot: this.new_slot(), failures, unclear }
+            if rung == FailureAction::Retry {
+                ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
             } else {
-                PanelSeat::Unclear { rung, failures, unclear }
+                ReviewerState::Unclear { rung, failures, unclear }
             }
         }
         Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
-            PanelSeat::Answered(Box::new(review.with_verdict_from_findings(judge.gate.fail_on)))
+            ReviewerState::Answered(Box::new(review.with_verdict_from_findings(judge.gate.fail_on)))
         }
     };
     set_seat(this, name, seat, policy);
@@ -130,10 +130,10 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
         return;
     };
     let (rung, failures) = (ladder.rung(failures), failures + 1);
-    let seat = if rung == Rung::Retry {
-        PanelSeat::Assigned { slot: this.new_slot(), failures, unclear }
+    let seat = if rung == FailureAction::Retry {
+        ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
     } else {
-        PanelSeat::Failed { rung, failures, unclear }
+        ReviewerState::Failed { rung, failures, unclear }
     };
     set_seat(this, name, seat, policy);
 }
@@ -141,12 +141,12 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
 /// The reviewer of an attempt, with the number of failures and of unclear answers so far.
 fn seat_of(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
     panel.seats.iter().find_map(|(name, seat)| {
-        let PanelSeat::Assigned { slot, failures, unclear } = seat else { return None };
+        let ReviewerState::Assigned { slot, failures, unclear } = seat else { return None };
         (slot.attempt() == Some(attempt)).then(|| (name.clone(), *failures, *unclear))
     })
 }
 
-fn set_seat(this: &mut Loop, name: ReviewerName, seat: PanelSeat, policy: &Policy) {
+fn set_seat(this: &mut Loop, name: ReviewerName, seat: ReviewerState, policy: &Policy) {
     if let Stage::Reviewing(panel) = &mut this.stage {
         panel.seats.insert(name, seat);
         if !panel.is_open() {
@@ -158,23 +158,23 @@ fn set_seat(this: &mut Loop, name: ReviewerName, seat: PanelSeat, policy: &Polic
 /// Every reviewer has ended. Missing answers are handled first; only then do the answers count.
 fn settle_panel(this: &mut Loop, policy: &Policy) {
     let Some(panel) = phases::panel(this) else { return };
-    let word = |seat: &PanelSeat| match seat {
-        PanelSeat::Unclear { rung, .. } | PanelSeat::Failed { rung, .. } => Some(*rung),
-        PanelSeat::Assigned { .. } | PanelSeat::Answered(_) => None,
+    let word = |seat: &ReviewerState| match seat {
+        ReviewerState::Unclear { rung, .. } | ReviewerState::Failed { rung, .. } => Some(*rung),
+        ReviewerState::Assigned { .. } | ReviewerState::Answered(_) => None,
     };
     match panel.seats.values().filter_map(word).max() {
         None => evaluate_answers(this, PanelCoverage::Complete, policy),
-        Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
-            let is_unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
+        Some(FailureAction::Fail | FailureAction::Stop | FailureAction::Retry) => {
+            let is_unclear = panel.seats.values().any(|seat| matches!(seat, ReviewerState::Unclear { .. }));
             let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
             record(this, policy);
             phases::end_resumable(this, Outcome::Failed, reason);
         }
-        Some(Rung::Ask) => {
+        Some(FailureAction::Ask) => {
             record(this, policy);
             ask(this, policy);
         }
-        Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
+        Some(FailureAction::NotPassed | FailureAction::RequestChanges | FailureAction::NextAttempt) => {
             let unread = unread(panel);
             record(this, policy);
             let looks_again = unread.is_empty()
@@ -190,7 +190,7 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
 
 /// The reviewers whose answers could not be parsed but may help a fixer.
 fn unread(panel: &Panel) -> Vec<ReviewerName> {
-    let raw = |seat: &PanelSeat| matches!(seat, PanelSeat::Unclear { rung: Rung::RequestChanges, .. });
+    let raw = |seat: &ReviewerState| matches!(seat, ReviewerState::Unclear { rung: FailureAction::RequestChanges, .. });
     panel.seats.iter().filter(|(_, seat)| raw(seat)).map(|(name, _)| name.clone()).collect()
 }
 
@@ -198,7 +198,7 @@ fn ask(this: &mut Loop, policy: &Policy) {
     let Some(panel) = phases::panel(this) else { return };
     let missing = panel.missing();
     let all_missing = missing.len() == panel.seats.len();
-    let all_failed = panel.seats.values().all(|seat| matches!(seat, PanelSeat::Failed { .. }));
+    let all_failed = panel.seats.values().all(|seat| matches!(seat, ReviewerState::Failed { .. }));
     let (about, second) = if all_failed {
         (QuestionTopic::NoReview { missing }, Choice::Skip)
     } else if all_missing {
@@ -296,17 +296,19 @@ fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
     let rung = judge.gate.on_discussion.rung(this.tally.discussions);
     this.tally.discussions += 1;
     match rung {
-        Rung::Retry => {
+        FailureAction::Retry => {
             let scope = phases::panel(this).map_or(ReviewScope::Full, |panel| panel.scope);
             open_round(this, scope, policy);
         }
-        Rung::Ask => {
+        FailureAction::Ask => {
             let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
             phases::ask(this, QuestionTopic::Discussion { by }, &choices, policy);
         }
-        Rung::RequestChanges | Rung::NotPassed | Rung::NextAttempt => not_passed(this, by, policy),
-        Rung::Stop | Rung::Fail => {
-            let outcome = if rung == Rung::Stop { Outcome::Discussion } else { Outcome::Failed };
+        FailureAction::RequestChanges | FailureAction::NotPassed | FailureAction::NextAttempt => {
+            not_passed(this, by, policy)
+        }
+        FailureAction::Stop | FailureAction::Fail => {
+            let outcome = if rung == FailureAction::Stop { Outcome::Discussion } else { Outcome::Failed };
             phases::end_resumable(this, outcome, Reason::Discussion);
         }
     }
@@ -391,17 +393,19 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     }
 }
 
-fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Policy) {
+fn check_failed_to_run(this: &mut Loop, failures: u32, rung: FailureAction, policy: &Policy) {
     match rung {
-        Rung::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
-        Rung::Ask => {
+        FailureAction::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
+        FailureAction::Ask => {
             this.stage = Stage::Checking { slot: AttemptSlot::Vacant, failures: failures + 1 };
             let missing = vec![CHECKS.into()];
             let choices = [Choice::Retry, Choice::Skip, Choice::Stop];
             phases::ask(this, QuestionTopic::NoReview { missing }, &choices, policy);
         }
-        Rung::NotPassed | Rung::NextAttempt | Rung::RequestChanges => not_passed(this, Vec::new(), policy),
-        Rung::Stop | Rung::Fail => {
+        FailureAction::NotPassed | FailureAction::NextAttempt | FailureAction::RequestChanges => {
+            not_passed(this, Vec::new(), policy)
+        }
+        FailureAction::Stop | FailureAction::Fail => {
             phases::end_resumable(this, Outcome::Failed, Reason::ReviewerFailed);
         }
     }

@@ -34,7 +34,8 @@ pub fn checkpoint_ended(this: &mut Loop, findings: Vec<Finding>, number: Option<
     }
     this.tally.last_checkpoint = this.tally.iteration;
     this.next_notes.extend(findings);
-    let waiting = this.slots().into_iter().filter(|slot| **slot == AttemptSlot::Held(PauseReason::Checkpoint)).count();
+    let waiting =
+        this.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint)).count();
     if waiting > 0 {
         this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
         this.notes = std::mem::take(&mut this.next_notes);

@@ -3,7 +3,7 @@
 use super::event::FinalVerdict;
 use super::gate::PanelCoverage;
 use super::outcome::{Ending, Outcome, Reason, RetryAction};
-use super::state::{GateEnd, Head, Loop, Panel, PanelSeat, QuestionTopic, Stage};
+use super::state::{GateEnd, Head, Loop, Panel, QuestionTopic, ReviewerState, Stage};
 use super::{Choice, Policy, fix, gate, land, phases, work};
 use crate::ids::QuestionId;
 use crate::review::{Finding, Review, ReviewerKind, Verdict};
@@ -110,8 +110,12 @@ fn resume_stage(this: &mut Loop, stage: Stage, policy: &Policy) {
 /// Marks running reviewers as failed, so that they are started again.
 fn stop_running(mut panel: Panel) -> Panel {
     for seat in panel.seats.values_mut() {
-        if let PanelSeat::Assigned { failures, unclear, .. } = seat {
-            *seat = PanelSeat::Failed { rung: crate::policy::Rung::Stop, failures: *failures, unclear: *unclear };
+        if let ReviewerState::Assigned { failures, unclear, .. } = seat {
+            *seat = ReviewerState::Failed {
+                rung: crate::policy::FailureAction::Stop,
+                failures: *failures,
+                unclear: *unclear,
+            };
         }
     }
     panel

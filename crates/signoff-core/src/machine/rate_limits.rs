@@ -233,7 +233,7 @@ impl Loop {
         };
         let mut pending = Vec::new();
         for (job, slot) in self.stage.job_slots() {
-            if let AttemptSlot::Held(PauseReason::RateLimit { until }) = slot {
+            if let AttemptSlot::Paused(PauseReason::RateLimit { until }) = slot {
                 pending.push(PendingRateLimit { until: *until, refused: refused(&job) });
             }
         }

@@ -4,7 +4,7 @@ use super::Policy;
 use super::event::{Event, Job, JobKind, WorkReport};
 use super::rate_limits::JobKey;
 use super::state::{
-    AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, PanelSeat, PauseReason, Position, Researcher, Stage,
+    AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, PauseReason, Position, Researcher, ReviewerState, Stage,
 };
 use crate::ids::{AttemptId, Commit, QuestionId};
 use crate::review::Finding;
@@ -25,7 +25,7 @@ impl Stage {
             | Self::Combining { slot, .. }
             | Self::Landing { slot, .. } => vec![slot],
             Self::Researching { team } => team.iter_mut().filter_map(Researcher::slot_mut).collect(),
-            Self::Reviewing(panel) => panel.seats.values_mut().filter_map(PanelSeat::slot_mut).collect(),
+            Self::Reviewing(panel) => panel.seats.values_mut().filter_map(ReviewerState::slot_mut).collect(),
             Self::Fixing { fixes, .. } => fixes.iter_mut().filter_map(Fix::slot_mut).collect(),
             Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
         }
@@ -65,7 +65,7 @@ impl Researcher {
     }
 }
 
-impl PanelSeat {
+impl ReviewerState {
     fn slot_mut(&mut self) -> Option<&mut AttemptSlot> {
         if let Self::Assigned { slot, .. } = self { Some(slot) } else { None }
     }
@@ -94,8 +94,8 @@ impl Loop {
     /// not paused.
     pub fn is_paused(&self) -> bool {
         let slots = self.slots();
-        let held = |slot: &&AttemptSlot| matches!(slot, AttemptSlot::Held(_));
-        let looked_at = |slot: &&AttemptSlot| **slot == AttemptSlot::Held(PauseReason::Checkpoint);
+        let held = |slot: &&AttemptSlot| matches!(slot, AttemptSlot::Paused(_));
+        let looked_at = |slot: &&AttemptSlot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint);
         !slots.is_empty() && slots.iter().all(held) && !slots.iter().all(looked_at)
     }
 
@@ -139,7 +139,7 @@ impl Loop {
     pub fn pause_reasons(&self) -> Vec<PauseReason> {
         let mut holds = Vec::new();
         for slot in self.slots() {
-            if let AttemptSlot::Held(hold) = slot
+            if let AttemptSlot::Paused(hold) = slot
                 && !holds.contains(hold)
             {
                 holds.push(*hold);
@@ -179,7 +179,7 @@ impl Loop {
     }
 
     pub(super) fn pause(&mut self, attempt: AttemptId, hold: PauseReason) {
-        self.replace(attempt, AttemptSlot::Held(hold));
+        self.replace(attempt, AttemptSlot::Paused(hold));
     }
 
     fn replace(&mut self, attempt: AttemptId, with: AttemptSlot) {
@@ -193,17 +193,17 @@ impl Loop {
         let by_program = matches!(self.stage, Stage::Checking { .. } | Stage::Combining { .. } | Stage::Landing { .. });
         for slot in self.stage.slots_mut() {
             if !by_program && matches!(slot, AttemptSlot::Running(_)) {
-                *slot = AttemptSlot::Held(hold);
+                *slot = AttemptSlot::Paused(hold);
             }
         }
     }
 
     /// Starts every attempt that is paused for this reason.
     pub(super) fn resume_paused(&mut self, hold: &PauseReason) {
-        let waiting = self.slots().into_iter().filter(|slot| **slot == AttemptSlot::Held(*hold)).count();
+        let waiting = self.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(*hold)).count();
         let mut fresh: Vec<_> = (0..waiting).map(|_| self.new_slot()).collect();
         for slot in self.stage.slots_mut() {
-            if *slot == AttemptSlot::Held(*hold)
+            if *slot == AttemptSlot::Paused(*hold)
                 && let Some(new) = fresh.pop()
             {
                 *slot = new;
@@ -250,7 +250,7 @@ impl Loop {
             findings: fix.findings.clone(),
             unread: fix.unread.clone(),
             notes: self.notes.iter().filter(is_new).cloned().collect(),
-            side_by_side: order == FixOrder::AtOnce,
+            side_by_side: order == FixOrder::Parallel,
             part,
         }
     }

@@ -10,7 +10,7 @@ use super::outcome::{Ending, Outcome, Reason};
 use super::rate_limits::RateLimitState;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
 use crate::ledger::{Ledger, LedgerEntry};
-use crate::policy::Rung;
+use crate::policy::FailureAction;
 use crate::review::{FailThreshold, Finding, Review};
 
 /// The tip of a loop's branch.
@@ -145,7 +145,8 @@ pub enum Stage {
 #[serde(rename_all = "snake_case")]
 pub enum AttemptSlot {
     Running(AttemptId),
-    Held(PauseReason),
+    #[serde(rename = "held")]
+    Paused(PauseReason),
     /// The attempt ended, and no other follows yet.
     Vacant,
 }
@@ -187,7 +188,7 @@ pub enum ReviewScope {
 pub struct Panel {
     pub commit: Commit,
     pub scope: ReviewScope,
-    pub seats: BTreeMap<ReviewerName, PanelSeat>,
+    pub seats: BTreeMap<ReviewerName, ReviewerState>,
     /// Findings that a checkpoint review added after the prompts of these reviewers were written. An approval does
     /// not close them.
     #[serde(rename = "untold", default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -196,16 +197,16 @@ pub struct Panel {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PanelSeat {
+pub enum ReviewerState {
     /// The reviewer is at work.
     #[serde(rename = "out")]
     Assigned { slot: AttemptSlot, failures: u32, unclear: u32 },
     /// The answer could be parsed.
     Answered(Box<Review>),
     /// The answer could not be parsed. `rung` is what the policy says to do.
-    Unclear { rung: Rung, failures: u32, unclear: u32 },
+    Unclear { rung: FailureAction, failures: u32, unclear: u32 },
     /// The reviewer failed. `rung` is what the policy says to do.
-    Failed { rung: Rung, failures: u32, unclear: u32 },
+    Failed { rung: FailureAction, failures: u32, unclear: u32 },
 }
 
 /// The findings of one fixer.
@@ -229,15 +230,17 @@ pub enum FixState {
     /// `apart` is the commit of a parallel fixer, until it is combined with the others.
     Done { apart: Option<Commit> },
     /// The fixer failed. `rung` is what the policy says to do.
-    Failed { rung: Rung },
+    Failed { rung: FailureAction },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FixOrder {
     /// In parallel, each in its own worktree.
-    AtOnce,
-    InTurn,
+    #[serde(rename = "at_once")]
+    Parallel,
+    #[serde(rename = "in_turn")]
+    Sequential,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -353,19 +356,20 @@ impl Loop {
 impl Panel {
     /// Whether a reviewer is still at work.
     pub fn is_open(&self) -> bool {
-        self.seats.values().any(|seat| matches!(seat, PanelSeat::Assigned { .. }))
+        self.seats.values().any(|seat| matches!(seat, ReviewerState::Assigned { .. }))
     }
 
     /// The reviews that could be parsed.
     pub fn answers(&self) -> Vec<Review> {
-        let answer =
-            |seat: &PanelSeat| if let PanelSeat::Answered(review) = seat { Some((**review).clone()) } else { None };
+        let answer = |seat: &ReviewerState| {
+            if let ReviewerState::Answered(review) = seat { Some((**review).clone()) } else { None }
+        };
         self.seats.values().filter_map(answer).collect()
     }
 
     /// The reviewers without a usable answer.
     pub fn missing(&self) -> Vec<ReviewerName> {
-        let answered = |seat: &PanelSeat| matches!(seat, PanelSeat::Answered(_));
+        let answered = |seat: &ReviewerState| matches!(seat, ReviewerState::Answered(_));
         self.seats.iter().filter(|(_, seat)| !answered(seat)).map(|(name, _)| name.clone()).collect()
     }
 }

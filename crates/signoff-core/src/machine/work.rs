@@ -4,7 +4,7 @@ use super::outcome::{Outcome, Reason, RetryAction};
 use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, Researcher, Stage};
 use super::{Choice, Policy, WorkReport, fix, phases};
 use crate::ids::AttemptId;
-use crate::policy::Rung;
+use crate::policy::FailureAction;
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// The worktree was created: enters the first phase.
@@ -88,7 +88,7 @@ pub fn attempt_slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) ->
     let interval = policy.workflow.checkpoint_interval;
     let due = interval.is_some_and(|interval| this.attempts_since_checkpoint() >= interval);
     if after_incomplete && due {
-        return AttemptSlot::Held(PauseReason::Checkpoint);
+        return AttemptSlot::Paused(PauseReason::Checkpoint);
     }
     this.tally.iteration += 1;
     this.notes = std::mem::take(&mut this.next_notes);
@@ -143,13 +143,13 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
     let Stage::Working { failures, .. } = this.stage else { return };
     let after = failures + 1;
     match rung(this, failures, policy) {
-        Rung::Retry => retry(this, after, policy),
-        Rung::NextAttempt => attempt(this, AttemptSequence::Next { failures: after }, policy),
-        Rung::Ask => {
+        FailureAction::Retry => retry(this, after, policy),
+        FailureAction::NextAttempt => attempt(this, AttemptSequence::Next { failures: after }, policy),
+        FailureAction::Ask => {
             this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures: after };
             phases::ask(this, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
-        Rung::RequestChanges | Rung::NotPassed | Rung::Stop | Rung::Fail => {
+        FailureAction::RequestChanges | FailureAction::NotPassed | FailureAction::Stop | FailureAction::Fail => {
             phases::end_resumable(this, Outcome::Failed, Reason::ImplementerFailed);
         }
     }
@@ -164,8 +164,9 @@ pub fn retry(this: &mut Loop, failures: u32, policy: &Policy) {
     this.stage = Stage::Working { slot, failures };
 }
 
-fn rung(this: &Loop, failures: u32, policy: &Policy) -> Rung {
-    phases::nearest_judge(this, policy).map_or(Rung::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
+fn rung(this: &Loop, failures: u32, policy: &Policy) -> FailureAction {
+    phases::nearest_judge(this, policy)
+        .map_or(FailureAction::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
 }
 
 /// A helper failed. After the last retry the phase continues without it.
@@ -177,10 +178,13 @@ pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     });
     let Some(failures) = failures else { return };
     let after = match rung(this, failures, policy) {
-        Rung::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
-        Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed | Rung::Ask | Rung::Stop | Rung::Fail => {
-            Researcher::Absent
-        }
+        FailureAction::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
+        FailureAction::NextAttempt
+        | FailureAction::RequestChanges
+        | FailureAction::NotPassed
+        | FailureAction::Ask
+        | FailureAction::Stop
+        | FailureAction::Fail => Researcher::Absent,
     };
     settle_researcher(this, attempt, after, policy);
 }

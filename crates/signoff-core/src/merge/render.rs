@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use plain_text::{one_line, visible};
 
-use super::{MergeAction, MergedIssue, MergedReview, SeatResult};
+use super::{MergeAction, MergedIssue, MergedReview, ReviewerResult};
 use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
 
@@ -74,7 +74,7 @@ pub fn merged_json(merged: &MergedReview) -> Value {
     })
 }
 
-fn seat_json(seat: &SeatResult) -> Value {
+fn seat_json(seat: &ReviewerResult) -> Value {
     json!({
         "reviewer": seat.reviewer,
         "role": seat.kind,
@@ -121,7 +121,7 @@ fn verdict_word(verdict: &Verdict) -> &'static str {
 }
 
 /// Why a seat has no verdict.
-fn reason(seat: &SeatResult) -> Option<String> {
+fn reason(seat: &ReviewerResult) -> Option<String> {
     match &seat.verdict {
         Verdict::Inconclusive(Inconclusive::Missing(why)) if why.is_empty() => Some("no answer".to_owned()),
         Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(format!("no answer: {why}")),
@@ -200,7 +200,7 @@ fn line(out: &mut String, text: &str) {
 }
 
 /// The verdict, the confidence and why there is no verdict; `clean` makes text of agents safe in the format.
-fn seat_status(seat: &SeatResult, clean: fn(&str) -> String) -> String {
+fn seat_status(seat: &ReviewerResult, clean: fn(&str) -> String) -> String {
     let mut status = verdict_word(&seat.verdict).to_owned();
     if seat.confidence != Confidence::Unstated {
         let _ = write!(status, " ({} confidence)", seat.confidence.as_str());

@@ -80,18 +80,18 @@ pub const CHARACTER_CAP: usize = 50_000;
 
 /// The start of a text, and how much of it is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capped<'a> {
+pub struct TruncatedText<'a> {
     pub shown: &'a str,
     pub cut_characters: usize,
 }
 
 /// The first [`CHARACTER_CAP`] characters, never half of one.
-pub fn cap(text: &str) -> Capped<'_> {
+pub fn cap(text: &str) -> TruncatedText<'_> {
     match text.char_indices().nth(CHARACTER_CAP) {
-        None => Capped { shown: text, cut_characters: 0 },
+        None => TruncatedText { shown: text, cut_characters: 0 },
         Some((end, _)) => {
             let (shown, cut) = text.split_at(end);
-            Capped { shown, cut_characters: cut.chars().count() }
+            TruncatedText { shown, cut_characters: cut.chars().count() }
         }
     }
 }
@@ -134,7 +134,7 @@ fn swallows_what_follows(text: &str) -> bool {
     !matches!(last, Some(Event::End(TagEnd::Heading(HeadingLevel::H1))))
 }
 
-impl Capped<'_> {
+impl TruncatedText<'_> {
     fn note(&self) -> Option<String> {
         let cut = self.cut_characters;
         (cut > 0).then(|| format!("(Cut: these are the first {CHARACTER_CAP} characters, {cut} more are not shown.)"))
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_text_at_the_cap_is_whole() {
         let text = "ß".repeat(CHARACTER_CAP);
-        assert_eq!(cap(&text), Capped { shown: &text, cut_characters: 0 });
+        assert_eq!(cap(&text), TruncatedText { shown: &text, cut_characters: 0 });
     }
 
     #[test]

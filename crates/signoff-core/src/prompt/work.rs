@@ -238,7 +238,7 @@ pub enum AnswerBy {
 /// The result of the planner's previous answer, if it gave one.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
-pub enum SecondTry<'a> {
+pub enum RetryContext<'a> {
     #[default]
     No,
     /// It broke a rule of the answer's format.
@@ -259,7 +259,7 @@ pub struct EnumerateContext<'a> {
     /// The path of the specification.
     pub name: &'a str,
     pub specification: &'a str,
-    pub second_try: SecondTry<'a>,
+    pub second_try: RetryContext<'a>,
     pub answer_by: AnswerBy,
 }
 
@@ -270,7 +270,7 @@ pub struct PlanContext<'a> {
     pub opening: Option<&'a str>,
     #[serde(serialize_with = "json_lines")]
     pub tasks: &'a [PromptTask<'a>],
-    pub second_try: SecondTry<'a>,
+    pub second_try: RetryContext<'a>,
     pub answer_by: AnswerBy,
 }
 

@@ -38,7 +38,7 @@ pub struct AssignedReviewer {
 
 /// The place of a job: a phase of a workflow that a task goes through.
 #[derive(Debug, Clone, Copy)]
-pub struct JobPlace<'a> {
+pub struct PhaseContext<'a> {
     pub workflow: &'a Workflow,
     pub phase: &'a Phase,
     pub task: &'a TaskSpec,
@@ -59,7 +59,12 @@ pub(super) struct PhaseLimit {
 
 impl Settings {
     /// The agent of a role: in turn 0 its own, later its fallbacks.
-    pub fn writer_in_turn(&self, role: Role, place: JobPlace<'_>, turn: usize) -> Result<AssignedWriter, ConfigError> {
+    pub fn writer_in_turn(
+        &self,
+        role: Role,
+        place: PhaseContext<'_>,
+        turn: usize,
+    ) -> Result<AssignedWriter, ConfigError> {
         self.assigned(role, place, turn, None)
     }
 
@@ -67,7 +72,7 @@ impl Settings {
     pub fn researcher_in_turn(
         &self,
         role: Role,
-        place: JobPlace<'_>,
+        place: PhaseContext<'_>,
         turn: usize,
     ) -> Result<AssignedWriter, ConfigError> {
         self.assigned(role, place, turn, place.phase.parallel_model.clone())
@@ -76,7 +81,7 @@ impl Settings {
     fn assigned(
         &self,
         role: Role,
-        place: JobPlace<'_>,
+        place: PhaseContext<'_>,
         turn: usize,
         model: Option<String>,
     ) -> Result<AssignedWriter, ConfigError> {
@@ -103,7 +108,7 @@ impl Settings {
     pub fn reviewer_in_turn(
         &self,
         name: &ReviewerName,
-        place: JobPlace<'_>,
+        place: PhaseContext<'_>,
         turn: usize,
     ) -> Result<AssignedReviewer, ConfigError> {
         if let Some(checks) = self.seated_checks(name, place) {
@@ -178,7 +183,7 @@ impl Settings {
     }
 
     /// The agent of a phase that does not depend on roles.
-    pub(super) fn chosen(&self, place: JobPlace<'_>) -> Option<AgentConfig> {
+    pub(super) fn chosen(&self, place: PhaseContext<'_>) -> Option<AgentConfig> {
         self.phase_agent(place).ok().flatten().or_else(|| self.preferred(place.phase))
     }
 
@@ -189,7 +194,7 @@ impl Settings {
     }
 
     /// The agent that a phase names itself, or by its tool.
-    fn phase_agent(&self, place: JobPlace<'_>) -> Result<Option<AgentConfig>, ConfigError> {
+    fn phase_agent(&self, place: PhaseContext<'_>) -> Result<Option<AgentConfig>, ConfigError> {
         let Some(name) = place.phase.agent.as_deref() else {
             let tool = place.phase.tool.as_deref();
             return tool.map(|tool| self.tool_agent(tool, place)).transpose();
@@ -203,7 +208,7 @@ impl Settings {
     }
 
     /// The agent that replaces a tool of another program.
-    fn tool_agent(&self, tool: &str, place: JobPlace<'_>) -> Result<AgentConfig, ConfigError> {
+    fn tool_agent(&self, tool: &str, place: PhaseContext<'_>) -> Result<AgentConfig, ConfigError> {
         let path = ["presets", &place.workflow.name, "tools", tool];
         if self.is_set(&path) {
             return self.agent_at(&path, tool);
@@ -225,7 +230,7 @@ impl Settings {
         let task = TaskSpec::default();
         let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
         let of_phases = |workflow: Workflow| {
-            let place = |phase| JobPlace { workflow: &workflow, phase, task: &task };
+            let place = |phase| PhaseContext { workflow: &workflow, phase, task: &task };
             let phases = workflow.all_phases();
             phases.filter_map(|phase| self.phase_agent(place(phase)).err()).collect::<Vec<_>>()
         };
@@ -251,7 +256,7 @@ impl Settings {
     }
 
     /// The time limit of a writer.
-    fn writing_limit(&self, place: JobPlace<'_>) -> PhaseLimit {
+    fn writing_limit(&self, place: PhaseContext<'_>) -> PhaseLimit {
         match &place.phase.kind {
             PhaseKind::Agent { timeout, .. } => {
                 PhaseLimit { span: *timeout, by_person: self.sets_time(place, "timeout") }
@@ -265,20 +270,25 @@ impl Settings {
     }
 
     /// The time limit of a review.
-    pub(super) fn review_limit(&self, place: JobPlace<'_>) -> PhaseLimit {
+    pub(super) fn review_limit(&self, place: PhaseContext<'_>) -> PhaseLimit {
         let at_start = place.phase.policy().and_then(|policy| policy.gate.review_timeout);
         let now = self.current_time(place, "review_timeout", |gate| gate.review_timeout);
         PhaseLimit { span: now.or(at_start), by_person: self.sets_time(place, "review_timeout") }
     }
 
     /// The time limit of the project's checks in a phase of their own, or at a gate.
-    pub fn check_timeout(&self, place: JobPlace<'_>) -> TimeSpan {
+    pub fn check_timeout(&self, place: PhaseContext<'_>) -> TimeSpan {
         self.review_limit(place).span.unwrap_or(self.limits().attempt)
     }
 
     /// The timeout that the current configuration sets for a gate. A started task has the timeout of its start on record;
     /// the current one replaces it, so that a person can give a running task more time.
-    fn current_time(&self, place: JobPlace<'_>, key: &str, time: fn(&Gate) -> Option<TimeSpan>) -> Option<TimeSpan> {
+    fn current_time(
+        &self,
+        place: PhaseContext<'_>,
+        key: &str,
+        time: fn(&Gate) -> Option<TimeSpan>,
+    ) -> Option<TimeSpan> {
         if let Some(minutes) = self.type_minutes(place.task.kind, key) {
             return Some(minutes);
         }
@@ -302,7 +312,7 @@ impl Settings {
     }
 
     /// Whether a person set a time of a phase, rather than the preset.
-    fn sets_time(&self, place: JobPlace<'_>, key: &str) -> bool {
+    fn sets_time(&self, place: PhaseContext<'_>, key: &str) -> bool {
         let by_type = self.type_minutes(place.task.kind, key).is_some();
         let own = self.workflows.contains_key(&place.workflow.name);
         let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
@@ -310,7 +320,7 @@ impl Settings {
         // An improvement without a time of its own has that of the gate's fixes.
         let improves = key == "timeout" && place.task.kind == TaskType::Improve;
         let mut judges = place.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
-        let mut by_fix = || judges.any(|phase| self.sets_time(JobPlace { phase, ..place }, "fix_timeout"));
+        let mut by_fix = || judges.any(|phase| self.sets_time(PhaseContext { phase, ..place }, "fix_timeout"));
         by_type || own || by_gate() || by_phase() || by_fix()
     }
 
@@ -331,7 +341,7 @@ impl Settings {
             let (key, name, origin) = match &phase.agent {
                 Some(name) => {
                     let own = || self.own_phase_origin(&workflow.name, &phase.name, "agent");
-                    let origin = self.phase_origin(JobPlace { workflow, phase, task: &task }, "agent");
+                    let origin = self.phase_origin(PhaseContext { workflow, phase, task: &task }, "agent");
                     let origin = origin.or_else(own).or_else(|| self.own_origin(&workflow.name));
                     ("agent", name.as_str(), origin)
                 }

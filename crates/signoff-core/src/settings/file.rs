@@ -9,8 +9,8 @@ use super::preset::PresetTable;
 use super::reader::checked;
 use super::rules::Named;
 use super::values::{
-    Amount, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, HiddenText, LandingMethod, Minutes, ModelName,
-    Network, PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SmallCount, StoreLocation, Text,
+    Amount, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
+    PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
     WaitTime, WorkflowName, Writable,
 };
 use crate::contract::Contract;
@@ -116,7 +116,7 @@ pub(super) struct AgentTable {
     /// More arguments.
     pub args: Arguments,
     /// Variables it is given; their values are never shown.
-    pub env: Named<EnvironmentKey, HiddenText>,
+    pub env: Named<EnvironmentKey, SecretText>,
     /// Variables of yours that it gets besides those that every agent of its kind gets: names, or prefixes with a `*`.
     pub pass: PassedVariables,
     /// Time limit of one start.

@@ -9,7 +9,7 @@ use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
 use super::rules::Named;
 use super::values::{Guard, PassCount, PlainName, ResearcherCount, Text};
-use super::{ConfigError, JobPlace, SettingOrigin, Settings};
+use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
 use crate::policy::{Effort, ExhaustedAs, TimeSpan};
 use crate::workflow::keys::OF_REVIEWERS;
 use crate::workflow::resolve::named_twice;
@@ -136,7 +136,7 @@ impl PhaseTable {
 
 impl Settings {
     /// The table of a phase, with the name or number it is configured under.
-    pub(super) fn phase_table(&self, place: JobPlace<'_>) -> Option<(&str, &PhaseTable)> {
+    pub(super) fn phase_table(&self, place: PhaseContext<'_>) -> Option<(&str, &PhaseTable)> {
         let preset = self.file.presets.get(place.workflow.name.as_str())?;
         let known = self.base_workflow(&place.workflow.name).ok()?;
         let mut tables = preset.whole.phase.iter().map(|(word, table)| (word.as_str(), table));
@@ -144,7 +144,7 @@ impl Settings {
     }
 
     /// Where a key of a phase is configured.
-    pub(super) fn phase_origin(&self, place: JobPlace<'_>, key: &str) -> Option<&SettingOrigin> {
+    pub(super) fn phase_origin(&self, place: PhaseContext<'_>, key: &str) -> Option<&SettingOrigin> {
         let (word, _) = self.phase_table(place)?;
         self.set_at(&["presets", &place.workflow.name, "phase", word, key])
     }

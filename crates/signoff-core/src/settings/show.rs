@@ -8,7 +8,7 @@ use super::layer::{ConfigNode, excluded_by};
 use super::preset::are_same;
 use super::questions::{PHASES, PhaseQuestion, title};
 use super::workflows::{SLOTS, other_bound};
-use super::{ConfigError, JobPlace, SettingOrigin, Settings};
+use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
 use crate::task::TaskSpec;
 use crate::workflow::keys::OF_REVIEWERS;
 use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
@@ -261,7 +261,7 @@ impl Settings {
 
     fn who(&self, workflow: &Workflow, phase: &Phase) -> Vec<PhaseSetting> {
         let task = TaskSpec::from_text("");
-        let place = JobPlace { workflow, phase, task: &task };
+        let place = PhaseContext { workflow, phase, task: &task };
         let by = |key: &str| {
             let origin = self.phase_origin(place, key).cloned();
             origin.unwrap_or_else(|| SettingOrigin::Preset { name: workflow.name.clone() })
@@ -301,7 +301,7 @@ impl Settings {
     }
 
     /// The agent of a phase, and where it is named. None: there is no agent, or several and none of them is chosen.
-    fn doer(&self, place: JobPlace<'_>) -> Option<(String, SettingOrigin)> {
+    fn doer(&self, place: PhaseContext<'_>) -> Option<(String, SettingOrigin)> {
         let (name, own, role) = match &place.phase.kind {
             PhaseKind::Agent { role, .. } => {
                 (self.writer_in_turn(*role, place, 0).ok()?.agent.name, None, role.as_str())
@@ -321,7 +321,7 @@ impl Settings {
     }
 
     /// The model that a reviewer or a role has, if the phase has none of its own.
-    fn model_elsewhere(&self, place: JobPlace<'_>) -> Option<(&str, &SettingOrigin)> {
+    fn model_elsewhere(&self, place: PhaseContext<'_>) -> Option<(&str, &SettingOrigin)> {
         let (role, reviewer) = match &place.phase.kind {
             PhaseKind::Agent { role, .. } => (role.as_str(), None),
             PhaseKind::Gate(policy) => {

@@ -6,10 +6,10 @@ use super::file::TaskTypeTable;
 use super::values::Minutes;
 use super::workflows::the_gate;
 use super::{ConfigError, Settings};
-use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, TimeSpan};
+use crate::policy::{Bound, Count, Effort, EscalationPolicy, FailureAction, OnExhausted, OnFailure, TimeSpan};
 use crate::task::{TaskSpec, TaskType};
 use crate::workflow::keys::CycleBound;
-use crate::workflow::{Arrangement, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow};
+use crate::workflow::{GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
 
 /// The flags of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -163,12 +163,12 @@ fn reviewing(mut workflow: Workflow) -> Workflow {
 }
 
 /// Without a fixer, a review that cannot be read has failed; it has found nothing.
-fn read_or_failed(ladder: &Ladder) -> Ladder {
-    let rung = |rung: &Rung| match rung {
-        Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed => Rung::Fail,
-        Rung::Retry | Rung::Ask | Rung::Stop | Rung::Fail => *rung,
+fn read_or_failed(ladder: &EscalationPolicy) -> EscalationPolicy {
+    let rung = |rung: &FailureAction| match rung {
+        FailureAction::NextAttempt | FailureAction::RequestChanges | FailureAction::NotPassed => FailureAction::Fail,
+        FailureAction::Retry | FailureAction::Ask | FailureAction::Stop | FailureAction::Fail => *rung,
     };
-    Ladder::new(&ladder.rungs().iter().map(rung).collect::<Vec<_>>())
+    EscalationPolicy::new(&ladder.rungs().iter().map(rung).collect::<Vec<_>>())
 }
 
 /// A plan is written, no code.
@@ -213,7 +213,7 @@ fn gates_of_work(workflow: &Workflow) -> Vec<Phase> {
 /// Such a task takes no part in what a run does before and after its tasks, takes no turn on the run's branch and does
 /// not land there.
 fn alone(mut workflow: Workflow) -> Workflow {
-    (workflow.landing, workflow.arrangement) = (Landing::None, Arrangement::Queue);
+    (workflow.landing, workflow.arrangement) = (Landing::None, Scheduling::Queue);
     workflow.before.clear();
     workflow.after.clear();
     workflow.checkpoint_interval = None;

@@ -118,10 +118,10 @@ value!(
 
 /// A text that may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HiddenText(#[serde(serialize_with = "hidden")] pub String);
+pub struct SecretText(#[serde(serialize_with = "hidden")] pub String);
 
 value!(
-    HiddenText,
+    SecretText,
     "text in quotes, without a NUL",
     { "type": "string" },
     |text: Argument| Some(Self(text.0))

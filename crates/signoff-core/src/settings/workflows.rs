@@ -8,7 +8,7 @@ use super::file::{AgentTable, ReviewerTable, SettingsFile};
 use super::preset::PresetTable;
 use super::reader::did_you_mean;
 use super::values::Text;
-use super::{AgentKind, ConfigError, JobPlace, ReviewWorkspace, SettingOrigin, Settings};
+use super::{AgentKind, ConfigError, PhaseContext, ReviewWorkspace, SettingOrigin, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::Bound;
@@ -326,7 +326,7 @@ impl Settings {
 
     /// The project's checks as a reviewer, where the seat is the one that [`Settings::seat_checks`] gives them: they work
     /// in a copy.
-    pub(super) fn seated_checks(&self, name: &ReviewerName, place: JobPlace<'_>) -> Option<AssignedReviewer> {
+    pub(super) fn seated_checks(&self, name: &ReviewerName, place: PhaseContext<'_>) -> Option<AssignedReviewer> {
         let is_ours = name.as_str() == CHECKS
             && !self.file.reviewers.contains_key(CHECKS)
             && !self.workflows.contains_key(&place.workflow.name);

@@ -4,7 +4,7 @@ mod next_step;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use next_step::{Action, NextStep, Unblock};
+pub use next_step::{Action, BlockingTask, NextStep};
 
 use super::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 use crate::ids::QuestionId;

@@ -123,7 +123,7 @@ impl LoopState {
             }
             LoopFact::Answered { answer: PlannerAnswer::Tasks(tasks), .. } => self.tasks.clone_from(tasks),
             LoopFact::Answered { answer: PlannerAnswer::Groups(groups), .. } => self.groups.clone_from(groups),
-            LoopFact::Said { line, .. } => self.last_line.clone_from(line),
+            LoopFact::AgentOutput { line, .. } => self.last_line.clone_from(line),
             // `RunState` applies policies, to share equal ones.
             LoopFact::PolicySet { .. }
             | LoopFact::CheckpointReviewed { .. }

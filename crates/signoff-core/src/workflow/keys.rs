@@ -6,10 +6,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use super::{Arrangement, Completion, Landing, PRESETS, Role};
+use super::{Completion, Landing, PRESETS, Role, Scheduling};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, RereviewScope, Rung, TimeSpan};
+use crate::policy::{
+    Bound, Count, EscalationPolicy, ExhaustedAs, FailureAction, Gate, OnExhausted, OnFailure, RereviewScope, TimeSpan,
+};
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
@@ -136,10 +138,10 @@ macro_rules! ladders {
     ($($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal;)*) => { $(
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-        pub struct $name(Ladder);
-        struct $rung(Rung);
+        pub struct $name(EscalationPolicy);
+        struct $rung(FailureAction);
 
-        value!($rung, $expected, { "enum": [$($word),*] }, |rung: Rung| {
+        value!($rung, $expected, { "enum": [$($word),*] }, |rung: FailureAction| {
             [$($word),*].contains(&rung.as_str()).then_some(Self(rung))
         });
         value!(
@@ -150,15 +152,15 @@ macro_rules! ladders {
                 { "type": "array", "items": { "enum": [$($word),*] }, "minItems": 1 },
             ] },
             |rungs: TextOrList<$rung, $rung>| match rungs {
-                TextOrList::Text(rung) => Some(Self(Ladder::new(&[rung.0]))),
+                TextOrList::Text(rung) => Some(Self(EscalationPolicy::new(&[rung.0]))),
                 TextOrList::List(rungs) if rungs.is_empty() => None,
                 TextOrList::List(rungs) => {
-                    Some(Self(Ladder::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
+                    Some(Self(EscalationPolicy::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
                 }
             }
         );
 
-        impl From<$name> for Ladder {
+        impl From<$name> for EscalationPolicy {
             fn from(ladder: $name) -> Self {
                 ladder.0
             }
@@ -325,7 +327,7 @@ pub struct WorkflowTable {
     /// When signed-off work lands: never by itself, each alone, or a whole group.
     pub landing: Option<Landing>,
     /// How tasks are worked: from a queue, in slots, one on top of the other, or in groups.
-    pub arrangement: Option<Arrangement>,
+    pub arrangement: Option<Scheduling>,
     /// The number of attempts after which all active loops are reviewed; 0 is never.
     pub checkpoint_interval: Option<Guard>,
     /// Maximum number of implement and fix attempts of a loop.

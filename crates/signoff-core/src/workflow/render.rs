@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::keys::OF_REVIEWERS;
-use super::{Arrangement, Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow};
-use crate::policy::{Bound, Gate, Ladder, OnExhausted, OnFailure, Rung};
+use super::{Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
+use crate::policy::{Bound, EscalationPolicy, FailureAction, Gate, OnExhausted, OnFailure};
 
 /// The whole workflow, phase by phase.
 pub fn render(workflow: &Workflow) -> String {
@@ -47,12 +47,12 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn arrangement(arrangement: Arrangement) -> &'static str {
+fn arrangement(arrangement: Scheduling) -> &'static str {
     match arrangement {
-        Arrangement::Queue => "independent tasks, several at once",
-        Arrangement::Slots => "tasks are picked while slots are free",
-        Arrangement::Chain => "one task after the other, each on top of the one before",
-        Arrangement::Groups => "all tasks of a group at once, group after group",
+        Scheduling::Queue => "independent tasks, several at once",
+        Scheduling::Slots => "tasks are picked while slots are free",
+        Scheduling::Chain => "one task after the other, each on top of the one before",
+        Scheduling::Groups => "all tasks of a group at once, group after group",
     }
 }
 
@@ -169,7 +169,7 @@ fn on_exhausted(gate: &Gate) -> (&'static str, String) {
     ("on_exhausted", what + &outcome.unwrap_or_default())
 }
 
-fn ladders(gate: &Gate) -> [(&'static str, &Ladder); 5] {
+fn ladders(gate: &Gate) -> [(&'static str, &EscalationPolicy); 5] {
     [
         ("on_unclear", &gate.on_unclear),
         ("on_discussion", &gate.on_discussion),
@@ -183,7 +183,7 @@ fn ladders(gate: &Gate) -> [(&'static str, &Ladder); 5] {
 fn may_restart(gate: &Gate) -> bool {
     gate.on_failure == OnFailure::Restart
         || gate.on_exhausted.may_restart()
-        || ladders(gate).iter().any(|(_, ladder)| ladder.rungs().contains(&Rung::Ask))
+        || ladders(gate).iter().any(|(_, ladder)| ladder.rungs().contains(&FailureAction::Ask))
 }
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {

@@ -6,7 +6,9 @@ use super::keys::{MOST_PHASES, OF_REVIEWERS, PhaseKeys, PhaseKindName, ReviewerK
 use super::{GatePolicy, Phase, PhaseKind, Role, Workflow, WorkflowReviewer};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, LoopLimits, OnExhausted, OnFailure, RereviewScope, Rung};
+use crate::policy::{
+    Bound, EscalationPolicy, ExhaustedAs, FailureAction, Gate, LoopLimits, OnExhausted, OnFailure, RereviewScope,
+};
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::formats::{self, PlacedText};
@@ -26,11 +28,11 @@ pub fn default_gate() -> Gate {
         bound: Bound::MaxCycles(3),
         on_exhausted: OnExhausted::Stop,
         exhausted_as: ExhaustedAs::Failed,
-        on_unclear: Ladder::new(&[Rung::Retry, Rung::Ask]),
-        on_reviewer_failure: Ladder::new(&[Rung::Retry, Rung::Ask]),
-        on_fixer_failure: Ladder::new(&[Rung::Retry, Rung::Ask]),
-        on_implementer_failure: Ladder::new(&[Rung::Fail]),
-        on_discussion: Ladder::new(&[Rung::Ask]),
+        on_unclear: EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]),
+        on_reviewer_failure: EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]),
+        on_fixer_failure: EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]),
+        on_implementer_failure: EscalationPolicy::new(&[FailureAction::Fail]),
+        on_discussion: EscalationPolicy::new(&[FailureAction::Ask]),
         author_output: false,
         parallel_fixes: false,
         require_nonce: None,

@@ -1,7 +1,7 @@
 //! Who does a job.
 
 use signoff_core::settings::{
-    AssignedReviewer, AssignedWriter, ConfigError, JobPlace, Layer, ReviewWorkspace, Settings, TaskFlags, read,
+    AssignedReviewer, AssignedWriter, ConfigError, Layer, PhaseContext, ReviewWorkspace, Settings, TaskFlags, read,
 };
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{Phase, Role};
@@ -20,11 +20,11 @@ impl<'a> Asked<'a> {
         Self { settings, task: TaskSpec::from_text("Add login"), flags: TaskFlags::default() }
     }
 
-    fn at<T>(&self, phase: &str, ask: impl FnOnce(JobPlace<'_>) -> T) -> T {
+    fn at<T>(&self, phase: &str, ask: impl FnOnce(PhaseContext<'_>) -> T) -> T {
         let workflow = self.settings.task_workflow(&self.task, &self.flags).expect("a workflow");
         let phases: Vec<Phase> = workflow.phases.clone();
         let phase = phases.iter().find(|one| one.name == phase).expect(phase);
-        ask(JobPlace { workflow: &workflow, phase, task: &self.task })
+        ask(PhaseContext { workflow: &workflow, phase, task: &self.task })
     }
 
     fn writer(&self, role: Role, phase: &str) -> Result<AssignedWriter, ConfigError> {

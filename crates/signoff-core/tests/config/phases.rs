@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use signoff_core::settings::foreign::{ForeignFormat, translate};
-use signoff_core::settings::{ConfigError, JobPlace, Layer, Settings, read};
+use signoff_core::settings::{ConfigError, Layer, PhaseContext, Settings, read};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{PhaseKind, Workflow};
 
@@ -14,7 +14,7 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
     let task = TaskSpec::from_text("Add login");
     let mut out = String::new();
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
-        let place = JobPlace { workflow, phase, task: &task };
+        let place = PhaseContext { workflow, phase, task: &task };
         let told = match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => settings.writer_in_turn(*role, place, 0).map(|assigned| {
                 let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use signoff_core::group::{LoopStatus, Run, RunEffect, RunEvent, RunPolicy, RunStage, step};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
-use signoff_core::workflow::{Arrangement, Landing};
+use signoff_core::workflow::{Landing, Scheduling};
 
 use crate::fast_hash::FastHasher;
 
@@ -191,7 +191,7 @@ fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
 }
 
 pub fn slots(world: &World) -> bool {
-    world.policy.arrangement == Arrangement::Slots
+    world.policy.arrangement == Scheduling::Slots
 }
 
 /// The possible moves of a loop, and whether each moves it backwards.

@@ -6,11 +6,11 @@ use signoff_core::group::{
 };
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
-use signoff_core::workflow::{Arrangement, Landing};
+use signoff_core::workflow::{Landing, Scheduling};
 
 use crate::group::explore::{Explored, Node, RunStep, World, approved, explore, slots};
 
-fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
+fn world(arrangement: Scheduling, landing: Landing, jobs: usize) -> World {
     let policy = RunPolicy {
         arrangement,
         landing,
@@ -36,7 +36,7 @@ fn plan(text: &str) -> Vec<Vec<LoopId>> {
 fn queues_keep_the_laws() {
     for landing in [Landing::None, Landing::Each, Landing::Group] {
         for jobs in [1, 2] {
-            let world = world(Arrangement::Queue, landing, jobs);
+            let world = world(Scheduling::Queue, landing, jobs);
             check_laws(&World { plan: plan("a b c"), ..world.clone() });
             check_laws(&World { plan: plan("a | b"), ..world.clone() });
             check_laws(&World { plan: plan(""), ..world });
@@ -48,7 +48,7 @@ fn queues_keep_the_laws() {
 fn slots_keep_the_laws() {
     for (jobs, keep_going) in [(1, false), (1, true), (2, false), (2, true)] {
         for landing in [Landing::Each, Landing::Group] {
-            let mut world = world(Arrangement::Slots, landing, jobs);
+            let mut world = world(Scheduling::Slots, landing, jobs);
             world.policy.keep_going = keep_going;
             check_laws(&world);
             world.policy.has_final_review = true;
@@ -61,7 +61,7 @@ fn slots_keep_the_laws() {
 
 #[test]
 fn slots_that_go_onto_the_default_branch_keep_the_laws() {
-    let mut world = world(Arrangement::Slots, Landing::Each, 1);
+    let mut world = world(Scheduling::Slots, Landing::Each, 1);
     world.policy.keep_going = true;
     world.policy.onto_default = true;
     check_laws(&World { repeats: 0, ..world });
@@ -70,7 +70,7 @@ fn slots_that_go_onto_the_default_branch_keep_the_laws() {
 #[test]
 fn slots_of_a_tracker_keep_the_laws() {
     for (jobs, keep_going) in [(1, true), (2, false)] {
-        let mut world = world(Arrangement::Slots, Landing::Each, jobs);
+        let mut world = world(Scheduling::Slots, Landing::Each, jobs);
         world.policy.task_source = TaskSource::Program { name: "bd".to_owned() };
         world.policy.keep_going = keep_going;
         check_laws(&World { supply: 2, ..world });
@@ -79,7 +79,7 @@ fn slots_of_a_tracker_keep_the_laws() {
 
 #[test]
 fn a_tracker_task_is_closed_when_its_loop_is_approved() {
-    let mut policy = world(Arrangement::Slots, Landing::None, 2).policy;
+    let mut policy = world(Scheduling::Slots, Landing::None, 2).policy;
     policy.task_source = TaskSource::Program { name: "bd".to_owned() };
     let moved = |id: &str, standing| RunEvent::LoopStatusChanged { loop_id: id.into(), standing };
     let events = [
@@ -107,7 +107,7 @@ fn replay_on(run: Run, events: impl IntoIterator<Item = RunEvent>, policy: &RunP
 
 #[test]
 fn a_closed_task_makes_others_ready() {
-    let mut policy = world(Arrangement::Slots, Landing::None, 1).policy;
+    let mut policy = world(Scheduling::Slots, Landing::None, 1).policy;
     policy.task_source = TaskSource::Program { name: "bd".to_owned() };
     let events = [
         RunEvent::Started,
@@ -116,14 +116,14 @@ fn a_closed_task_makes_others_ready() {
         RunEvent::NothingToPick,
     ];
     let run = replay(events, &policy);
-    assert_eq!((run.picks, run.picking), (0, Picking::Dry));
+    assert_eq!((run.picks, run.picking), (0, Picking::SourceEmpty));
     let run = step(run, RunEvent::TaskClosed { loop_id: "a".into() }, &policy).0;
     assert_eq!((run.picks, run.picking), (1, Picking::Open));
 }
 
 #[test]
 fn slots_with_a_plan_keep_the_laws() {
-    let mut world = world(Arrangement::Slots, Landing::None, 2);
+    let mut world = world(Scheduling::Slots, Landing::None, 2);
     world.policy.has_planning = true;
     check_laws(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
 }
@@ -131,7 +131,7 @@ fn slots_with_a_plan_keep_the_laws() {
 #[test]
 fn chains_keep_the_laws() {
     for (jobs, after) in [(1, false), (2, true)] {
-        let mut world = world(Arrangement::Chain, Landing::None, jobs);
+        let mut world = world(Scheduling::Chain, Landing::None, jobs);
         world.policy.has_final_review = after;
         world.repeats = 2;
         check_laws(&World { plan: plan("a | b | c"), ..world.clone() });
@@ -144,7 +144,7 @@ fn chains_keep_the_laws() {
 #[test]
 fn groups_keep_the_laws() {
     for (jobs, after) in [(1, true), (2, false), (2, true)] {
-        let mut world = world(Arrangement::Groups, Landing::Group, jobs);
+        let mut world = world(Scheduling::Groups, Landing::Group, jobs);
         world.policy.has_final_review = after;
         world.policy.has_planning = true;
         check_laws(&World { plan: plan("a b | c"), repeats: 2, ..world.clone() });
@@ -163,14 +163,14 @@ fn an_empty_plan_fails_but_an_empty_queue_is_done() {
         let groups = plan(groups);
         replay([RunEvent::Started, RunEvent::GroupsPlanned { groups }], &policy).stage
     };
-    assert_eq!(end(Arrangement::Groups, ""), RunStage::Done(RunOutcome::Failed));
-    assert_eq!(end(Arrangement::Chain, "| |"), RunStage::Done(RunOutcome::Failed));
-    assert_eq!(end(Arrangement::Queue, ""), RunStage::Done(RunOutcome::Approved));
+    assert_eq!(end(Scheduling::Groups, ""), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(end(Scheduling::Chain, "| |"), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(end(Scheduling::Queue, ""), RunStage::Done(RunOutcome::Approved));
 }
 
 #[test]
 fn a_task_that_ends_makes_others_ready() {
-    let policy = world(Arrangement::Slots, Landing::None, 2).policy;
+    let policy = world(Scheduling::Slots, Landing::None, 2).policy;
     let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let mut run = Run::default();
     let mut wanted = Vec::new();
@@ -196,7 +196,7 @@ fn a_task_that_ends_makes_others_ready() {
 
 #[test]
 fn a_reopened_loop_updates_the_run_outcome() {
-    let policy = world(Arrangement::Queue, Landing::None, 1).policy;
+    let policy = world(Scheduling::Queue, Landing::None, 1).policy;
     let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let events = [
         RunEvent::Started,
@@ -220,7 +220,7 @@ fn a_reopened_loop_updates_the_run_outcome() {
 
 #[test]
 fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
-    let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
+    let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
     let moved = |name: &str, standing| RunEvent::LoopStatusChanged { loop_id: name.into(), standing };
     let events = [
@@ -246,7 +246,7 @@ fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
 
 #[test]
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
-    let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
+    let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
     let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let run = replay(
@@ -330,7 +330,7 @@ fn effects_equal_what_a_restart_resumes(step: &RunStep) {
 }
 
 fn independent(world: &World) -> bool {
-    matches!(world.policy.arrangement, Arrangement::Queue | Arrangement::Slots)
+    matches!(world.policy.arrangement, Scheduling::Queue | Scheduling::Slots)
 }
 
 fn group_of(run: &Run, loop_id: &LoopId) -> usize {
@@ -351,7 +351,7 @@ fn calls_respect_groups_and_jobs(step: &RunStep) {
             assert!(through, "{loop_id} is called while {earlier} is {standing:?}");
         }
     }
-    if step.world.policy.arrangement == Arrangement::Chain {
+    if step.world.policy.arrangement == Scheduling::Chain {
         assert!(after.starting.len() <= 1, "a chain has one task at a time");
     }
 }

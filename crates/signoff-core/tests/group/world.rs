@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use signoff_core::machine::{
-    AttemptFailure, CheckReport, Choice, Effect, Event, Head, Job, JobKind, LandingReport, LimitPlan, Loop, Loss,
-    PauseReason, Policy, Stage, WorkReport, outstanding,
+    AttemptFailure, AttemptLoss, CheckReport, Choice, Effect, Event, Head, Job, JobKind, LandingReport, LimitPlan,
+    Loop, PauseReason, Policy, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::Verdict;
 use signoff_core::workflow::Completion;
@@ -83,7 +83,7 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
     let mut all = vec![Event::HeadMoved { head: next_head(this) }, Event::BudgetReached];
     for effect in outstanding(this, policy) {
         if let Effect::Spawn(Job { attempt, .. }) = effect {
-            all.push(Event::AttemptLost { attempt, loss: Loss::Crashed });
+            all.push(Event::AttemptLost { attempt, loss: AttemptLoss::Crashed });
             all.push(Event::RateLimited {
                 attempt,
                 plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),

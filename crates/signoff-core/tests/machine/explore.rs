@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use signoff_core::command::refusal_findings;
 use signoff_core::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use signoff_core::machine::{
-    AttemptFailure, AttemptSlot, CheckReport, Choice, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport,
-    LimitPlan, Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding, step,
+    AttemptFailure, AttemptLoss, AttemptSlot, CheckReport, Choice, Effect, Event, FinalVerdict, Head, Job, JobKind,
+    LandingReport, LimitPlan, Loop, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding, step,
 };
 use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
@@ -281,7 +281,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     let attempt = job.attempt;
     let until = jiff_epoch();
     [
-        Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
         Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None },
         Event::BudgetReached,
     ]
@@ -295,7 +295,7 @@ fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
     let attempt = job.attempt;
     let all = [
         Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None },
-        Event::AttemptLost { attempt, loss: Loss::SessionGone },
+        Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
     ];
     let is_looked_at = policy.workflow.name == "task";
     all.into_iter().filter(|_| is_looked_at).map(|event| (event, Cost::Disturbance)).collect()

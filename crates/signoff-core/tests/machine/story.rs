@@ -3,8 +3,8 @@
 use signoff_core::command::refusal_findings;
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{
-    AttemptFailure, CONFLICT, CheckReport, Choice, Effect, Event, FallbackChain, FinalVerdict, Head, Job, JobKind,
-    LandingReport, LimitPlan, Loop, Loss, Outcome, OutcomeKind, PauseReason, Policy, ReviewScope, Stage, WorkReport,
+    AttemptFailure, AttemptLoss, CONFLICT, CheckReport, Choice, Effect, Event, FallbackChain, FinalVerdict, Head, Job,
+    JobKind, LandingReport, LimitPlan, Loop, Outcome, OutcomeKind, PauseReason, Policy, ReviewScope, Stage, WorkReport,
     outstanding, rate_limit_event, step,
 };
 use signoff_core::policy::TimeSpan;
@@ -227,7 +227,7 @@ impl Story {
     }
 
     pub fn lost(self, attempt: AttemptId) -> Self {
-        self.then("the program is killed", Event::AttemptLost { attempt, loss: Loss::Crashed })
+        self.then("the program is killed", Event::AttemptLost { attempt, loss: AttemptLoss::Crashed })
     }
 
     pub fn limited(self, attempt: AttemptId) -> Self {

@@ -5,9 +5,9 @@ use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
     self, AnswerBy, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind,
-    EarlierCycle, EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, LeftOutWhy, OmittedFileBrief,
-    OtherLoop, PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, ReviewContext,
-    SecondTry, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
+    EarlierCycle, EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief,
+    OtherLoop, PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext,
+    ReviewContext, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 
@@ -110,8 +110,8 @@ impl Pool {
             ],
             others: OTHERS.into_iter().cycle().take(53).collect(),
             left_out: [
-                OmittedFileBrief { path: "logo\n.png", why: LeftOutWhy::Binary },
-                OmittedFileBrief { path: "all.json", why: LeftOutWhy::Huge { bytes: 7_340_032 } },
+                OmittedFileBrief { path: "logo\n.png", why: OmissionReason::Binary },
+                OmittedFileBrief { path: "all.json", why: OmissionReason::Huge { bytes: 7_340_032 } },
             ],
             tasks: [
                 PromptTask { id: "a", title: "A \"b\"", description: "{{ x }}", depends_on: &[] },
@@ -305,11 +305,11 @@ impl<'a> Grid<'a> {
         })
     }
 
-    fn second_try(&mut self) -> SecondTry<'a> {
+    fn second_try(&mut self) -> RetryContext<'a> {
         match self.choices.below(3) {
-            0 => SecondTry::No,
-            1 => SecondTry::Refused { reason: self.text() },
-            _ => SecondTry::Reviewed { answer: self.text(), findings: self.findings() },
+            0 => RetryContext::No,
+            1 => RetryContext::Refused { reason: self.text() },
+            _ => RetryContext::Reviewed { answer: self.text(), findings: self.findings() },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use signoff_core::prompt::{
     self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, SecondTry, SimplifyContext,
+    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
     SynthesisContext, TaskBrief,
 };
 
@@ -123,11 +123,11 @@ fn tasks_are_listed_as_json_or_through_tools() {
     let json = EnumerateContext {
         name: "SHOP.md",
         specification: "# Shop\n\nA shop with a login.\n",
-        second_try: SecondTry::Refused { reason: "task `b` depends on `c`, which is not in the list" },
+        second_try: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
         ..EnumerateContext::default()
     };
     insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
-    let second_try = SecondTry::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
+    let second_try = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
     let tools = EnumerateContext { answer_by: AnswerBy::Tools, second_try, ..json };
     insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
 }

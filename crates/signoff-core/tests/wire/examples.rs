@@ -6,9 +6,8 @@ use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, FixClaim, Ledger, Round};
 use signoff_core::machine::{
-    AttemptFailure, CheckReport, Choice, EarlierFindings, Event, FinalVerdict, GateEnd, GateRecord, Head,
-    ImportedProgress, LandingReport, LimitPlan, Loss, NextAgent, Outcome, PauseReason, Policy, Position, Reason,
-    WorkReport,
+    AttemptFailure, AttemptLoss, CheckReport, Choice, EarlierFindings, Event, FinalVerdict, GateEnd, GateRecord, Head,
+    ImportedProgress, LandingReport, LimitPlan, NextAgent, Outcome, PauseReason, Policy, Position, Reason, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::sandbox;
@@ -90,7 +89,7 @@ fn after(event: &Event) -> Option<Event> {
             Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } }
         }
         Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } },
-        Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
         Event::AttemptLost { .. } => {
             Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None, turn: None }
         }
@@ -174,8 +173,8 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
             LoopFact::Used { attempt, usage }
         }
         LoopFact::Used { .. } => LoopFact::Session { attempt, session: "0195-a1".into() },
-        LoopFact::Session { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
-        LoopFact::Said { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
+        LoopFact::Session { .. } => LoopFact::AgentOutput { attempt, line: "Reading src/a.rs".into() },
+        LoopFact::AgentOutput { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
         LoopFact::Noted { .. } => {
             LoopFact::Answered { attempt, answer: PlannerAnswer::Groups(vec![vec!["a".into(), "b".into()]]) }
         }
@@ -232,8 +231,8 @@ pub fn inner() -> Vec<RecordedFact> {
         Event::CheckEnded { attempt, report: CheckReport::Passed },
         Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
         Event::LandingEnded { attempt, report: LandingReport::SentBack { head: head(), findings: vec![finding()] } },
-        Event::AttemptLost { attempt, loss: Loss::Interrupted },
-        Event::AttemptLost { attempt, loss: Loss::SessionGone },
+        Event::AttemptLost { attempt, loss: AttemptLoss::Interrupted },
+        Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
         Event::RateLimited {
             attempt,
             plan: LimitPlan::FallBack,

@@ -156,7 +156,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
     story.moved("a", Event::Started { head: head(0) });
     story.attempt("a", 1, 10);
     let line = "Reading src/a.rs".to_owned();
-    story.take("said", Fact::Loop("a".into(), LoopFact::Said { attempt: AttemptId(1), line }));
+    story.take("said", Fact::Loop("a".into(), LoopFact::AgentOutput { attempt: AttemptId(1), line }));
     story.event("a", complete(1, 1));
     story.attempt("a", 2, 2);
     story.event("a", arrived(2, "spec", Verdict::Approved));

@@ -19,7 +19,7 @@ use signoff_core::settings::{AssignedReviewer, ReviewWorkspace};
 use super::finish::{EndedAttempt, exit_failure, failed_end, is_stopped, stdout};
 use super::finish_review::roots;
 use super::launch::assemble;
-use super::prepare::{Memo, StartingAttempt, write_prompt};
+use super::prepare::{FinishContext, StartingAttempt, write_prompt};
 use super::sandbox::sandboxed;
 use super::{AttemptEnd, EngineContext, StartFailure, blocking, environment, make_directory, reviewer_worktree};
 use crate::agent::CommandLine;
@@ -30,13 +30,13 @@ use crate::builtin::checks::{CheckCommand, ChecksNotRun};
 use crate::detect::{self, DetectedCheck, DetectedChecks, is_installed};
 use crate::error::EngineError;
 use crate::executor::AttemptSink;
-use crate::git::Uncommitted;
+use crate::git::UncommittedPolicy;
 use crate::landing::{LandingLock, LandingProgress, ProgressCallback};
 use crate::process::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
 use crate::remove_tree;
 
 /// How checks run.
-pub struct CheckTerms {
+pub struct CheckOptions {
     pub timeout: TimeSpan,
     pub environment: EnvChanges,
 }
@@ -55,7 +55,7 @@ pub fn prepare_phase_checks(attempt: StartingAttempt<'_>) -> Result<ProcessLaunc
     }
     let limit = ctx.settings.limits().attempt;
     let timeout = spec.job_place().map_or(limit, |place| ctx.settings.check_timeout(place));
-    let terms = CheckTerms { timeout, environment: environment::for_checks(spec, dir) };
+    let terms = CheckOptions { timeout, environment: environment::for_checks(spec, dir) };
     Ok(check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?)
 }
 
@@ -80,7 +80,7 @@ pub fn prepare_reviewer_checks(
     if list.is_empty() {
         return Err(StartFailure::new("no checks are configured: name them in [checks] of signoff.toml"));
     }
-    let terms = CheckTerms { timeout: reviewer.timeout, environment: environment::for_checks(spec, dir) };
+    let terms = CheckOptions { timeout: reviewer.timeout, environment: environment::for_checks(spec, dir) };
     Ok(match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
         ReviewWorkspace::Shared => check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?,
         ReviewWorkspace::Copy => {
@@ -108,7 +108,7 @@ pub fn configured_checks_launch(
     ctx: &EngineContext,
     dir: &AttemptDir,
     directory: &Path,
-    terms: CheckTerms,
+    terms: CheckOptions,
 ) -> Result<Option<ProcessLaunch>, EngineError> {
     let list = check_commands(ctx.settings.checks());
     if list.is_empty() {
@@ -123,13 +123,13 @@ pub fn check_list_launch(
     dir: &AttemptDir,
     directory: &Path,
     list: &[CheckCommand],
-    CheckTerms { timeout, environment }: CheckTerms,
+    CheckOptions { timeout, environment }: CheckOptions,
 ) -> Result<ProcessLaunch, EngineError> {
     let path = dir.path().join("checks.json");
     let failed = |error| EngineError::io("write", &path, error);
     let text = serde_json::to_vec(list).map_err(|error| failed(error.into()))?;
     fs::write(&path, text).map_err(failed)?;
-    write_prompt(ctx, dir, "", &Memo::default())?;
+    write_prompt(ctx, dir, "", &FinishContext::default())?;
     // The work may have changed these commands, so they get no agent keys and no channel addresses.
     let environment = environment::withheld_from_checks(&ctx.settings).into_iter().chain(environment).collect();
     let line = CommandLine {
@@ -205,7 +205,7 @@ pub struct BaseCheckRequest<'a> {
     /// The directory of the attempt or the landing that ran them on its own commit.
     pub dir: &'a AttemptDir,
     pub base: &'a Commit,
-    pub terms: CheckTerms,
+    pub terms: CheckOptions,
 }
 
 /// The cached results of an attempt's checks on a base commit.
@@ -233,7 +233,7 @@ pub async fn ensure_base_checks(
     };
     let gate = spec.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
-    let terms = CheckTerms { timeout, environment: environment::for_run(spec.run) };
+    let terms = CheckOptions { timeout, environment: environment::for_run(spec.run) };
     let request = BaseCheckRequest { dir, base: spec.base(), terms };
     Ok(run_on_base(ctx, request, &ran, &progress).await?.is_some())
 }
@@ -294,7 +294,7 @@ async fn run_uncached(
             }
         };
         // If this fails, the next run reuses the worktree and checks out its own base there.
-        ending.repository.remove_worktree(&ending.layout.base_worktree(), Uncommitted::Discard).ok();
+        ending.repository.remove_worktree(&ending.layout.base_worktree(), UncommittedPolicy::Discard).ok();
         Ok(came)
     })
     .await
@@ -305,7 +305,7 @@ fn prepare_on_base(
     dir: &AttemptDir,
     base: &Commit,
     list: &[CheckCommand],
-    terms: CheckTerms,
+    terms: CheckOptions,
 ) -> Result<ProcessLaunch, EngineError> {
     // A killed process may have left files there.
     remove_tree::remove(dir.path()).ok();

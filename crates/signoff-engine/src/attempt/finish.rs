@@ -16,7 +16,7 @@ use super::checks::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
 use super::finish_review::{finish_review, undo_changes};
 use super::parse_output::{agent_summary, denied_tools_note, hung_note, message, parse_output, unsuccessful_end};
-use super::prepare::Memo;
+use super::prepare::FinishContext;
 use super::usage::{unpriced, usage};
 use super::{
     AttemptEnd, EngineContext, document, final_message, launch, plan_items, research, reviewer_worktree, sandbox,
@@ -311,14 +311,14 @@ pub(crate) fn read_start(path: &Path, most: u64) -> Vec<u8> {
 /// The final message of an attempt that changed the worktree.
 pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     // Only reviewers get a nonce.
-    let Memo { nonce, reads, .. } = read_memo(dir);
+    let FinishContext { nonce, reads, .. } = read_memo(dir);
     if nonce.is_some() || reads || !dir.result().exists() {
         return None;
     }
     Some(message_text(dir))
 }
 
-pub(super) fn read_memo(dir: &AttemptDir) -> Memo {
+pub(super) fn read_memo(dir: &AttemptDir) -> FinishContext {
     let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }

@@ -36,7 +36,7 @@ use crate::workspace::parallel_fixes;
 /// What finishing an attempt needs to know and cannot derive from other files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memo {
+pub struct FinishContext {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
     /// Files of the work that agents would read as configuration, and files that contain a key.
@@ -128,7 +128,7 @@ fn prepare_work(
     };
     document::restore(ctx, spec, &worktree)?;
     let began = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
-    let memo = Memo { document: document::stamp(spec, &worktree), began, ..Memo::default() };
+    let memo = FinishContext { document: document::stamp(spec, &worktree), began, ..FinishContext::default() };
     write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
     ctx.read_guards.writing(&worktree);
     let access = issue_access(attempt, planner_scope(spec, role))?;
@@ -174,7 +174,13 @@ fn prepare_review(
         return Err(would_run(assigned, &file));
     }
     let digest = Some(diff.digest.clone());
-    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
+    let memo = FinishContext {
+        nonce: Some(nonce.clone()),
+        diff_digest: digest,
+        steering,
+        with_secrets,
+        ..FinishContext::default()
+    };
     let inputs = PromptInputs {
         opening,
         author_output: author_output(ctx, spec),
@@ -302,7 +308,12 @@ fn subject(spec: &AttemptSpec) -> (Option<LoopId>, Option<String>) {
 }
 
 /// Writes the prompt and the memo, with secrets redacted from the prompt.
-pub fn write_prompt(ctx: &EngineContext, dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
+pub fn write_prompt(
+    ctx: &EngineContext,
+    dir: &AttemptDir,
+    prompt: &str,
+    memo: &FinishContext,
+) -> Result<(), EngineError> {
     let prompt = ctx.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {

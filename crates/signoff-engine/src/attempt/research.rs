@@ -15,7 +15,7 @@ use super::finish::{EndedAttempt, failed_end, read_start};
 use super::finish_review::{join_changes, undo_changes};
 use super::launch::{AgentRun, launch};
 use super::parse_output::{message, unsuccessful_end};
-use super::prepare::{Memo, StartingAttempt, write_prompt};
+use super::prepare::{FinishContext, StartingAttempt, write_prompt};
 use super::prompt_sources::{custom_prompt, restart_inputs};
 use super::{AttemptEnd, EngineContext, StartFailure};
 use crate::agent::AccessMode;
@@ -38,7 +38,7 @@ pub fn prepare(
     let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
     ctx.read_guards.begin(&ctx.worktree(spec)?, base, head, &name(number))?;
     let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
-    let memo = Memo { reads: true, ..Memo::default() };
+    let memo = FinishContext { reads: true, ..FinishContext::default() };
     let prompt = prompt_inputs::researcher(spec, &inputs, number);
     write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
     let run = AgentRun {

@@ -8,7 +8,7 @@ use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Effect, Event, Job, JobActor, JobKind, Loop, PauseReason, RetryAction, Stage};
 use signoff_core::session::Sessions;
-use signoff_core::settings::JobPlace;
+use signoff_core::settings::PhaseContext;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{LoopState, RunState, TaskStatus};
 use signoff_core::wire::{Launch, LoopFact};
@@ -226,7 +226,7 @@ impl Dispatcher<'_> {
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
         let place =
-            policy.zip(phase).map(|(policy, phase)| JobPlace { workflow: &policy.workflow, phase, task: &spec });
+            policy.zip(phase).map(|(policy, phase)| PhaseContext { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.ctx.settings;
         match (job.actor(), place) {
             (JobActor::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {

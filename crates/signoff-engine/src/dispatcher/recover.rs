@@ -2,7 +2,7 @@
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Job, JobKind, Loss, PauseReason, Policy, Stage};
+use signoff_core::machine::{self, AttemptLoss, Effect, Event, Job, JobKind, PauseReason, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, PendingEffect};
@@ -164,6 +164,6 @@ impl Dispatcher<'_> {
         // The reported usage counts.
         let usage = self.reported_usage(run, loop_id, attempt);
         let before = session.into_iter().chain([LoopFact::Used { attempt, usage }]).collect();
-        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, before)
+        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: AttemptLoss::Crashed }, before)
     }
 }

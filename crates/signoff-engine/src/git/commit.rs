@@ -13,7 +13,7 @@ use signoff_core::machine::Head;
 
 use super::disk::{content, parent_directories, remove_if_exists, write_atomic};
 use super::isolated_dir::ScratchPath;
-use super::repository::{GitPlace, join_nul, path, pathspec, split_nul};
+use super::repository::{GitDirs, join_nul, path, pathspec, split_nul};
 use super::status::{GitStatus, StatusEntry, StatusKind};
 use super::{GitError, Operation, Repository, Worktree, index};
 
@@ -162,7 +162,7 @@ impl Repository {
         Ok(self.status(self.checkout_place())?.entries.into_iter().map(|entry| entry.path).collect())
     }
 
-    fn snapshot_at(&self, here: GitPlace<'_>) -> Result<Commit, GitError> {
+    fn snapshot_at(&self, here: GitDirs<'_>) -> Result<Commit, GitError> {
         let scratch = self.scratch_index(here.git_dir)?;
         let place = here.with_index(&scratch);
         let status = self.status(place)?;
@@ -234,7 +234,7 @@ impl Repository {
     /// Stages every difference to `HEAD` except for excluded paths.
     pub(super) fn stage(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         status: &GitStatus,
         excluded: &ExcludedPaths,
     ) -> Result<(), GitError> {
@@ -258,7 +258,7 @@ impl Repository {
 
     /// Submodules that git knows in a worktree. To add one, git would start another git in it, with the submodule's
     /// configuration.
-    fn submodules_at(&self, place: GitPlace<'_>) -> Result<Vec<PathBuf>, GitError> {
+    fn submodules_at(&self, place: GitDirs<'_>) -> Result<Vec<PathBuf>, GitError> {
         let own = place.git_dir.join("index");
         let bytes = content(place.index.unwrap_or(&own)).unwrap_or_default();
         if bytes.is_empty() {
@@ -273,7 +273,7 @@ impl Repository {
     }
 
     /// Unstages excluded paths that the agent staged.
-    fn unstage(&self, place: GitPlace<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
+    fn unstage(&self, place: GitDirs<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
         let staged = |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { staged: true, .. });
         let staged = status.entries.iter().filter(staged).filter(|entry| excluded.contains(&entry.path));
         let paths: Vec<OsString> = staged.map(|entry| pathspec("top,literal", &entry.path)).collect();
@@ -289,7 +289,7 @@ impl Repository {
     /// content would be lost. Known submodules that moved to another commit are staged as submodules.
     fn stage_nested(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         nested: &[&Path],
         moved_submodules: Vec<PathBuf>,
     ) -> Result<(), GitError> {
@@ -303,10 +303,10 @@ impl Repository {
         self.isolated_git_at(place, "update-index --add --remove --replace -z --stdin")?.input(files).execute()
     }
 
-    fn list_nested(&self, place: GitPlace<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
+    fn list_nested(&self, place: GitDirs<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
         let empty = self.scratch()?;
         let inside = place.work_tree.join(nested);
-        let within = GitPlace { work_tree: &inside, ..place.with_index(&empty) };
+        let within = GitDirs { work_tree: &inside, ..place.with_index(&empty) };
         let listed = self.isolated_git_at(within, "ls-files --others --exclude-standard -z")?.read()?;
         for name in split_nul(&listed) {
             let file = nested.join(path(name));

@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::patch::{PatchLineKind, PatchReader};
-use signoff_core::prompt::{LeftOutWhy, OmittedFileBrief};
+use signoff_core::prompt::{OmissionReason, OmittedFileBrief};
 use signoff_core::untrusted_config::classify;
 
 use super::commit::ExcludedPaths;
-use super::repository::{GitPlace, path};
+use super::repository::{GitDirs, path};
 use super::status::GitStatus;
 use super::{GitError, Repository, Worktree};
 
@@ -49,7 +49,7 @@ pub struct GitDiff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OmittedFile {
     pub path: String,
-    pub reason: LeftOutWhy,
+    pub reason: OmissionReason,
 }
 
 impl GitDiff {
@@ -67,7 +67,7 @@ impl GitDiff {
                 self.files += 1;
                 // The last line is git's total.
                 self.stat.insert_str(0, &format!(" {path} | {bytes} bytes, not looked at\n"));
-                self.omitted.push(OmittedFile { path, reason: LeftOutWhy::Huge { bytes } });
+                self.omitted.push(OmittedFile { path, reason: OmissionReason::Huge { bytes } });
             }
         }
     }
@@ -93,7 +93,7 @@ impl Worktree {
             return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
         }
         let scratch = self.repository.scratch_index(&self.git_dir)?;
-        let place = GitPlace { objects, ..self.place().with_index(&scratch) };
+        let place = GitDirs { objects, ..self.place().with_index(&scratch) };
         self.repository.stage(place, status, excluded)?;
         self.print_diff(place, &["--cached", base.as_str()], base)
     }
@@ -135,13 +135,13 @@ impl Worktree {
         self.print_diff(self.place(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
+    fn print_diff(&self, place: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let mut diff = self.repository.print_diff(place, what, base)?;
         // Git calls these files binary only because of their size.
         for file in &mut diff.omitted {
             let bytes = fs::symlink_metadata(self.path().join(&file.path)).map_or(0, |found| found.len());
-            if file.reason == LeftOutWhy::Binary && bytes > LARGE_FILE {
-                file.reason = LeftOutWhy::Huge { bytes };
+            if file.reason == OmissionReason::Binary && bytes > LARGE_FILE {
+                file.reason = OmissionReason::Huge { bytes };
             }
         }
         Ok(diff)
@@ -154,7 +154,7 @@ impl Repository {
         self.print_diff(self.checkout_place(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
+    fn print_diff(&self, place: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let shown = ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
         let command = self.isolated_git_at(place, "diff --no-ext-diff --no-textconv --no-color -M -z --no-abbrev")?;
         let command = command.args(shown).args(what).args(["--"]);
@@ -293,11 +293,11 @@ impl FilePatch {
         }
     }
 
-    fn omitted_reason(&self) -> Option<LeftOutWhy> {
+    fn omitted_reason(&self) -> Option<OmissionReason> {
         if self.binary {
-            return Some(LeftOutWhy::Binary);
+            return Some(OmissionReason::Binary);
         }
-        (self.bytes > MAX_FILE_PATCH).then_some(LeftOutWhy::Huge { bytes: self.bytes as u64 })
+        (self.bytes > MAX_FILE_PATCH).then_some(OmissionReason::Huge { bytes: self.bytes as u64 })
     }
 }
 

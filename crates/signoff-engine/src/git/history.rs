@@ -11,7 +11,7 @@ use super::{GitError, Repository};
 
 /// Commits that a branch does not contain, with their parents.
 #[derive(Debug, Default)]
-pub struct Lineage {
+pub struct CommitAncestry {
     parents: HashMap<Commit, Vec<Commit>>,
     /// All commits, parents first.
     order: Vec<Commit>,
@@ -33,7 +33,7 @@ pub enum CommittedFile {
     TooLarge { bytes: u64 },
 }
 
-impl Lineage {
+impl CommitAncestry {
     /// The ancestors of a commit, including itself. Empty if the branch contains it.
     pub fn ancestors(&self, commit: &Commit) -> HashSet<&Commit> {
         let mut found = HashSet::new();
@@ -106,9 +106,9 @@ impl Repository {
         &self,
         branch: &str,
         tips: impl IntoIterator<Item = &'a Commit>,
-    ) -> Result<Lineage, GitError> {
+    ) -> Result<CommitAncestry, GitError> {
         let input = format!("{}^refs/heads/{branch}\n", id_lines(tips));
-        let mut lineage = Lineage::default();
+        let mut lineage = CommitAncestry::default();
         let command = self.isolated_git("rev-list --topo-order --reverse --parents --ignore-missing --stdin")?;
         for line in command.input(input).read_text()?.lines() {
             let mut ids = line.split(' ').map(Commit::new);

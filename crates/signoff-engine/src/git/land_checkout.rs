@@ -20,7 +20,7 @@ use super::disk::{is_not_directory, parent_directories, remove_if_exists, replac
 use super::error::name_some;
 use super::head::HeadFile;
 use super::isolated_dir::ScratchPath;
-use super::repository::{GitPlace, pathspec};
+use super::repository::{GitDirs, pathspec};
 use super::status::{GitStatus, StatusKind};
 use super::{Git, GitError, Operation, Repository};
 use crate::atomic_file::WriteMode;
@@ -134,7 +134,7 @@ impl Repository {
             to: to.clone(),
         };
         let git_dir = self.git_dir_of(checkout)?;
-        self.update_checked_out(GitPlace::new(&git_dir, checkout), &forward)
+        self.update_checked_out(GitDirs::new(&git_dir, checkout), &forward)
     }
 
     /// Checks whether a target can be moved now: if it is checked out, the checkout must be clean.
@@ -142,10 +142,10 @@ impl Repository {
         self.check_no_operation(&target.branch)?;
         let Some(checkout) = target.worktree.as_ref().filter(|path| path.is_dir()) else { return Ok(()) };
         let git_dir = self.git_dir_of(checkout)?;
-        self.check_clean(GitPlace::new(&git_dir, checkout)).map(drop)
+        self.check_clean(GitDirs::new(&git_dir, checkout)).map(drop)
     }
 
-    fn update_checked_out(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
+    fn update_checked_out(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
         let note = self.update_record_path();
         let text = serde_json::to_vec(update).map_err(|error| GitError::at(&note)(error.into()))?;
         replace_file(&note, &text, WriteMode::Durable)?;
@@ -166,7 +166,7 @@ impl Repository {
     /// Locks the checkout's index and checks again whether the checkout can follow. Until the lock is released,
     /// the old index cannot be committed on top of the new branch tip. Returns `None` if the checkout is at
     /// another commit.
-    fn lock_checkout(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<Option<LockedCheckout>, GitError> {
+    fn lock_checkout(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<Option<LockedCheckout>, GitError> {
         let lock = IndexLock::acquire(self.git(), place.git_dir)?;
         failpoint::pass("index_locked");
         let status = self.check_clean(place)?;
@@ -180,7 +180,7 @@ impl Repository {
 
     fn follow_branch(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         forward: &CheckoutUpdate,
         ready: &LockedCheckout,
     ) -> Result<(), GitError> {
@@ -201,7 +201,7 @@ impl Repository {
     }
 
     /// Fails if the checkout has uncommitted changes to tracked files.
-    fn check_clean(&self, place: GitPlace<'_>) -> Result<GitStatus, GitError> {
+    fn check_clean(&self, place: GitDirs<'_>) -> Result<GitStatus, GitError> {
         if let Some(operation) = Operation::unfinished_in(place.git_dir) {
             return Err(GitError::Unfinished { worktree: place.work_tree.to_owned(), operation });
         }
@@ -218,7 +218,7 @@ impl Repository {
     }
 
     /// Fails if an untracked file, ignored or not, would be overwritten.
-    fn check_nothing_overwritten(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
+    fn check_nothing_overwritten(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
         let command = self.isolated_git_at(place, "diff-tree -r -z --name-only --no-renames --diff-filter=A")?;
         let added = command.args([from, to]).read_paths()?;
@@ -236,7 +236,7 @@ impl Repository {
         self.read_tree_two_way(place, update, &["-u", "-n"])
     }
 
-    fn read_tree_two_way(&self, place: GitPlace<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
+    fn read_tree_two_way(&self, place: GitDirs<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
         self.isolated_git_at(place, "read-tree -m")?.args(flags).args([from, to]).execute()
     }

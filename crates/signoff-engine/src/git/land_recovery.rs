@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists, write_atomic};
 use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
-use super::repository::{GitPlace, join_nul, path};
+use super::repository::{GitDirs, join_nul, path};
 use super::{GitError, Repository};
 use crate::atomic_file;
 
@@ -70,7 +70,7 @@ impl Repository {
             && forward.checkout().is_dir()
             && let Ok(git_dir) = self.git_dir_of(forward.checkout())
         {
-            let place = GitPlace::new(&git_dir, forward.checkout());
+            let place = GitDirs::new(&git_dir, forward.checkout());
             IndexLock::remove_stale(&git_dir)?;
             if self.is_at_landed_commit(place, &forward)? {
                 let lock = IndexLock::acquire(self.git(), &git_dir)?;
@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// Whether the checkout is at the landed commit. Otherwise the branch did not move, or the user moved it again.
-    fn is_at_landed_commit(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
+    fn is_at_landed_commit(&self, place: GitDirs<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
         let head = self.isolated_git_at(place, "rev-parse -q --verify HEAD")?.run()?;
         Ok(head.stdout.trim_ascii_end() == forward.to.as_str().as_bytes())
     }
@@ -91,7 +91,7 @@ impl Repository {
     /// user changes them again.
     pub(super) fn update_checkout(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         forward: &CheckoutUpdate,
         lock: &IndexLock,
     ) -> Result<(), GitError> {
@@ -113,7 +113,7 @@ impl Repository {
         Err(GitError::CheckoutBehind { checkout: place.work_tree.to_owned(), from, to, files })
     }
 
-    fn landed_files(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
+    fn landed_files(&self, place: GitDirs<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
         let command = self.isolated_git_at(place, "diff-tree -r -z --raw --no-abbrev --no-renames")?;
         let printed = command.args([forward.from.as_str(), forward.to.as_str()]).read()?;
         let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
@@ -127,7 +127,7 @@ impl Repository {
         Ok(fields.chunks_exact(2).filter_map(changed).collect())
     }
 
-    fn plan<'a>(&self, place: GitPlace<'_>, changed: &'a [LandedFile]) -> Result<UpdatePlan<'a>, GitError> {
+    fn plan<'a>(&self, place: GitDirs<'_>, changed: &'a [LandedFile]) -> Result<UpdatePlan<'a>, GitError> {
         let staged = self.staged(place)?;
         let before = self.differing(place, changed.iter().map(|file| (&file.path, file.before.as_ref())))?;
         let after = self.differing(place, changed.iter().map(|file| (&file.path, file.after.as_ref())))?;
@@ -162,7 +162,7 @@ impl Repository {
     }
 
     /// The entries of an index. An entry with a conflict counts as changed by the user.
-    fn staged(&self, place: GitPlace<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
+    fn staged(&self, place: GitDirs<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
         let printed = self.isolated_git_at(place, "ls-files -s -z")?.read()?;
         let entry = |line: &[u8]| {
             let tab = line.iter().position(|&byte| byte == b'\t')?;
@@ -176,7 +176,7 @@ impl Repository {
     /// Those of these files that differ on disk from the given blobs.
     fn differing<'a>(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<BTreeSet<PathBuf>, GitError> {
         let index = self.scratch()?;
@@ -191,7 +191,7 @@ impl Repository {
     /// Adds files to an index, or removes them from it.
     fn update_index<'a>(
         &self,
-        place: GitPlace<'_>,
+        place: GitDirs<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<(), GitError> {
         let (there, gone): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
@@ -204,7 +204,7 @@ impl Repository {
     }
 
     /// Writes files to disk from an index. Does not overwrite anything else at their paths.
-    fn write_files(&self, place: GitPlace<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
+    fn write_files(&self, place: GitDirs<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
         for file in plan.files.iter().filter(|file| file.after.is_none()) {
             if is_file_or_link(place.work_tree, &file.path) {
                 remove_if_exists(&place.work_tree.join(&file.path))?;

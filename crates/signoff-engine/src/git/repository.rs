@@ -46,7 +46,7 @@ pub enum CheckoutHead {
 
 /// The directories and files a git command works with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct GitPlace<'a> {
+pub(super) struct GitDirs<'a> {
     pub(super) git_dir: &'a Path,
     pub(super) work_tree: &'a Path,
     /// An index to use instead of the worktree's own.
@@ -55,7 +55,7 @@ pub(super) struct GitPlace<'a> {
     pub(super) objects: Option<&'a Path>,
 }
 
-impl<'a> GitPlace<'a> {
+impl<'a> GitDirs<'a> {
     pub(super) fn new(git_dir: &'a Path, work_tree: &'a Path) -> Self {
         Self { git_dir, work_tree, index: None, objects: None }
     }
@@ -152,8 +152,8 @@ impl Repository {
     }
 
     /// The user's checkout, for reading.
-    pub(super) fn checkout_place(&self) -> GitPlace<'_> {
-        GitPlace::new(&self.inner.git_dir, &self.inner.checkout)
+    pub(super) fn checkout_place(&self) -> GitDirs<'_> {
+        GitDirs::new(&self.inner.git_dir, &self.inner.checkout)
     }
 
     /// A git command in the user's checkout, like [`Self::isolated_git_at`].
@@ -163,8 +163,8 @@ impl Repository {
 
     /// A git command that uses the isolated directory, so it runs no command configured in the repository. Begins
     /// with these words; anything that is not known here is added by [`GitCommand::args`].
-    pub(super) fn isolated_git_at(&self, place: GitPlace<'_>, words: &'static str) -> Result<GitCommand<'_>, GitError> {
-        let GitPlace { git_dir, work_tree, index, objects } = place;
+    pub(super) fn isolated_git_at(&self, place: GitDirs<'_>, words: &'static str) -> Result<GitCommand<'_>, GitError> {
+        let GitDirs { git_dir, work_tree, index, objects } = place;
         let common_objects = self.common().join("objects");
         let replaced = [
             index.map(|index| ("GIT_INDEX_FILE", index)),

@@ -29,7 +29,7 @@ use super::disk::{
 };
 use super::error::name_some;
 use super::head::HeadFile;
-use super::repository::GitPlace;
+use super::repository::GitDirs;
 use super::{GitError, Repository, Worktree};
 use crate::atomic_file;
 use crate::failpoint;
@@ -321,7 +321,7 @@ impl Worktree {
     }
 
     fn copy_objects(&self, ids: &[&str], from: &Commit, has_objects: bool, index: &Path) -> Result<(), GitError> {
-        let place = GitPlace { index: Some(index), ..self.place() };
+        let place = GitDirs { index: Some(index), ..self.place() };
         if has_objects {
             let pack = self.repository.scratch()?;
             self.pack(ids, from, place, &pack.path)?;
@@ -333,7 +333,7 @@ impl Worktree {
         command.args(["--not", from.as_str(), "--"]).execute()
     }
 
-    fn pack(&self, ids: &[&str], from: &Commit, place: GitPlace<'_>, pack: &Path) -> Result<(), GitError> {
+    fn pack(&self, ids: &[&str], from: &Commit, place: GitDirs<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
         let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let command =

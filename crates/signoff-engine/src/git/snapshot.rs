@@ -10,7 +10,7 @@ use signoff_core::ids::Commit;
 use super::commit::{ExcludedPaths, copy_index};
 use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists};
 use super::isolated_dir::ScratchPath;
-use super::repository::{GitPlace, join_nul};
+use super::repository::{GitDirs, join_nul};
 use super::status::{FileState, FilesFingerprint, GitStatus, StatusEntry, StatusKind, directories};
 use super::{GitError, Operation, Worktree, index};
 
@@ -206,7 +206,7 @@ impl Worktree {
         Ok(moved || !self.changed_files(status).is_empty())
     }
 
-    fn snapshot_place<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitPlace<'a> {
+    fn snapshot_place<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitDirs<'a> {
         self.place().with_index(&snapshot.files)
     }
 

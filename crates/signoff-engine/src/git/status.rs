@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use signoff_core::ids::Commit;
 
 use super::disk::content;
-use super::repository::{GitPlace, path};
+use super::repository::{GitDirs, path};
 use super::{GitError, Repository};
 
 /// Differences between a worktree, its index and `HEAD`.
@@ -56,7 +56,7 @@ pub(super) enum FileState {
 impl Repository {
     /// Runs `git status`. Does not write to the worktree's own index; a temporary index is refreshed, so that
     /// the next status need not read all files.
-    pub(super) fn status(&self, place: GitPlace<'_>) -> Result<GitStatus, GitError> {
+    pub(super) fn status(&self, place: GitDirs<'_>) -> Result<GitStatus, GitError> {
         let freshen = if place.index.is_some() { "1" } else { "0" };
         let command =
             self.isolated_git_at(place, "status --porcelain=v2 --branch -z --untracked-files=all --no-renames")?;
@@ -216,16 +216,16 @@ pub(super) struct FilesFingerprint {
 }
 
 impl FilesFingerprint {
-    pub(super) fn new(repository: &Repository, place: GitPlace<'_>, paths: BTreeSet<PathBuf>) -> Self {
+    pub(super) fn new(repository: &Repository, place: GitDirs<'_>, paths: BTreeSet<PathBuf>) -> Self {
         let hash = Self::hash(repository, place, &paths);
         Self { paths, hash }
     }
 
-    pub(super) fn is_current(&self, repository: &Repository, place: GitPlace<'_>) -> bool {
+    pub(super) fn is_current(&self, repository: &Repository, place: GitDirs<'_>) -> bool {
         Self::hash(repository, place, &self.paths) == self.hash
     }
 
-    fn hash(repository: &Repository, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
+    fn hash(repository: &Repository, place: GitDirs<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
         let mut hasher = DefaultHasher::new();
         let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
         let branch = head.trim_end().strip_prefix("ref: ").map(|name| repository.common().join(name));

@@ -10,7 +10,7 @@ use super::command::{GitCommand, INDEX_LOCK_TIMEOUT, wait};
 use super::commit::ExcludedPaths;
 use super::disk::{canonical_path, content, is_directory, is_not_directory, line, remove_if_exists, write_atomic};
 use super::head::HeadFile;
-use super::repository::{GitPlace, path as path_of};
+use super::repository::{GitDirs, path as path_of};
 use super::{GitError, Repository};
 use crate::failpoint;
 
@@ -193,8 +193,8 @@ impl Worktree {
         is_directory(&self.path) && is_directory(&self.git_dir)
     }
 
-    pub(super) fn place(&self) -> GitPlace<'_> {
-        GitPlace::new(&self.git_dir, &self.path)
+    pub(super) fn place(&self) -> GitDirs<'_> {
+        GitDirs::new(&self.git_dir, &self.path)
     }
 
     /// A git command in this worktree, as [`Repository::isolated_git_at`].
@@ -372,17 +372,17 @@ impl Worktree {
 
 /// What to do with uncommitted work when its worktree is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uncommitted {
+pub enum UncommittedPolicy {
     Keep,
     Discard,
 }
 
 impl Repository {
     /// Removes a worktree that signoff created. Keeps its branch.
-    pub fn remove_worktree(&self, path: &Path, uncommitted: Uncommitted) -> Result<(), GitError> {
+    pub fn remove_worktree(&self, path: &Path, uncommitted: UncommittedPolicy) -> Result<(), GitError> {
         let path = canonical_path(path)?;
         let worktree = self.worktree(&path)?;
-        if uncommitted == Uncommitted::Keep && worktree.exists() {
+        if uncommitted == UncommittedPolicy::Keep && worktree.exists() {
             worktree.import_from_sandbox()?;
             worktree.check_nothing_lost()?;
         }

@@ -13,7 +13,7 @@ use signoff_core::review::{Finding, Severity};
 
 use super::land_commit::{LandingProgress, LandingRequest, LandingResult, ProgressCallback};
 use super::short;
-use crate::attempt::{self, BaseCheckRequest, CheckTerms, EngineContext};
+use crate::attempt::{self, BaseCheckRequest, CheckOptions, EngineContext};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitConflict, Repository};
@@ -198,6 +198,6 @@ fn prepare(
     attempt::configured_checks_launch(ctx, dir, Path::new(&path), terms(ctx, request))
 }
 
-fn terms(ctx: &EngineContext, request: &LandingRequest) -> CheckTerms {
-    CheckTerms { timeout: ctx.settings.limits().attempt, environment: request.environment.clone() }
+fn terms(ctx: &EngineContext, request: &LandingRequest) -> CheckOptions {
+    CheckOptions { timeout: ctx.settings.limits().attempt, environment: request.environment.clone() }
 }

@@ -16,7 +16,7 @@ use super::replayed::ReplayedCommits;
 use super::{not_landed, run_branch, short};
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
-use crate::git::{CommitPatch, Lineage, PatchDigest, Repository};
+use crate::git::{CommitAncestry, CommitPatch, PatchDigest, Repository};
 
 /// Where approvals and commits are looked up.
 #[derive(Clone, Copy)]
@@ -148,7 +148,7 @@ struct Coverage<'a> {
     rows: Vec<TaskRow>,
     /// All approved ranges.
     ranges: Vec<ApprovedRange>,
-    lineage: Lineage,
+    lineage: CommitAncestry,
     /// All commits that would land.
     all: HashSet<Commit>,
     /// The commits without review so far, parents first.
@@ -160,7 +160,7 @@ impl<'a> Coverage<'a> {
         let rows = records.store.tasks()?;
         let mut ranges: Vec<ApprovedRange> = rows.iter().filter_map(ApprovedRange::for_task).collect();
         ranges.extend(candidate.own.cloned());
-        let (lineage, all, uncovered) = (Lineage::default(), HashSet::new(), Vec::new());
+        let (lineage, all, uncovered) = (CommitAncestry::default(), HashSet::new(), Vec::new());
         let mut cover = Self { records, target, candidate, rows, ranges, lineage, all, uncovered };
         cover.load_history([candidate.commit])?;
         cover.uncovered = cover.lineage.up_to(candidate.commit);

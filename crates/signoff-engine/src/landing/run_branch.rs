@@ -10,7 +10,7 @@ use signoff_core::machine::{RetryAction, Stage};
 use signoff_core::review::FailThreshold;
 use signoff_core::settings::LandingMethod;
 use signoff_core::view::RunState;
-use signoff_core::workflow::{Arrangement, Landing};
+use signoff_core::workflow::{Landing, Scheduling};
 
 use super::land_commit::{self, LandingLock, LandingRequest, LandingResult, ProgressCallback};
 use super::replayed::replayed;
@@ -19,7 +19,7 @@ use super::{LandingAttempt, not_landed, short};
 use crate::attempt::{self, EngineContext};
 use crate::check_off;
 use crate::error::EngineError;
-use crate::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, Uncommitted};
+use crate::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, UncommittedPolicy};
 use crate::remove_tree;
 
 /// The commits that belong to a run.
@@ -271,8 +271,9 @@ pub async fn land_run(
     if came_together {
         // The worktree of the final review stays if it contains work that did not land.
         let cleaning = ctx.clone();
-        let remove =
-            move || Ok(cleaning.repository.remove_worktree(&cleaning.layout.run_worktree(run), Uncommitted::Keep)?);
+        let remove = move || {
+            Ok(cleaning.repository.remove_worktree(&cleaning.layout.run_worktree(run), UncommittedPolicy::Keep)?)
+        };
         attempt::blocking(remove).await.ok();
     }
     Ok(landed)
@@ -282,7 +283,7 @@ pub async fn land_run(
 /// started again.
 fn with_check_offs(ctx: &EngineContext, run_state: &RunState, commit: Commit) -> Result<Commit, EngineError> {
     let (run, branch) = (run_state.run, run_state.run.branch());
-    let in_turn = run_state.run_policy().is_some_and(|policy| policy.arrangement == Arrangement::Chain);
+    let in_turn = run_state.run_policy().is_some_and(|policy| policy.arrangement == Scheduling::Chain);
     if in_turn && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
         check_off::in_branch(ctx, run, &check_off::finished_entries(run_state))?;
     }

@@ -6,7 +6,7 @@ use signoff_core::merge::render::plain_text::is_misleading;
 use signoff_core::notify::NotificationMessage;
 use signoff_core::settings::{Channel, ChannelTarget};
 
-use super::{ChannelContext, Presence, webhook};
+use super::{ChannelContext, TerminalPresence, webhook};
 use crate::process::{CommandError, CommandOutput, ShortCommand, run_command};
 
 /// A configured channel with its environment.
@@ -153,12 +153,12 @@ const DESKTOPS: [&str; 3] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADD
 
 fn ring(context: &ChannelContext) -> Result<(), DeliveryError> {
     match &context.presence {
-        Presence::AtTerminal(terminal) => {
+        TerminalPresence::AtTerminal(terminal) => {
             terminal(b"\x07");
             Ok(())
         }
-        Presence::Elsewhere => Err(DeliveryError::Nowhere),
-        Presence::Undisturbed => Err(DeliveryError::Silenced),
+        TerminalPresence::Elsewhere => Err(DeliveryError::Nowhere),
+        TerminalPresence::Undisturbed => Err(DeliveryError::Silenced),
     }
 }
 
@@ -169,12 +169,12 @@ fn show_popup(
     cancelled: &AtomicBool,
 ) -> Result<(), DeliveryError> {
     match &context.presence {
-        Presence::AtTerminal(terminal) => {
+        TerminalPresence::AtTerminal(terminal) => {
             terminal(&popup_sequence(message, context.variables.contains_key("TMUX")));
             Ok(())
         }
-        Presence::Elsewhere => show_on_desktop(message, context, cancelled),
-        Presence::Undisturbed => Err(DeliveryError::Silenced),
+        TerminalPresence::Elsewhere => show_on_desktop(message, context, cancelled),
+        TerminalPresence::Undisturbed => Err(DeliveryError::Silenced),
     }
 }
 

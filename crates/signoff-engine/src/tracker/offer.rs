@@ -17,17 +17,17 @@ use crate::workspace::WorkspaceRequest;
 
 /// The tracker's answer, compared with the store.
 #[derive(Debug)]
-pub struct Offer {
+pub struct TrackerOffer {
     pub file: TaskFile,
     /// The tasks that can be started, most urgent first.
     pub ready: Vec<TaskSpec>,
     /// Ready tasks that already are tasks of signoff, and tasks that failed before.
-    pub taken: Vec<TakenTask>,
+    pub taken: Vec<ExcludedTask>,
 }
 
 /// A tracker task that already is a task of signoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenTask {
+pub struct ExcludedTask {
     pub id: String,
     pub by: TaskId,
     pub status: TaskStatus,
@@ -52,7 +52,7 @@ pub fn add_dependencies(
 }
 
 /// Asks a tracker for ready tasks, without those that signoff has already.
-pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, EngineError> {
+pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer, EngineError> {
     let claims = store.claims(BEADS)?;
     let rows = if claims.is_empty() { Vec::new() } else { store.tasks()? };
     let row = |by: TaskId| rows.iter().find(|row| row.id == by.0);
@@ -84,8 +84,8 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, Engine
     let failed = |by: TaskId| matches!(status(by), TaskStatus::Failed | TaskStatus::Stuck);
     let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == SourceState::Done);
     let taken = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
-    let taken = taken.map(|(id, by)| TakenTask { id: id.clone(), by: *by, status: status(*by) }).collect();
-    Ok(Offer { file, ready: free, taken })
+    let taken = taken.map(|(id, by)| ExcludedTask { id: id.clone(), by: *by, status: status(*by) }).collect();
+    Ok(TrackerOffer { file, ready: free, taken })
 }
 
 /// Whether a task that signoff closed was reopened. The list may be older than the closing, so the tracker is asked

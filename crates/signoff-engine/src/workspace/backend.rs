@@ -12,7 +12,7 @@ use crate::attempt::{self, EngineContext, PlanLocation};
 use crate::attempt_spec::AttemptSpec;
 use crate::dispatcher::PreparedWorkspace;
 use crate::error::EngineError;
-use crate::git::Uncommitted;
+use crate::git::UncommittedPolicy;
 
 /// The workspaces of loops: their worktrees and branches.
 pub trait Workspaces: Send + Sync {
@@ -61,7 +61,7 @@ impl Workspaces for EngineContext {
     }
 
     fn remove(&self, worktree: &Path) {
-        self.repository.remove_worktree(worktree, Uncommitted::Discard).ok();
+        self.repository.remove_worktree(worktree, UncommittedPolicy::Discard).ok();
     }
 
     fn remove_reviewer_copies(&self, worktree: &str) {

@@ -144,7 +144,7 @@ pub enum ParallelNeed {
 impl ParallelNeed {
     pub fn for_stage(stage: &Stage) -> Self {
         match stage {
-            Stage::Fixing { order: FixOrder::AtOnce, .. } | Stage::Combining { .. } => Self::All,
+            Stage::Fixing { order: FixOrder::Parallel, .. } | Stage::Combining { .. } => Self::All,
             Stage::Waiting { asked, .. } => Self::for_stage(asked),
             Stage::Done(ending) => {
                 let RetryAction::Resume(stage) = &ending.retry else { return Self::Nothing };
@@ -155,7 +155,7 @@ impl ParallelNeed {
             | Stage::Researching { .. }
             | Stage::Checking { .. }
             | Stage::Reviewing(_)
-            | Stage::Fixing { order: FixOrder::InTurn, .. }
+            | Stage::Fixing { order: FixOrder::Sequential, .. }
             | Stage::AwaitingLanding { .. }
             | Stage::Landing { .. } => Self::Nothing,
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use signoff_engine::git::{NewWorktree, Repository, Uncommitted};
+use signoff_engine::git::{NewWorktree, Repository, UncommittedPolicy};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -123,11 +123,11 @@ fn no_operation_changes_the_checkout() {
     same("snapshot_commit");
     let copy = repository.add_detached(&fixture.path("copy"), &worktree.head().unwrap().commit).unwrap();
     same("add_detached");
-    repository.remove_worktree(copy.path(), Uncommitted::Discard).unwrap();
+    repository.remove_worktree(copy.path(), UncommittedPolicy::Discard).unwrap();
     fs::remove_dir_all(worktree.path()).unwrap();
     fixture.worktree("one");
     same("taking up");
-    repository.remove_worktree(worktree.path(), Uncommitted::Keep).unwrap();
+    repository.remove_worktree(worktree.path(), UncommittedPolicy::Keep).unwrap();
     same("remove_worktree");
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use signoff_core::prompt::{DiffContext, LeftOutWhy};
+use signoff_core::prompt::{DiffContext, OmissionReason};
 use signoff_engine::git::GitDiff;
 
 use crate::git::fixture::{GitFixture, write};
@@ -11,7 +11,7 @@ fn lines(count: usize) -> String {
     (1..=count).map(|number| format!("line {number}\n")).collect()
 }
 
-fn left_out(diff: &GitDiff) -> Vec<(&str, LeftOutWhy)> {
+fn left_out(diff: &GitDiff) -> Vec<(&str, OmissionReason)> {
     diff.omitted.iter().map(|file| (file.path.as_str(), file.reason)).collect()
 }
 
@@ -155,7 +155,7 @@ fn a_huge_file_is_named_but_not_shown() {
     let sparse = File::create(worktree.path().join("huge")).unwrap();
     sparse.set_len(300_000_000).unwrap();
     let diff = worktree.diff(&fixture.head()).unwrap();
-    assert_eq!(left_out(&diff), [("huge", LeftOutWhy::Huge { bytes: 300_000_000 })]);
+    assert_eq!(left_out(&diff), [("huge", OmissionReason::Huge { bytes: 300_000_000 })]);
     assert_eq!(diff.patch, "");
 }
 
@@ -178,8 +178,8 @@ fn a_read_only_diff_writes_nothing_and_skips_huge_files() {
     File::create(worktree.path().join("huge")).unwrap().set_len(1 << 38).unwrap();
     File::create(worktree.path().join("README.md")).unwrap().set_len(1 << 38).unwrap();
     let seen = worktree.preview_diff(&base).unwrap();
-    let huge = LeftOutWhy::Huge { bytes: 1 << 38 };
-    assert_eq!(left_out(&seen), [("a.bin", LeftOutWhy::Binary), ("README.md", huge), ("huge", huge)]);
+    let huge = OmissionReason::Huge { bytes: 1 << 38 };
+    assert_eq!(left_out(&seen), [("a.bin", OmissionReason::Binary), ("README.md", huge), ("huge", huge)]);
     assert!(seen.patch.contains("+new") && seen.stat.contains("huge | 274877906944 bytes"), "{}", seen.stat);
 
     fs::remove_file(worktree.path().join("new.txt")).unwrap();
@@ -213,7 +213,7 @@ fn renames_modes_links_and_types() {
     std::os::unix::fs::symlink("README.md", top.join("plain")).unwrap();
     write(top, "z.bin", b"\0");
     let diff = worktree.diff(&base).unwrap();
-    assert_eq!(left_out(&diff), [("z.bin", LeftOutWhy::Binary)], "{}", diff.patch);
+    assert_eq!(left_out(&diff), [("z.bin", OmissionReason::Binary)], "{}", diff.patch);
     assert!(diff.patch.contains("rename from long"));
     assert!(diff.patch.contains("deleted file mode 100644") && diff.patch.contains("new file mode 120000"));
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use signoff_engine::git::{GitError, Repository, Uncommitted, Worktree};
+use signoff_engine::git::{GitError, Repository, UncommittedPolicy, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -147,11 +147,11 @@ fn do_everything(trap: &CommandTrap, worktree: &Worktree) {
     repository.submodules().expect("git at work");
     repository.log_subjects(&base, &worktree.head().expect("git at work").commit).expect("git at work");
     let two = fixture.worktree("two");
-    repository.remove_worktree(two.path(), Uncommitted::Keep).expect("git at work");
+    repository.remove_worktree(two.path(), UncommittedPolicy::Keep).expect("git at work");
     let copy = repository
         .add_detached(&fixture.path("copy"), &worktree.head().expect("git at work").commit)
         .expect("git at work");
-    repository.remove_worktree(copy.path(), Uncommitted::Discard).expect("git at work");
+    repository.remove_worktree(copy.path(), UncommittedPolicy::Discard).expect("git at work");
 }
 
 #[test]

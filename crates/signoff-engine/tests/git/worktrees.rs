@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use signoff_core::ids::Commit;
-use signoff_engine::git::{GitError, NewWorktree, Repository, Uncommitted, Worktree};
+use signoff_engine::git::{GitError, NewWorktree, Repository, UncommittedPolicy, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -169,7 +169,7 @@ fn foreign_directories_are_neither_used_nor_deleted() {
         assert!(add(&repository, &fixture.path("new"), branch, &start).is_err(), "{branch}");
     }
     for path in [&side, &fixture.path("full"), &fixture.root()] {
-        for how in [Uncommitted::Keep, Uncommitted::Discard] {
+        for how in [UncommittedPolicy::Keep, UncommittedPolicy::Discard] {
             let refused = repository.remove_worktree(path, how);
             assert!(matches!(refused, Err(GitError::NotOurs(_) | GitError::WorktreeGone(_))), "{path:?}");
         }
@@ -184,20 +184,20 @@ fn removing_loses_no_work() {
     let repository = fixture.repository();
     let worktree = fixture.worktree("one");
     write(worktree.path(), "new", "work");
-    let kept = repository.remove_worktree(worktree.path(), Uncommitted::Keep);
+    let kept = repository.remove_worktree(worktree.path(), UncommittedPolicy::Keep);
     assert!(matches!(kept, Err(GitError::UncommittedWork(_))));
     let head = worktree.commit_all("work").unwrap().head;
 
     fixture.run_in(worktree.path(), &["checkout", "-q", "--detach"]);
     fixture.run_in(worktree.path(), &["commit", "-q", "--allow-empty", "-m", "away"]);
-    let kept = repository.remove_worktree(worktree.path(), Uncommitted::Keep);
+    let kept = repository.remove_worktree(worktree.path(), UncommittedPolicy::Keep);
     assert!(matches!(kept, Err(GitError::OffBranch { .. })));
     fixture.run_in(worktree.path(), &["checkout", "-q", "loop/one"]);
 
     write(worktree.path(), "closed/file", "");
     fs::write(worktree.path().join(".gitignore"), "closed\n.gitignore\n").unwrap();
     fs::set_permissions(worktree.path().join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
-    repository.remove_worktree(worktree.path(), Uncommitted::Keep).unwrap();
+    repository.remove_worktree(worktree.path(), UncommittedPolicy::Keep).unwrap();
     assert!(!worktree.path().exists());
     assert_eq!(repository.head_of("loop/one").unwrap(), Some(head));
     assert_eq!(fixture.run(&["worktree", "list"]).lines().count(), 1);
@@ -210,7 +210,7 @@ fn removing_a_link_in_place_of_a_worktree_keeps_its_target() {
     write(&fixture.path("precious"), "file", "");
     fs::remove_dir_all(worktree.path()).unwrap();
     symlink(fixture.path("precious"), worktree.path()).unwrap();
-    fixture.repository().remove_worktree(worktree.path(), Uncommitted::Discard).unwrap();
+    fixture.repository().remove_worktree(worktree.path(), UncommittedPolicy::Discard).unwrap();
     assert!(fixture.path("precious/file").exists());
     assert!(!worktree.path().exists());
 }
@@ -223,7 +223,7 @@ fn a_temporary_worktree_of_a_commit() {
     let worktree = repository.add_detached(&path, &fixture.head()).unwrap();
     assert_eq!((worktree.head().unwrap().commit, worktree.branch()), (fixture.head(), None));
     write(&path, "build/output", "");
-    repository.remove_worktree(&path, Uncommitted::Discard).unwrap();
+    repository.remove_worktree(&path, UncommittedPolicy::Discard).unwrap();
     assert!(!path.exists());
 }
 

@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::app_state::{AppState, RequestWork, html};
+use super::app_state::{AppState, RequestClass, html};
 use super::backend::{AddTask, RequestError, RequestErrorKind, WebAction};
 use super::extract::{FormFields, PathParams, invalid};
 use super::pages::parse_id;
@@ -45,7 +45,7 @@ pub async fn dispute(state: ActionState, finding: PathParams<String>, sent: Subm
 /// Adds a task. If that fails, the form is shown again with its values.
 pub async fn add(State(state): ActionState, form: FormFields) -> ActionResponse {
     let added = match new_task(&form) {
-        Ok(task) => state.call(RequestWork::Act, move |backend| backend.perform(WebAction::Add(task))).await,
+        Ok(task) => state.call(RequestClass::Act, move |backend| backend.perform(WebAction::Add(task))).await,
         Err(refused) => Err(refused),
     };
     match added {
@@ -72,7 +72,7 @@ fn new_task(form: &FormFields) -> Result<AddTask, RequestError> {
 }
 
 async fn show_form_again(state: &AppState, form: &FormFields, refused: RequestError) -> ActionResponse {
-    let project = state.call(RequestWork::Read, |backend| Ok(backend.project())).await?;
+    let project = state.call(RequestClass::Read, |backend| Ok(backend.project())).await?;
     let typed = |name| form.text(name).to_owned();
     let page = AddPage {
         project,
@@ -104,7 +104,7 @@ impl<S: Send + Sync> FromRequest<S> for SubmittedForm {
 /// Performs an action and redirects to the page of the form. On failure, that page shows the error and the input.
 async fn perform(state: &AppState, action: Result<WebAction, RequestError>, sent: SubmittedForm) -> ActionResponse {
     let done = match action {
-        Ok(action) => state.call(RequestWork::Act, move |backend| backend.perform(action)).await,
+        Ok(action) => state.call(RequestClass::Act, move |backend| backend.perform(action)).await,
         Err(refused) => Err(refused),
     };
     let back = sent.form.text("back");

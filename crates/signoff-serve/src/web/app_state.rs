@@ -16,7 +16,7 @@ use crate::page::{self, NoticeKind, PageNotice};
 
 /// The kinds of requests, each with its own limit of concurrent requests. None of them may block the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestWork {
+pub enum RequestClass {
     Read,
     /// Task pages, which run git.
     ReadWithGit,
@@ -53,7 +53,7 @@ impl AppState {
     /// call completes without it.
     pub async fn call<T: Send + 'static>(
         &self,
-        kind: RequestWork,
+        kind: RequestClass,
         work: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, RequestError> {
         let internal_error = |message: String| RequestError { kind: RequestErrorKind::Internal, message, hint: None };

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::app_state::{AppState, REPORT_CSP, RequestWork, error_response, html, page_not_found};
+use super::app_state::{AppState, REPORT_CSP, RequestClass, error_response, html, page_not_found};
 use super::backend::{Backend, ReportSubject, RequestError};
 use super::extract::PathParams;
 use crate::page::{self, AddPage, PageNotice};
@@ -18,25 +18,25 @@ type PageState = State<Arc<AppState>>;
 
 pub async fn home(State(state): PageState, uri: Uri) -> PageResult {
     let all = query_value(&uri, "all").is_some_and(|all| all == "1");
-    let page = state.call(RequestWork::Read, move |backend| backend.home(all)).await?;
+    let page = state.call(RequestClass::Read, move |backend| backend.home(all)).await?;
     ok_page(page::home(&page, notice(&state, &uri).as_ref()))
 }
 
 pub async fn run(State(state): PageState, PathParams(run): PathParams<String>, uri: Uri) -> PageResult {
     let run = parse_id(&run)?;
-    let page = state.call(RequestWork::Read, move |backend| backend.run(run)).await?;
+    let page = state.call(RequestClass::Read, move |backend| backend.run(run)).await?;
     ok_page(page::run(&page, notice(&state, &uri).as_ref()))
 }
 
 pub async fn task(State(state): PageState, PathParams(task): PathParams<String>, uri: Uri) -> PageResult {
     let task = parse_id(&task)?;
-    let page = state.call(RequestWork::ReadWithGit, move |backend| backend.task(task)).await?;
+    let page = state.call(RequestClass::ReadWithGit, move |backend| backend.task(task)).await?;
     ok_page(page::task(&page, notice(&state, &uri).as_ref()))
 }
 
 pub async fn diff(State(state): PageState, PathParams(task): PathParams<String>) -> PageResult {
     let task = parse_id(&task)?;
-    ok_page(page::diff(&state.call(RequestWork::ReadWithGit, move |backend| backend.task(task)).await?))
+    ok_page(page::diff(&state.call(RequestClass::ReadWithGit, move |backend| backend.task(task)).await?))
 }
 
 pub async fn transcript(
@@ -46,19 +46,19 @@ pub async fn transcript(
     let task = parse_id(&task)?;
     let attempt = parse_id(attempt.strip_prefix('a').unwrap_or(&attempt))?;
     ok_page(page::transcript(
-        &state.call(RequestWork::ReadWithGit, move |backend| backend.transcript(task, attempt)).await?,
+        &state.call(RequestClass::ReadWithGit, move |backend| backend.transcript(task, attempt)).await?,
     ))
 }
 
 pub async fn stats(State(state): PageState) -> PageResult {
     let read = |backend: &dyn Backend| Ok((backend.project(), backend.stats()?));
-    let (project, report) = state.call(RequestWork::ReadSlowly, read).await?;
+    let (project, report) = state.call(RequestClass::ReadSlowly, read).await?;
     ok_page(page::stats(&project, &report))
 }
 
 pub async fn add(State(state): PageState, uri: Uri) -> PageResult {
     let (project, auto_review) =
-        state.call(RequestWork::Read, |backend| Ok((backend.project(), backend.auto_review_default()))).await?;
+        state.call(RequestClass::Read, |backend| Ok((backend.project(), backend.auto_review_default()))).await?;
     let page = AddPage { project, auto_review, ..AddPage::default() };
     ok_page(page::add(&page, notice(&state, &uri).as_ref()))
 }
@@ -73,7 +73,7 @@ pub async fn run_report(State(state): PageState, PathParams(run): PathParams<Str
 
 async fn report(state: &AppState, of: ReportSubject) -> PageResult {
     let read = move |backend: &dyn Backend| backend.report(of).map(|(head, tasks)| page::report_file(&head, tasks));
-    let text = state.call(RequestWork::ReadSlowly, read).await?;
+    let text = state.call(RequestClass::ReadSlowly, read).await?;
     let policy = (header::CONTENT_SECURITY_POLICY, REPORT_CSP);
     Ok(([policy], html(StatusCode::OK, text)).into_response())
 }

@@ -9,7 +9,7 @@ use signoff_core::wire::{RecordedFact, to_json};
 use super::query::{EVENT_COLUMNS, cell, cells, parse_recorded, select, to_integer};
 use crate::projection::QuestionIds;
 use crate::record::{Cell, KeyPart, RowWrite, TableName, TableRow};
-use crate::transaction::{Counter, Holder, TableRows, Transaction};
+use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
 use crate::{Claims, StoreError};
 
 /// The database within a transaction.
@@ -104,14 +104,14 @@ impl Transaction for SqliteTransaction<'_> {
         .map(drop)
     }
 
-    fn holder(&self, task: TaskId) -> Result<Option<Holder>, StoreError> {
+    fn holder(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
         let sql = "SELECT COALESCE(run_id, 0), status FROM tasks WHERE id = ?";
         let found = select(self.0, sql, [to_integer(task.0)], |row| {
             let mut cells = cells(row);
             Ok(match (cells.number()?, cells.text()?) {
-                (0, status) if status == TaskStatus::Pending.as_str() => Holder::Queued,
-                (0, _) => Holder::Withdrawn,
-                (run, _) => Holder::Run(RunId(run)),
+                (0, status) if status == TaskStatus::Pending.as_str() => TaskOwner::Queued,
+                (0, _) => TaskOwner::Withdrawn,
+                (run, _) => TaskOwner::Run(RunId(run)),
             })
         })?;
         Ok(found.into_iter().next())

@@ -4,8 +4,8 @@ use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{Commit, FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{
-    AttemptFailure, CheckReport, Choice, Effect, Event, FinalVerdict, Job, JobKind, LandingReport, LimitPlan, Loop,
-    Loss, Policy, Question, Stage, WorkReport, outstanding,
+    AttemptFailure, AttemptLoss, CheckReport, Choice, Effect, Event, FinalVerdict, Job, JobKind, LandingReport,
+    LimitPlan, Loop, Policy, Question, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::RunState;
@@ -153,7 +153,7 @@ impl RandomRun {
         let late = signoff_core::ids::AttemptId(attempt.0 + 100);
         events.extend([
             Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut },
-            Event::AttemptLost { attempt, loss: Loss::Crashed },
+            Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
             Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(make::at(9)), why: None, turn: None },
             Event::ReviewArrived { attempt: late, review: make::review("code", Verdict::Approved, &[]) },
         ]);

@@ -13,7 +13,7 @@ pub fn facts_round_trip(factory: &dyn StoreFactory) {
     let store = factory.open_store();
     store.add_tasks(make::at(1), &[make::task("ä \"quoted\" \u{1F600}\n\nand more")]).expect("added");
     let lease = store.open_run(make::at(1)).expect("a run");
-    let line = LoopFact::Said { attempt: AttemptId(1), line: "tab\t nul\u{0} é".into() };
+    let line = LoopFact::AgentOutput { attempt: AttemptId(1), line: "tab\t nul\u{0} é".into() };
     let facts =
         [make::opened("loops"), make::taken("A", TaskId(1)), make::loop_fact("A", line), make::run(RunEvent::Started)];
     let written = store.append(&lease, make::at(7), &facts).expect("appended");

@@ -3,8 +3,8 @@
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::contract::Contract;
 use signoff_core::machine::{
-    self, AttemptFailure, CheckReport, Event, LandingReport, LimitPlan, Loss, PauseReason, Researcher, ReviewScope,
-    Stage, WorkReport,
+    self, AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, LimitPlan, PauseReason, Researcher,
+    ReviewScope, Stage, WorkReport,
 };
 use signoff_core::merge::{MergeAction, MergedReview, render};
 use signoff_core::review::{Finding, Review, Verdict};
@@ -263,11 +263,11 @@ fn researcher_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
     }
 }
 
-fn lost_attempt(step: &LoopTransition, loss: Loss, goes_on: bool) -> Vec<ProgressLine> {
+fn lost_attempt(step: &LoopTransition, loss: AttemptLoss, goes_on: bool) -> Vec<ProgressLine> {
     let what = match loss {
-        Loss::Crashed => "An attempt was lost when signoff ended",
-        Loss::Interrupted => "An attempt was interrupted",
-        Loss::SessionGone => "The session to go on with is gone",
+        AttemptLoss::Crashed => "An attempt was lost when signoff ended",
+        AttemptLoss::Interrupted => "An attempt was interrupted",
+        AttemptLoss::SessionGone => "The session to go on with is gone",
     };
     step_line(step, format!("{what}{}", retry_suffix(step, goes_on)))
 }

@@ -6,7 +6,7 @@ use signoff_core::machine::{
     AttemptSlot, Event, Fix, FixOrder, FixState, Loop, Panel, PauseReason, Policy, ReviewScope, Stage,
 };
 use signoff_core::view::{LoopTransition, PhaseProgress};
-use signoff_core::workflow::{Arrangement, Phase, PhaseKind, Role};
+use signoff_core::workflow::{Phase, PhaseKind, Role, Scheduling};
 
 use super::ProgressLine;
 use crate::fit::count;
@@ -45,7 +45,7 @@ fn position(this: &Loop, policy: &Policy) -> String {
 
 /// Whether the loop runs in a slot.
 pub fn is_slot(policy: &Policy) -> bool {
-    policy.workflow.arrangement == Arrangement::Slots
+    policy.workflow.arrangement == Scheduling::Slots
 }
 
 /// `fix 1/5`: slots count fixes instead of reviews.
@@ -258,13 +258,13 @@ fn fixing(step: &LoopTransition, fixes: &[Fix], order: FixOrder) -> Option<Strin
         let ended = matches!(step.event, Event::WorkEnded { .. });
         if ended {
             // Parallel fixes share one line.
-            return (order == FixOrder::InTurn && out > 0).then(|| format!("{doing}..."));
+            return (order == FixOrder::Sequential && out > 0).then(|| format!("{doing}..."));
         }
         return is_retry(step).then(|| format!("{doing} again..."));
     }
     Some(match order {
-        FixOrder::AtOnce if out > 1 => format!("{doing} ({out} fixes at once)..."),
-        FixOrder::AtOnce | FixOrder::InTurn => format!("{doing}..."),
+        FixOrder::Parallel if out > 1 => format!("{doing} ({out} fixes at once)..."),
+        FixOrder::Parallel | FixOrder::Sequential => format!("{doing}..."),
     })
 }
 

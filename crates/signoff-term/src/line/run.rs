@@ -8,7 +8,7 @@ use signoff_core::machine::OutcomeKind;
 use signoff_core::view::inbox::{Action, NextStep};
 use signoff_core::view::{Blocker, LoopRow, TaskState, TaskStatus};
 use signoff_core::wire::RunFact;
-use signoff_core::workflow::{Arrangement, Landing};
+use signoff_core::workflow::{Landing, Scheduling};
 
 use super::LineRenderer;
 use crate::fit::{count, cut, first};
@@ -39,7 +39,7 @@ impl LineRenderer {
 
     /// Whether the run works its tasks in groups.
     fn is_grouped(&self) -> bool {
-        self.state.run_policy().is_some_and(|policy| policy.arrangement == Arrangement::Groups)
+        self.state.run_policy().is_some_and(|policy| policy.arrangement == Scheduling::Groups)
     }
 
     /// `Planned 7 tasks in 3 groups`. If tasks will run in parallel, each line names its task from now on.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::machine::{AttemptFailure, CheckReport, Event, LandingReport, Loss, WorkReport};
+use signoff_core::machine::{AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, WorkReport};
 use signoff_core::review::{Usage, Verdict};
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::view::RunState;
@@ -111,7 +111,7 @@ pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &Reco
             (times.session, times.last_seen) = (Some(session.clone()), Some(recorded.at));
         }
         LoopFact::Noted { attempt, note } => all.entry(*attempt).or_default().notes.push(note.clone()),
-        LoopFact::Said { attempt, .. } => all.entry(*attempt).or_default().last_seen = Some(recorded.at),
+        LoopFact::AgentOutput { attempt, .. } => all.entry(*attempt).or_default().last_seen = Some(recorded.at),
         LoopFact::Transitioned(event) => {
             let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), outcome(event)) else {
                 return;
@@ -226,9 +226,9 @@ fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
         },
         Event::AttemptFailed { failure, .. } => (failure_code(failure), Some(labels::failure(failure))),
         Event::AttemptLost { loss, .. } => match loss {
-            Loss::Crashed => (LOST, None),
-            Loss::Interrupted => ("interrupted", None),
-            Loss::SessionGone => ("session_gone", None),
+            AttemptLoss::Crashed => (LOST, None),
+            AttemptLoss::Interrupted => ("interrupted", None),
+            AttemptLoss::SessionGone => ("session_gone", None),
         },
         Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(limit_detail)),
         Event::BudgetRefused { .. } => ("over_budget", None),

@@ -13,7 +13,7 @@ use super::head::{RunTally, TuiRunProgress};
 use super::row::{InboxHints, Rank, RowKey, TuiRow};
 use crate::dialogue::{DialogueQuestion, QuestionDialogue};
 use crate::fit::cut;
-use crate::line::{LineRenderer, Naming};
+use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
 
 /// Maximum number of history lines per loop.
@@ -65,7 +65,7 @@ impl TuiModel {
     pub fn apply(&mut self, transition: &Transition) {
         let event = &*transition.event;
         let run = self.runs.entry(event.run).or_insert_with(|| RunModel {
-            lines: LineRenderer::new(Naming::Always),
+            lines: LineRenderer::new(LineNaming::Always),
             overview: None,
             loops: BTreeMap::new(),
         });
@@ -285,7 +285,7 @@ impl RunModel {
                 self.overview = None;
             }
             LoopFact::Used { .. } => self.overview = None,
-            LoopFact::Said { line, .. } => kept.set_live_line(line),
+            LoopFact::AgentOutput { line, .. } => kept.set_live_line(line),
             LoopFact::Added { .. }
             | LoopFact::PolicySet { .. }
             | LoopFact::WorkspaceCreated { .. }

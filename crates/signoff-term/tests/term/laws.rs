@@ -5,7 +5,7 @@ use serde_json::json;
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::PRESETS;
 use signoff_term::json as shapes;
-use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::line::{LineNaming, LineRenderer};
 use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
@@ -34,7 +34,7 @@ pub fn log() -> impl Strategy<Value = Story> {
 }
 
 fn lines(story: &Story) -> Vec<Vec<String>> {
-    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     story.transitions.iter().map(|transition| renderer.apply(transition)).collect()
 }
 
@@ -91,12 +91,12 @@ proptest! {
     #[test]
     fn catching_up_changes_only_the_announcement(story in log(), cut in any::<prop::sample::Index>()) {
         let cut = cut.index(story.log.len());
-        let mut renderer = LineRenderer::new(Naming::Always);
+        let mut renderer = LineRenderer::new(LineNaming::Always);
         caught_up(&mut renderer, &story.transitions[..cut]);
         let announced = |line: &String| ["Resuming ", "Running ", "#29 Iteration "].iter().any(|word| line.starts_with(word));
         let late = |line: &String| !announced(line);
         let resumed: Vec<_> = story.transitions[cut..].iter().flat_map(|transition| renderer.apply(transition)).filter(late).collect();
-        let mut renderer = LineRenderer::new(Naming::Always);
+        let mut renderer = LineRenderer::new(LineNaming::Always);
         let whole: Vec<_> = story.transitions.iter().map(|transition| renderer.apply(transition)).collect();
         let whole: Vec<_> = whole[cut..].concat().into_iter().filter(late).collect();
         // The current step of a resumed loop is printed once more.

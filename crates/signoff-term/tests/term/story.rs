@@ -17,7 +17,7 @@ use signoff_core::similarity::assign_ids;
 use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
-use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::line::{LineNaming, LineRenderer};
 
 /// A preset with its gates enabled.
 pub fn reviewed(name: &str) -> Policy {
@@ -281,10 +281,10 @@ impl Story {
 
     /// The lines of the whole log.
     pub fn lines(&self) -> String {
-        self.lines_named(Naming::WhenNeeded)
+        self.lines_named(LineNaming::WhenNeeded)
     }
 
-    pub fn lines_named(&self, naming: Naming) -> String {
+    pub fn lines_named(&self, naming: LineNaming) -> String {
         let mut renderer = LineRenderer::new(naming);
         let lines: Vec<_> = self.transitions.iter().flat_map(|transition| renderer.apply(transition)).collect();
         assert_eq!(renderer.state(), &self.view);

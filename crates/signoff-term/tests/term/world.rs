@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use signoff_core::machine::{
-    AttemptFailure, CheckReport, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport, LimitPlan, Loop, Loss,
-    PauseReason, Policy, Stage, WorkReport, outstanding,
+    AttemptFailure, AttemptLoss, CheckReport, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport,
+    LimitPlan, Loop, PauseReason, Policy, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::Severity::{Critical, Minor};
 use signoff_core::review::{Review, Verdict, Violation, ViolationCode};
@@ -65,7 +65,7 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
     let failure = AttemptFailure::NotStarted { message: "no\x07 agent\n".into() };
     let mut all = vec![
         Event::AttemptFailed { attempt, failure },
-        Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
         Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH), why: None, turn: None },
     ];
     let work = |report| Event::WorkEnded { attempt, report };

@@ -8,8 +8,8 @@ use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::RecordedFact;
 
 use signoff_store::backend::{
-    self, Cell, CellReader, Counter, FINDING_COLUMNS, Holder, KeyPart, QUESTION_COLUMNS, QuestionIds, RUN_COLUMNS,
-    TASK_COLUMNS, TableKey, TableName, TableRow, TableRows, Transaction,
+    self, Cell, CellReader, Counter, FINDING_COLUMNS, KeyPart, QUESTION_COLUMNS, QuestionIds, RUN_COLUMNS,
+    TASK_COLUMNS, TableKey, TableName, TableRow, TableRows, TaskOwner, Transaction,
 };
 use signoff_store::{Claims, FindingRef, QuestionRef, StoreError, StoredRun};
 
@@ -157,13 +157,13 @@ impl Transaction for MemoryTables {
         Ok(())
     }
 
-    fn holder(&self, task: TaskId) -> Result<Option<Holder>, StoreError> {
+    fn holder(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
         let Some(row) = self.task_entry(task) else { return Ok(None) };
         let is_pending = cell(row, "status") == TaskStatus::Pending.as_str().into();
         Ok(Some(match cell(row, "run_id") {
-            Cell::Integer(run) => Holder::Run(RunId(run.unsigned_abs())),
-            Cell::Null | Cell::Real(_) | Cell::Text(_) if is_pending => Holder::Queued,
-            Cell::Null | Cell::Real(_) | Cell::Text(_) => Holder::Withdrawn,
+            Cell::Integer(run) => TaskOwner::Run(RunId(run.unsigned_abs())),
+            Cell::Null | Cell::Real(_) | Cell::Text(_) if is_pending => TaskOwner::Queued,
+            Cell::Null | Cell::Real(_) | Cell::Text(_) => TaskOwner::Withdrawn,
         }))
     }
 

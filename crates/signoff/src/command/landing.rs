@@ -32,19 +32,19 @@ pub struct LandedWork {
     pub target: String,
     /// The commit that landed it; the approved commit if it was there before.
     pub commit: String,
-    pub arrival: Arrival,
+    pub arrival: LandedWhen,
 }
 
 /// When work landed on the default branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum LandedWhen {
     Now,
     Before,
     /// Never: the work has no changes.
     Nothing,
 }
 
-impl Arrival {
+impl LandedWhen {
     /// The status of the work in a report.
     pub fn status(self) -> &'static str {
         match self {
@@ -80,14 +80,14 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
     if !under_way {
         let commit = approved(&row)?;
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Nothing }));
         }
         let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
             return land_with_run(&project, &run_state, console).map(Some);
         }
         if is_in {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before }));
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
@@ -102,7 +102,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
     let commit = land_through_loop(project, task, run, &loop_id, console)?;
-    Ok(commit.map(|commit| LandedWork { target, commit, arrival: Arrival::Now }))
+    Ok(commit.map(|commit| LandedWork { target, commit, arrival: LandedWhen::Now }))
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
@@ -161,7 +161,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
-        return Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before });
+        return Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before });
     }
     let branch = run.branch();
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
@@ -169,7 +169,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     }
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })
+    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
 }
 
 /// Whether a loop is in the middle of landing on the default branch.
@@ -369,5 +369,5 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
     let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })
+    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
 }

@@ -9,7 +9,7 @@ use signoff_term::json::{LandedTask, MergeReport};
 
 use super::decide::decide;
 use super::edit::head_of;
-use super::landing::{self, Arrival, LandedWork};
+use super::landing::{self, LandedWhen, LandedWork};
 use crate::run_loop::task_id;
 use crate::{CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
@@ -97,8 +97,8 @@ pub fn landed_line(task: TaskId, landed: &LandedWork) -> String {
     let LandedWork { target, commit, arrival } = landed;
     let commit = commit.get(..12).unwrap_or(commit);
     match arrival {
-        Arrival::Now => format!("✓ Task #{task} is in {target} ({commit})"),
-        Arrival::Before => format!("✓ Task #{task} was in {target} before"),
-        Arrival::Nothing => format!("Task #{task} changes nothing: there is nothing to land"),
+        LandedWhen::Now => format!("✓ Task #{task} is in {target} ({commit})"),
+        LandedWhen::Before => format!("✓ Task #{task} was in {target} before"),
+        LandedWhen::Nothing => format!("Task #{task} changes nothing: there is nothing to land"),
     }
 }

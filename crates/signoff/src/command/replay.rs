@@ -11,7 +11,7 @@ use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_store::Store;
 use signoff_term::json;
-use signoff_term::line::Naming;
+use signoff_term::line::LineNaming;
 use signoff_term::show::{RunHistory, TaskReport};
 use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest};
 
@@ -165,12 +165,12 @@ fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) 
 }
 
 /// Whether lines name their task, as they did when the run was recorded.
-pub fn naming(log: &[RecordedFact]) -> Naming {
+pub fn naming(log: &[RecordedFact]) -> LineNaming {
     let several = log
         .iter()
         .any(|recorded| matches!(&recorded.fact, Fact::Run(RunFact::Opened { policy, .. }) if policy.jobs > 1));
     let added = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::Loop(_, LoopFact::Added { .. }));
-    if several && log.iter().filter(added).count() > 1 { Naming::Always } else { Naming::WhenNeeded }
+    if several && log.iter().filter(added).count() > 1 { LineNaming::Always } else { LineNaming::WhenNeeded }
 }
 
 /// A replayed run: its log, and its state at the current point of the replay.

@@ -12,7 +12,7 @@ use signoff_core::policy::Caps;
 use signoff_core::settings::Settings;
 use signoff_core::view::{QuestionRow, RunState, Transition};
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
-use signoff_engine::notify::{ChannelContext, Notifier, NotifyTimeouts, Presence, runs_with_undelivered};
+use signoff_engine::notify::{ChannelContext, Notifier, NotifyTimeouts, TerminalPresence, runs_with_undelivered};
 use signoff_store::Store;
 use signoff_term::notification::{MessageContext, message};
 
@@ -161,7 +161,7 @@ pub fn resend_undelivered(project: &Project, console: &Console) {
 }
 
 /// The environment in which channels run.
-pub fn channel_context(root: &Path, person: Presence) -> ChannelContext {
+pub fn channel_context(root: &Path, person: TerminalPresence) -> ChannelContext {
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let variables = host::environment().into_iter().map(|(name, value)| (text(name), text(value)));
     let variables = variables.collect();
@@ -171,17 +171,17 @@ pub fn channel_context(root: &Path, person: Presence) -> ChannelContext {
 }
 
 /// Where the user can be reached; with `--quiet` nowhere on this terminal.
-pub fn user_presence(console: &Console) -> Presence {
-    if console.verbosity == Verbosity::Quiet { Presence::Undisturbed } else { terminal_presence() }
+pub fn user_presence(console: &Console) -> TerminalPresence {
+    if console.verbosity == Verbosity::Quiet { TerminalPresence::Undisturbed } else { terminal_presence() }
 }
 
 /// The user is at the terminal if stderr is one.
-pub fn terminal_presence() -> Presence {
+pub fn terminal_presence() -> TerminalPresence {
     if !stderr().is_terminal() {
-        return Presence::Elsewhere;
+        return TerminalPresence::Elsewhere;
     }
     // A failed write is ignored.
-    Presence::AtTerminal(Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default()))
+    TerminalPresence::AtTerminal(Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default()))
 }
 
 /// The name of the repository: that of its directory.

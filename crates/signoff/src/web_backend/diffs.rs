@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::{Commit, RunId};
-use signoff_core::prompt::LeftOutWhy;
+use signoff_core::prompt::OmissionReason;
 use signoff_core::view::TaskRow;
 use signoff_engine::git::{GitDiff, OmittedFile, Repository};
 use signoff_serve::page::DiffText;
@@ -91,8 +91,8 @@ fn error_text(failure: &CliError) -> DiffText {
 /// A file that the diff omits, with the reason.
 fn not_shown(file: OmittedFile) -> (String, String) {
     let why = match file.reason {
-        LeftOutWhy::Binary => "a binary file".to_owned(),
-        LeftOutWhy::Huge { bytes } => format!("too large to be shown: {bytes} bytes"),
+        OmissionReason::Binary => "a binary file".to_owned(),
+        OmissionReason::Huge { bytes } => format!("too large to be shown: {bytes} bytes"),
     };
     (file.path, why)
 }

@@ -88,7 +88,7 @@ struct RequestMatch {
 impl RequestMatch {
     /// A request for or against the clause as a whole.
     fn whole_clause(wanted: bool, said: &str) -> Self {
-        Self { action: RequestedAction::Presence, wanted, said: said.to_owned(), position: 0..0 }
+        Self { action: RequestedAction::TerminalPresence, wanted, said: said.to_owned(), position: 0..0 }
     }
 
     /// Completes the request with the remaining words of the clause. Returns `None` if there are none.
@@ -158,7 +158,12 @@ fn complaint(clause: &[String], opens: bool) -> Option<RequestMatch> {
             }
         };
         let said = if wanted { "wanted" } else { "unwanted" };
-        Some(RequestMatch { action: RequestedAction::Presence, wanted, said: said.into(), position: at..at + 1 })
+        Some(RequestMatch {
+            action: RequestedAction::TerminalPresence,
+            wanted,
+            said: said.into(),
+            position: at..at + 1,
+        })
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::merge) enum RequestedAction {
     /// Something exists.
-    Presence,
+    TerminalPresence,
     /// Something is enabled or allowed.
     Enabled,
     /// Something is in one piece.
@@ -26,7 +26,7 @@ pub(in crate::merge) enum RequestedAction {
 /// Pairs of opposite verbs: `add` wants presence, `remove` does not.
 const POLES: [(RequestedAction, &str, &str); 7] = [
     (
-        RequestedAction::Presence,
+        RequestedAction::TerminalPresence,
         "add introduce include implement keep retain preserve restore support use provide insert create have prefer",
         "remove delete drop omit strip discard eliminate exclude replace",
     ),

@@ -7,7 +7,7 @@
 use super::markdown_text::{code_span, fenced, line_chars};
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, related, seat_status, standing_action, title};
-use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, SeatResult};
+use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, ReviewerResult};
 use crate::review::FailThreshold;
 
 pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
@@ -22,7 +22,7 @@ pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
     out
 }
 
-fn seat(out: &mut String, seat: &SeatResult) {
+fn seat(out: &mut String, seat: &ReviewerResult) {
     out.push_str(&format!("- {} Review: {}\n", inline(&title(&seat.reviewer)), seat_status(seat, inline)));
     seat.interpreted_intent.iter().for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
     paragraph(out, "- ".len(), "", &seat.summary);

@@ -8,7 +8,7 @@ use quick_xml::writer::Writer;
 
 use super::{plain_text, reason, verdict_word};
 use crate::ids::ReviewerName;
-use crate::merge::{FindingConflict, MergedIssue, MergedReview, SeatResult, SourcedNote};
+use crate::merge::{FindingConflict, MergedIssue, MergedReview, ReviewerResult, SourcedNote};
 use crate::review::ReviewerKind;
 
 /// An XML element. Characters that XML cannot represent are replaced, and all others escaped, when it is written.
@@ -89,7 +89,7 @@ fn leaf(name: &'static str, text: &str) -> XmlElement {
 }
 
 /// `spec-result` and `code-result` for the first seat of each kind, and `result` for all others.
-fn seat(seats: &[SeatResult], index: usize) -> XmlElement {
+fn seat(seats: &[ReviewerResult], index: usize) -> XmlElement {
     let seat = &seats[index];
     let is_first = seats[..index].iter().all(|before| before.kind != seat.kind);
     let name = match seat.kind {

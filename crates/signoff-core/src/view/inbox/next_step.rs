@@ -79,11 +79,11 @@ pub enum NextStep {
     /// One command.
     Do(Action),
     /// Look at it first, then do one of these.
-    LookThen { look: Action, then: Vec<Action> },
+    InspectThen { look: Action, then: Vec<Action> },
     /// One of these commands.
     Choose(Vec<Action>),
     /// A process will resume it when the rate limit ends.
-    GoesOnByItself { task: u64 },
+    ResumesAutomatically { task: u64 },
     /// It can be resumed when the rate limit ends.
     AfterRateLimit { task: u64 },
     /// Its budget cap is reached.
@@ -91,7 +91,7 @@ pub enum NextStep {
     /// Other tasks of its group block it.
     WaitsForGroup { run: u64 },
     /// Tasks before it block it.
-    Unblock(Vec<Unblock>),
+    BlockingTask(Vec<BlockingTask>),
     /// A review without a change to review.
     AddWork { task: u64 },
     /// It is approved and changes nothing.
@@ -110,7 +110,7 @@ pub enum NextStep {
 
 /// A task that blocks another one, and what resolves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unblock {
+pub enum BlockingTask {
     /// It was cancelled.
     Cancelled { task: u64, by: u64 },
     /// Another task blocks it too.
@@ -132,12 +132,12 @@ impl NextStep {
                 Self::show_then(id, vec![Action::Improve(id)])
             }
             TaskStatus::Failed | TaskStatus::Stuck => Self::show_then(id, vec![Action::Retry(id)]),
-            TaskStatus::Paused if snapshot.resumes_by_itself(task) => Self::GoesOnByItself { task: id },
+            TaskStatus::Paused if snapshot.resumes_by_itself(task) => Self::ResumesAutomatically { task: id },
             TaskStatus::Paused if is_rate_limited(task) => Self::AfterRateLimit { task: id },
             TaskStatus::Paused => Self::RaiseBudget { task: id },
             TaskStatus::Blocked => match snapshot.group_run_of(task) {
                 Some(run) => Self::WaitsForGroup { run: run.id },
-                None => Self::Unblock(unblocks(task, snapshot.tasks)),
+                None => Self::BlockingTask(unblocks(task, snapshot.tasks)),
             },
             TaskStatus::Pending => Self::Do(Action::Work(id)),
             TaskStatus::InProgress if snapshot.is_interrupted(task) => Self::Do(resume(task, snapshot)),
@@ -158,14 +158,14 @@ impl NextStep {
             Some(OutcomeKind::NothingToReview) if task.kind == TaskType::Review => Self::AddWork { task: id },
             Some(OutcomeKind::NothingToReview) => Self::unblock_run(id),
             Some(_) if task.reason == Some(Reason::ChangedAfterReview) => {
-                Self::LookThen { look: Action::Diff(id), then: vec![Action::Review(id)] }
+                Self::InspectThen { look: Action::Diff(id), then: vec![Action::Review(id)] }
             }
             Some(OutcomeKind::CompletedWithIssues) => Self::show_then(id, vec![Action::Improve(id)]),
             Some(OutcomeKind::Accepted) if task.is_approved_empty() => Self::NothingChanged,
             Some(OutcomeKind::Approved | OutcomeKind::Accepted) => Self::after_approval(task, snapshot),
             Some(OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled | OutcomeKind::Rejected) | None => {
                 let merge = Action::GitMerge { branch: task.branch.clone() };
-                Self::LookThen { look: Action::Diff(id), then: vec![merge] }
+                Self::InspectThen { look: Action::Diff(id), then: vec![merge] }
             }
         }
     }
@@ -179,7 +179,7 @@ impl NextStep {
             Some(run) if snapshot.has_rejected_task(run) => Self::TaskRefused { task: id, run: run.id },
             Some(run) if run.failed_as_a_whole() => Self::FinalReviewFailed { run: run.id },
             Some(run) => Self::LandsWithRun { task: id, run: run.id },
-            None => Self::LookThen { look: Action::Diff(id), then: vec![Action::Merge(id)] },
+            None => Self::InspectThen { look: Action::Diff(id), then: vec![Action::Merge(id)] },
         }
     }
 
@@ -189,13 +189,13 @@ impl NextStep {
     }
 
     fn show_then(task: u64, then: Vec<Action>) -> Self {
-        Self::LookThen { look: Action::Show(task), then }
+        Self::InspectThen { look: Action::Show(task), then }
     }
 
     /// The same without looking at the task, for a person who just did.
     #[must_use]
     pub fn without_show(self) -> Self {
-        let Self::LookThen { look: Action::Show(_), mut then } = self else { return self };
+        let Self::InspectThen { look: Action::Show(_), mut then } = self else { return self };
         if then.len() == 1 { Self::Do(then.remove(0)) } else { Self::Choose(then) }
     }
 }
@@ -204,18 +204,20 @@ impl fmt::Display for NextStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Do(action) => action.fmt(f),
-            Self::LookThen { look, then } => write!(f, "{look}, then {}", alternatives(then)),
+            Self::InspectThen { look, then } => write!(f, "{look}, then {}", alternatives(then)),
             Self::Choose(actions) => f.write_str(&alternatives(actions)),
-            Self::GoesOnByItself { task } => write!(f, "it goes on by itself; {}", Action::FollowLog(*task)),
+            Self::ResumesAutomatically { task } => write!(f, "it goes on by itself; {}", Action::FollowLog(*task)),
             Self::AfterRateLimit { task } => write!(f, "{} continues when the rate limit ends", Action::Work(*task)),
             Self::RaiseBudget { task } => write!(f, "raise the budget, then {}", Action::Work(*task)),
             Self::WaitsForGroup { run } => {
                 let resume = Action::ResumeRun(Some(*run));
                 write!(f, "its group waits for others: {}, then {resume}", Action::Status)
             }
-            Self::Unblock(ways) if ways.is_empty() => f.write_str("it waits for another task; settle that one first"),
-            Self::Unblock(ways) => {
-                let ways: Vec<String> = ways.iter().map(Unblock::to_string).collect();
+            Self::BlockingTask(ways) if ways.is_empty() => {
+                f.write_str("it waits for another task; settle that one first")
+            }
+            Self::BlockingTask(ways) => {
+                let ways: Vec<String> = ways.iter().map(BlockingTask::to_string).collect();
                 f.write_str(&ways.join("; "))
             }
             Self::AddWork { task } => {
@@ -237,7 +239,7 @@ impl fmt::Display for NextStep {
     }
 }
 
-impl fmt::Display for Unblock {
+impl fmt::Display for BlockingTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled { task, by } => {
@@ -268,24 +270,24 @@ fn resume(task: &TaskRow, snapshot: &ProjectSnapshot) -> Action {
 }
 
 /// The tasks that block this one.
-fn unblocks(task: &TaskRow, tasks: &[TaskRow]) -> Vec<Unblock> {
+fn unblocks(task: &TaskRow, tasks: &[TaskRow]) -> Vec<BlockingTask> {
     let of_run = |other: &TaskRow| task.is_plan_task() && other.is_plan_task() && other.run_id == task.run_id;
     let before = |other: &&TaskRow| task.depends_on.contains(&other.id) || of_run(other);
     tasks.iter().filter(before).filter_map(|other| unblock(other, task)).collect()
 }
 
-fn unblock(other: &TaskRow, task: &TaskRow) -> Option<Unblock> {
+fn unblock(other: &TaskRow, task: &TaskRow) -> Option<BlockingTask> {
     let by = other.id;
-    let not_approved = || Unblock::NotApproved {
+    let not_approved = || BlockingTask::NotApproved {
         by,
         how: other.final_verdict.map_or(other.status.as_str(), FinalVerdict::as_str),
         is_refused: other.is_refused_by_person(),
     };
     match other.status {
-        TaskStatus::Cancelled if !task.is_plan_task() => Some(Unblock::Cancelled { task: task.id, by }),
-        TaskStatus::Blocked if !task.is_plan_task() => Some(Unblock::Blocked { by }),
+        TaskStatus::Cancelled if !task.is_plan_task() => Some(BlockingTask::Cancelled { task: task.id, by }),
+        TaskStatus::Blocked if !task.is_plan_task() => Some(BlockingTask::Blocked { by }),
         TaskStatus::Completed if other.outcome == Some(OutcomeKind::NothingToReview) => {
-            Some(Unblock::NothingToReview { by })
+            Some(BlockingTask::NothingToReview { by })
         }
         TaskStatus::Completed if other.outcome.is_some_and(OutcomeKind::needs_decision) => Some(not_approved()),
         TaskStatus::Failed | TaskStatus::Stuck => Some(not_approved()),

@@ -197,7 +197,8 @@ fn an_iteration_that_stopped_failed_where_it_stopped() {
 fn a_skipped_review_is_not_completed() {
     let mut policy = policy(IterationMode::Full);
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::Ask]);
+        judge.gate.on_reviewer_failure =
+            signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::Ask]);
         judge.gate.on_exhausted = OnExhausted::Ask;
     }
     let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
@@ -340,7 +341,8 @@ fn lenient(fixes: u32) -> signoff_core::machine::Policy {
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.on_exhausted = OnExhausted::Proceed;
         judge.gate.bound = signoff_core::policy::Bound::MaxFixes(fixes);
-        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::Ask]);
+        judge.gate.on_reviewer_failure =
+            signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::Ask]);
     }
     policy
 }

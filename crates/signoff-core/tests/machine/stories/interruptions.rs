@@ -1,7 +1,7 @@
 //! Crashes, budgets and rate limits, which do not count as failures of the work.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Event, Loss, PauseReason, Reason};
+use signoff_core::machine::{AttemptLoss, Event, PauseReason, Reason};
 
 use crate::machine::say::reviewed;
 use crate::machine::story::Story;
@@ -122,7 +122,7 @@ fn repeatedly_lost_sessions_are_a_failure() {
     story.policy.workflow.limits.max_recoveries = 2;
     while !story.state.is_done() {
         let attempt = story.writer();
-        let gone = Event::AttemptLost { attempt, loss: Loss::SessionGone };
+        let gone = Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone };
         story = story.then("the session is gone", gone);
     }
     insta::assert_snapshot!(story.transcript(), @"

@@ -1,7 +1,7 @@
 //! Landing, conflicts and voided approvals.
 
 use signoff_core::machine::{Event, Policy};
-use signoff_core::policy::{Effort, Ladder, Rung};
+use signoff_core::policy::{Effort, EscalationPolicy, FailureAction};
 
 use crate::machine::say::{head, reviewed};
 use crate::machine::story::Story;
@@ -105,7 +105,7 @@ fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
     let mut policy = Policy::new(signoff_core::workflow::preset("slots").expect("shipped"));
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
-        judge.gate.on_fixer_failure = Ladder::new(&[Rung::NextAttempt]);
+        judge.gate.on_fixer_failure = EscalationPolicy::new(&[FailureAction::NextAttempt]);
     }
     let story = Story::of(policy).works().conflicts().writer_fails().writer_fails();
     insta::assert_snapshot!(story.retry().works().transcript(), @"

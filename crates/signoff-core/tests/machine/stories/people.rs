@@ -1,7 +1,7 @@
 //! Decisions of people.
 
 use signoff_core::machine::{Choice, Event, FinalVerdict, ImportedProgress, Position};
-use signoff_core::policy::{Ladder, Rung};
+use signoff_core::policy::{EscalationPolicy, FailureAction};
 
 use crate::machine::say::reviewed;
 use crate::machine::story::Story;
@@ -47,7 +47,7 @@ fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
 fn a_discussion_can_be_retried_before_a_person_is_asked() {
     let mut policy = reviewed("task");
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_discussion = Ladder::new(&[Rung::Retry, Rung::Ask]);
+        judge.gate.on_discussion = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
     }
     let story = Story::of(policy).works().discusses("general").discusses("general");
     insta::assert_snapshot!(story.answer(Choice::Fix).transcript(), @"
@@ -116,7 +116,7 @@ fn a_review_that_was_skipped_once_is_not_forgotten_by_a_restart() {
         }
         if phase.name == "plan_review" {
             phase.once = true;
-            phase.policy_mut().expect("a gate").gate.on_reviewer_failure = Ladder::new(&[Rung::Ask]);
+            phase.policy_mut().expect("a gate").gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::Ask]);
         }
     }
     let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);

@@ -2,7 +2,7 @@
 
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::{Event, Job, JobKind, Policy};
-use signoff_core::policy::{Bound, Ladder, OnExhausted, OnFailure, Rung};
+use signoff_core::policy::{Bound, EscalationPolicy, FailureAction, OnExhausted, OnFailure};
 use signoff_core::workflow::preset;
 
 use crate::machine::story::Story;
@@ -270,7 +270,7 @@ fn repeated_reviews_without_a_fix_end_with_the_attempts() {
     policy.workflow.limits.max_attempts = 4;
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = Bound::Unlimited;
-        judge.gate.on_reviewer_failure = Ladder::new(&[Rung::NotPassed]);
+        judge.gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::NotPassed]);
     }
     let mut story = to_code_review(Story::of(policy));
     for _ in 0..5 {
@@ -355,7 +355,8 @@ fn a_fix_that_never_began_is_not_counted() {
 fn a_fixer_that_fails_in_parallel_is_retried_after_the_others() {
     let mut policy = policy();
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_fixer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::NextAttempt]);
+        judge.gate.on_fixer_failure =
+            signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::NextAttempt]);
     }
     let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
     let transcript = last(story.writer_fails().works().combines(), 1);

@@ -10,7 +10,7 @@ use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::source::planner::{PlannedTask, PlannerAnswer};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
-use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::line::{LineNaming, LineRenderer};
 
 use crate::story::{Story, caught_up, finding, id, review, reviewed};
 
@@ -187,7 +187,8 @@ fn a_blocked_group_is_reported_until_resolved() {
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
     ");
-    let again = |story: &Story| caught_up(&mut LineRenderer::new(Naming::WhenNeeded), &story.transitions).join("\n");
+    let again =
+        |story: &Story| caught_up(&mut LineRenderer::new(LineNaming::WhenNeeded), &story.transitions).join("\n");
     insta::assert_snapshot!(again(&story), @"
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
@@ -196,7 +197,7 @@ fn a_blocked_group_is_reported_until_resolved() {
     let story = story.retry();
     insta::assert_snapshot!(again(&story), @"Resuming run 3: group 1/2, 1 signed off, 1 at work, 2 to come");
     let told = story.log.len();
-    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     caught_up(&mut renderer, &story.transitions);
     let verdict = FinalVerdict::Approved;
     let story = story.gives_up("still none").then(Event::PersonEdited {

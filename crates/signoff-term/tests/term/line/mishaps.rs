@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
-use signoff_core::machine::{AttemptFailure, CheckReport, Choice, Event, LandingReport, LimitPlan, Loss, PauseReason};
+use signoff_core::machine::{
+    AttemptFailure, AttemptLoss, CheckReport, Choice, Event, LandingReport, LimitPlan, PauseReason,
+};
 use signoff_core::review::Severity::Critical;
 
 use crate::story::{Story, finding, head, reviewed};
@@ -199,7 +201,7 @@ fn paused_by_budget_and_rate_limit() {
     let attempt = story.jobs()[0].attempt;
     let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None });
     let attempt = story.jobs()[0].attempt;
-    let story = story.then(Event::AttemptLost { attempt, loss: Loss::Crashed });
+    let story = story.then(Event::AttemptLost { attempt, loss: AttemptLoss::Crashed });
     let story = story.works().approves("general");
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication

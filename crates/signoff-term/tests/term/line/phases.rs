@@ -129,7 +129,7 @@ fn exhausted_fixes_and_iterations_are_reported() {
 #[test]
 fn lines_name_their_task_if_other_runs_are_active() {
     let story = Story::task(quick()).works();
-    let lines = story.lines_named(signoff_term::line::Naming::Always);
+    let lines = story.lines_named(signoff_term::line::LineNaming::Always);
     insta::assert_snapshot!(lines, @"
     Running task #29: Add user authentication
     #29 Iteration 1/10

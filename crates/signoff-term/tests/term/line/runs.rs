@@ -4,7 +4,7 @@ use signoff_core::group::RunEvent;
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{AttemptFailure, CheckReport, Choice, Event, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
-use signoff_term::line::{self, LineRenderer, Naming};
+use signoff_term::line::{self, LineNaming, LineRenderer};
 
 use crate::story::{Story, caught_up, finding, id, reviewed};
 
@@ -64,7 +64,7 @@ fn lines_of_parallel_tasks_name_their_task() {
     ✓ Task #30 completed (APPROVED after 1 cycle)
     ✓ Run 3 is through, all approved: 2 tasks, 2 completed
     ");
-    insta::assert_snapshot!(story.lines_named(Naming::Always), @"
+    insta::assert_snapshot!(story.lines_named(LineNaming::Always), @"
         Running task #29: Add user authentication
           #29 [1/3] Implementing...
         Running task #30: Add rate limiting
@@ -159,7 +159,7 @@ fn a_workflow_with_many_gates_names_them_and_starts_over() {
 #[test]
 fn past_lines_are_not_printed_again() {
     let story = Story::task(reviewed("task")).works();
-    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     assert_eq!(caught_up(&mut renderer, &story.transitions), [""; 0]);
     let told = story.log.len();
     let story = story.approves("general");
@@ -185,14 +185,14 @@ fn a_decision_that_ended_its_task_is_not_printed_again() {
         Look at it: signoff show 1; go on: signoff retry 1
     ");
     assert_eq!(line::ending_lines(&story.view, &id(2)), [""; 0]);
-    let told = caught_up(&mut LineRenderer::new(Naming::WhenNeeded), &story.transitions);
+    let told = caught_up(&mut LineRenderer::new(LineNaming::WhenNeeded), &story.transitions);
     assert_eq!(told, [""; 0]);
 }
 
 #[test]
 fn no_steps_are_announced_during_shutdown() {
     let story = Story::task(reviewed("task"));
-    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     story.transitions.iter().for_each(|transition| drop(renderer.apply(transition)));
     renderer.set_shutting_down();
     let told = story.log.len();

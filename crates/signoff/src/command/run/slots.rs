@@ -14,7 +14,7 @@ use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{DriveOptions, ready};
-use signoff_engine::tracker::{self, Offer, TakenTask, Tracker, is_nameable};
+use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
 use signoff_term::fit::count;
@@ -304,7 +304,7 @@ impl SlotRun<'_> {
 }
 
 /// The report for a tracker.
-fn of_tracker(supply: &TaskSource, offer: &Offer, workflow: &Workflow) -> SlotsReport {
+fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
     let source = match supply {
         TaskSource::Program { name } => name,
         TaskSource::File { path } => path,
@@ -346,8 +346,8 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 }
 
 /// `task 3 has it (failed): signoff retry 3 goes on`.
-fn taken_reason(taken: &TakenTask) -> String {
-    let TakenTask { id, by, status } = taken;
+fn taken_reason(taken: &ExcludedTask) -> String {
+    let ExcludedTask { id, by, status } = taken;
     let what_now = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": `signoff retry {by}` goes on with it"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
@@ -368,7 +368,7 @@ fn is_reviewed(workflow: &Workflow) -> bool {
 
 /// Prints the tasks that signoff has finished but that a tracker file still lists as open. Signoff does not write the
 /// file, and the file does not say whether a task was reopened.
-fn print_done(tracker: &Tracker, offer: &Offer, console: &Console) -> Result<()> {
+fn print_done(tracker: &Tracker, offer: &TrackerOffer, console: &Console) -> Result<()> {
     let TaskSource::File { path } = &tracker.supply else { return Ok(()) };
     let is_done = |task: &&SourceTask| task.state == SourceState::Done;
     let file = tracker.read(&BTreeSet::new())?;
