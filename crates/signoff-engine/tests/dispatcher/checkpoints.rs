@@ -38,7 +38,8 @@ fn reviewers(script: AgentScript) -> AgentScript {
     approves(script.rule(looks))
 }
 
-fn at_checkpoint() -> ScriptRule {
+/// The rule of every reviewer at a checkpoint.
+pub fn at_checkpoint() -> ScriptRule {
     ScriptRule::role("review").prompt_contains("at a checkpoint")
 }
 
