@@ -238,13 +238,15 @@ impl Browser {
     }
 }
 
-/// Evaluates an expression now and on every change. Returns the time when it was first true; null on a timeout.
+/// Evaluates an expression now, on every change and when the page is loaded. Returns the time when it was first true; null
+/// on a timeout.
 const WAIT: &str = "((expression, patience, done) => {
     const holds = () => { try { return expression(); } catch { return false; } };
     const end = (value) => { observer.disconnect(); clearTimeout(timer); done(value); };
     const look = () => { if (holds()) end(Date.now()); };
     const observer = new MutationObserver(look);
     const timer = setTimeout(() => end(null), patience);
+    window.addEventListener('load', look);
     observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
     look();
 })";
