@@ -1,5 +1,5 @@
 //! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` runs the protocol and
-//! prints the lines of [`mod@line`], which are parsed here.
+//! prints the lines of [`AcpLine`], which are parsed here.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

@@ -175,7 +175,7 @@ fn the_page_responds_with_eight_tabs_open() {
 fn a_page_that_cannot_be_fetched_says_so() {
     let project = asking(1);
     let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
-    for (status, says) in [(500, "could not be fetched"), (401, "open the address that `signoff serve` prints now")] {
+    for (status, says) in [(500, "could not be refreshed"), (401, "open the address that `signoff serve` prints now")] {
         browser.run(&format!(
             "window.real ??= fetch; window.fetch = async () => new Response('', {{ status: {status} }}); refresh()"
         ));
@@ -245,8 +245,8 @@ fn a_passing_second_replaces_no_elements() {
     let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let same = browser.run(
         "window.row = document.querySelector('li.row'); window.ago = row.querySelector('time[title]'); \
-         const part = row.closest('[data-live]'), before = written(part); \
-         ago.textContent = 'long ago'; return before === written(part)",
+         const part = row.closest('[data-live]'), before = contentOf(part); \
+         ago.textContent = 'long ago'; return before === contentOf(part)",
     );
     assert_eq!(same, true);
     // Its text is updated all the same.
