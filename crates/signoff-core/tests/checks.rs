@@ -29,7 +29,7 @@ fn case(text: &str) -> CheckRun {
 }
 
 /// The review as readable text.
-fn told(review: &Review) -> String {
+fn described(review: &Review) -> String {
     let mut out = format!("{}: {}\n", review.verdict.as_str(), review.summary);
     for finding in &review.findings {
         let place = place(finding.file.as_deref(), finding.line);
@@ -58,14 +58,14 @@ fn indented(text: &str) -> String {
 fn what_each_tool_prints() {
     insta::glob!("../../../testdata/checks", "*.txt", |path| {
         let ran = case(&std::fs::read_to_string(path).unwrap());
-        insta::assert_snapshot!(told(&checks(&[ran])));
+        insta::assert_snapshot!(described(&checks(&[ran])));
     });
 }
 
 #[test]
 fn one_failing_check_is_enough() {
     let review = checks(&[ran("test", 0, "fine\n"), ran("lint", 2, "src/a.c:3:5: error: bad\n")]);
-    insta::assert_snapshot!(told(&review), @r"
+    insta::assert_snapshot!(described(&review), @r"
     changes_requested: 1 of 2 checks passed; `lint` (`make lint`) exited with 2.
 
     [critical] src/a.c:3
@@ -88,7 +88,7 @@ fn without_checks_the_review_is_inconclusive() {
 fn equal_findings_of_two_checks_are_reported_once_and_both_checks_fail() {
     let said = "src/a.c:3:5: error: bad\n";
     let review = checks(&[ran("build", 2, said), ran("test", 2, said)]);
-    insta::assert_snapshot!(told(&review), @r"
+    insta::assert_snapshot!(described(&review), @r"
     changes_requested: 0 of 2 checks passed; `build` (`make build`) exited with 2; `test` (`make test`) exited with 2.
 
     [critical] src/a.c:3

@@ -321,7 +321,7 @@ fn delivered_messages_are_not_sent_again_by_the_next_process() {
     };
     assert_eq!(notify(1), 1, "refused");
     assert_eq!(runs_with_undelivered(&store), [RunId(3)].into());
-    assert_eq!(notify(1), 2, "so it is told again");
+    assert_eq!(notify(1), 2, "so it is sent again");
     assert_eq!(notify(1), 2, "it was taken");
     assert_eq!(notify(2), 3, "another one");
     assert_eq!(runs_with_undelivered(&store), [].into());

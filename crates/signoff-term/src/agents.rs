@@ -71,11 +71,18 @@ pub struct AgentCheckReport {
     pub output_tokens: u64,
 }
 
+/// Why an agent did not answer, and how to fix it.
+#[derive(Debug)]
+pub struct FailedAnswer {
+    pub message: String,
+    pub hint: Option<String>,
+}
+
 impl AgentCheckReport {
-    pub fn new(answer: Result<String, (String, Option<String>)>, usage: Usage, duration_ms: u64) -> Self {
+    pub fn new(answer: Result<String, FailedAnswer>, usage: Usage, duration_ms: u64) -> Self {
         let (works, message, hint) = match answer {
             Ok(message) => (true, message, None),
-            Err((message, hint)) => (false, message, hint),
+            Err(FailedAnswer { message, hint }) => (false, message, hint),
         };
         let Usage { cost_micro_usd, cost_is_estimated, input_tokens, output_tokens, .. } = usage;
         let cost_usd = cost_micro_usd as f64 / 1_000_000.0;

@@ -82,10 +82,10 @@ impl QuestionDialogue {
         }
     }
 
-    /// Shows a postponed question again: the one of this loop, or the oldest. Returns whether there is one.
-    pub fn ask_again(&mut self, of: Option<(RunId, &LoopId)>) -> bool {
-        let own = |(one, _): &(DialogueQuestion, QuestionStatus)| of == Some((one.run, &one.loop_id));
-        let at = self.questions.iter().position(own).or(if self.questions.is_empty() { None } else { Some(0) });
+    /// Shows a postponed question again: the preferred one, or the oldest. Returns whether there is one.
+    pub fn ask_again(&mut self, is_preferred: impl Fn(&DialogueQuestion) -> bool) -> bool {
+        let preferred = self.questions.iter().position(|(question, _)| is_preferred(question));
+        let at = preferred.or(if self.questions.is_empty() { None } else { Some(0) });
         let Some(at) = at.filter(|_| !self.closed) else { return false };
         let (question, _) = self.questions.remove(at);
         self.questions.insert(0, (question, QuestionStatus::Pending));

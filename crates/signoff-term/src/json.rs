@@ -63,11 +63,15 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    pub fn new(run: Option<(u64, &RunStage)>, tasks: Vec<TaskRow>, questions: Vec<QuestionRow>) -> Self {
-        let stage = run.map(|(_, stage)| stage.as_str());
-        let outcome = run.and_then(|(_, stage)| stage.outcome()).map(RunOutcome::as_str);
+    pub fn new(
+        run_id: Option<u64>,
+        stage: Option<&RunStage>,
+        tasks: Vec<TaskRow>,
+        questions: Vec<QuestionRow>,
+    ) -> Self {
+        let outcome = stage.and_then(RunStage::outcome).map(RunOutcome::as_str);
         let tasks = tasks.into_iter().map(TaskRow::with_current_state).collect();
-        Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
+        Self { version: VERSION, run_id, stage: stage.map(RunStage::as_str), outcome, tasks, questions }
     }
 }
 

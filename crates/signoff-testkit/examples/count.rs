@@ -41,6 +41,11 @@ fn functions(files: &[&SourceFile]) {
     println!("longest functions: {}", longest.collect::<Vec<_>>().join(", "));
     let tuples: usize = all.iter().map(|(_, function)| function.tuple_parameters).sum();
     println!("tuple parameters: {tuples}");
+    if std::env::args().any(|argument| argument == "--names") {
+        for (file, function) in all.iter().filter(|(_, function)| function.tuple_parameters > 0) {
+            println!("  {} at {}:{}", function.name, file.path, function.lines.start());
+        }
+    }
     println!("functions with more than five parameters: {}", all.iter().filter(|(_, one)| one.parameters > 5).count());
 }
 

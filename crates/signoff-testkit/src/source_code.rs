@@ -28,9 +28,11 @@ pub struct FunctionItem {
     pub name: String,
     /// From `fn` to the closing brace.
     pub lines: RangeInclusive<usize>,
-    /// Without `self`.
+    /// With `self`.
     pub parameters: usize,
+    /// Those whose type is a tuple, also behind a reference, an `Option` or a type alias of the workspace.
     pub tuple_parameters: usize,
+    parameter_types: Vec<PlainType>,
 }
 
 /// A struct, enum, union, trait or type alias that is named at the level of a module.
@@ -39,6 +41,16 @@ pub struct TypeItem {
     pub name: String,
     pub line: usize,
     pub visibility: ItemVisibility,
+    /// What a type alias stands for.
+    alias_of: Vec<PlainType>,
+}
+
+/// A type without the references and containers of at most one value around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PlainType {
+    Tuple,
+    /// The last segment of its path.
+    Named(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +69,11 @@ pub struct SourceText {
 }
 
 impl SourceFile {
+    /// Whether it is the module `wire` or a part of it.
+    pub fn is_wire(&self) -> bool {
+        self.path.split('/').any(|name| name == "wire" || name == "wire.rs")
+    }
+
     /// Whether it is part of the program and not of its tests, benchmarks or examples.
     pub fn is_product(&self) -> bool {
         self.path.contains("/src/") && !self.path.starts_with("crates/signoff-testkit/")
@@ -104,7 +121,39 @@ pub fn source_files(root: &Path) -> Vec<SourceFile> {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
         SourceFile::parse(name.clone(), &text).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
-    paths.iter().map(parse).collect()
+    let mut files: Vec<SourceFile> = paths.iter().map(parse).collect();
+    count_tuple_parameters(&mut files);
+    files
+}
+
+/// Counts the tuple parameters of every function. A private alias is known in its own file only.
+fn count_tuple_parameters(files: &mut [SourceFile]) {
+    let mut tuples: BTreeSet<(Option<String>, String)> = BTreeSet::new();
+    let is_tuple = |plain: &PlainType, path: &str, tuples: &BTreeSet<(Option<String>, String)>| match plain {
+        PlainType::Tuple => true,
+        PlainType::Named(name) => {
+            [None, Some(path.to_owned())].into_iter().any(|scope| tuples.contains(&(scope, name.clone())))
+        }
+    };
+    // An alias may stand for another one: repeat until no more are found.
+    let mut known = None;
+    while known != Some(tuples.len()) {
+        known = Some(tuples.len());
+        for file in files.iter() {
+            for item in &file.types {
+                if item.alias_of.iter().any(|plain| is_tuple(plain, &file.path, &tuples)) {
+                    let scope = (item.visibility == ItemVisibility::Private).then(|| file.path.clone());
+                    tuples.insert((scope, item.name.clone()));
+                }
+            }
+        }
+    }
+    for file in files {
+        for function in &mut file.functions {
+            let types = function.parameter_types.iter();
+            function.tuple_parameters = types.filter(|plain| is_tuple(plain, &file.path, &tuples)).count();
+        }
+    }
 }
 
 /// The root of the workspace.
@@ -206,30 +255,65 @@ impl ItemVisitor {
             syn::FnArg::Typed(typed) => Some(&*typed.ty),
             syn::FnArg::Receiver(_) => None,
         });
-        let types: Vec<_> = typed.collect();
         self.functions.push(FunctionItem {
             name: signature.ident.to_string(),
             lines: signature.span().start().line..=whole.end().line,
-            parameters: types.len(),
-            tuple_parameters: types.iter().filter(|one| is_tuple(one)).count(),
+            parameters: signature.inputs.len(),
+            tuple_parameters: 0,
+            parameter_types: typed.filter_map(plain_type).collect(),
         });
     }
 
-    fn type_item(&mut self, name: &syn::Ident, visibility: &syn::Visibility) {
+    fn type_item(&mut self, name: &syn::Ident, visibility: &syn::Visibility, alias_of: Vec<PlainType>) {
         let visibility = match visibility {
             syn::Visibility::Public(_) => ItemVisibility::Public,
             syn::Visibility::Restricted(_) => ItemVisibility::Restricted,
             syn::Visibility::Inherited => ItemVisibility::Private,
         };
-        self.types.push(TypeItem { name: name.to_string(), line: name.span().start().line, visibility });
+        self.types.push(TypeItem { name: name.to_string(), line: name.span().start().line, visibility, alias_of });
     }
 }
 
-fn is_tuple(one: &syn::Type) -> bool {
-    if let syn::Type::Reference(reference) = one {
-        return is_tuple(&reference.elem);
+/// The type of a parameter behind references, `Option`, smart pointers and `impl Into`. A slice or an iterator of pairs
+/// is none of these.
+fn plain_type(one: &syn::Type) -> Option<PlainType> {
+    match one {
+        syn::Type::Reference(reference) => plain_type(&reference.elem),
+        syn::Type::Paren(paren) => plain_type(&paren.elem),
+        syn::Type::Group(group) => plain_type(&group.elem),
+        syn::Type::Tuple(tuple) => (!tuple.elems.is_empty()).then_some(PlainType::Tuple),
+        syn::Type::ImplTrait(bounds) => bounds.bounds.iter().find_map(converted_type),
+        syn::Type::TraitObject(bounds) => bounds.bounds.iter().find_map(converted_type),
+        syn::Type::Path(path) => {
+            let segment = path.path.segments.last()?;
+            match segment.ident.to_string().as_str() {
+                "Option" | "Result" | "Box" | "Rc" | "Arc" | "Cow" => {
+                    type_arguments(segment).filter_map(plain_type).max_by_key(|plain| *plain == PlainType::Tuple)
+                }
+                name => Some(PlainType::Named(name.to_owned())),
+            }
+        }
+        _ => None,
     }
-    matches!(one, syn::Type::Tuple(tuple) if !tuple.elems.is_empty())
+}
+
+/// What `impl Into<T>` and its relatives accept.
+fn converted_type(bound: &syn::TypeParamBound) -> Option<PlainType> {
+    let syn::TypeParamBound::Trait(bound) = bound else { return None };
+    let segment = bound.path.segments.last()?;
+    let converts = ["Into", "TryInto", "AsRef", "Borrow"].iter().any(|name| segment.ident == name);
+    if converts { type_arguments(segment).find_map(plain_type) } else { None }
+}
+
+fn type_arguments(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type> {
+    let arguments = match &segment.arguments {
+        syn::PathArguments::AngleBracketed(angled) => Some(angled.args.iter()),
+        syn::PathArguments::None | syn::PathArguments::Parenthesized(_) => None,
+    };
+    arguments.into_iter().flatten().filter_map(|argument| match argument {
+        syn::GenericArgument::Type(one) => Some(one),
+        _ => None,
+    })
 }
 
 impl<'ast> Visit<'ast> for ItemVisitor {
@@ -260,25 +344,25 @@ impl<'ast> Visit<'ast> for ItemVisitor {
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.type_item(&item.ident, &item.vis);
+        self.type_item(&item.ident, &item.vis, Vec::new());
         visit::visit_item_struct(self, item);
     }
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.type_item(&item.ident, &item.vis);
+        self.type_item(&item.ident, &item.vis, Vec::new());
         visit::visit_item_enum(self, item);
     }
 
     fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
-        self.type_item(&item.ident, &item.vis);
+        self.type_item(&item.ident, &item.vis, Vec::new());
     }
 
     fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.type_item(&item.ident, &item.vis);
+        self.type_item(&item.ident, &item.vis, Vec::new());
         visit::visit_item_trait(self, item);
     }
 
     fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.type_item(&item.ident, &item.vis);
+        self.type_item(&item.ident, &item.vis, plain_type(&item.ty).into_iter().collect());
     }
 }

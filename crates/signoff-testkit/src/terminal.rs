@@ -41,6 +41,21 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of scrollback lines.
 const SCROLLBACK_LINES: usize = 1000;
 
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalSize {
+    pub columns: u16,
+    pub lines: u16,
+}
+
+impl TerminalSize {
+    pub const DEFAULT: Self = Self::new(80, 24);
+
+    pub const fn new(columns: u16, lines: u16) -> Self {
+        Self { columns, lines }
+    }
+}
+
 /// A program on its own terminal.
 pub struct TestTerminal {
     pty: Arc<Pty>,
@@ -114,11 +129,11 @@ impl fmt::Display for TerminalScreen {
 impl TestEnv {
     /// Starts the program on a terminal of 80 columns and 24 lines.
     pub fn terminal(&self, arguments: &[&str]) -> TestTerminal {
-        self.terminal_with((80, 24), arguments, &[])
+        self.terminal_with(TerminalSize::DEFAULT, arguments, &[])
     }
 
-    /// Starts the program on a terminal of this size (columns, lines), with these environment variables.
-    pub fn terminal_with(&self, size: (u16, u16), arguments: &[&str], variables: &[(&str, &str)]) -> TestTerminal {
+    /// Starts the program on a terminal of this size, with these environment variables.
+    pub fn terminal_with(&self, size: TerminalSize, arguments: &[&str], variables: &[(&str, &str)]) -> TestTerminal {
         let mut command = self.command(self.program(), arguments);
         command.env("TERM", "xterm-256color").envs(variables.iter().copied());
         TestTerminal::start(command.into(), size)
@@ -128,12 +143,12 @@ impl TestEnv {
     pub fn shell_on_terminal(&self, script: &str) -> TestTerminal {
         let mut command = self.command("sh", &["-c", script]);
         command.env("TERM", "xterm-256color");
-        TestTerminal::start(command.into(), (80, 24))
+        TestTerminal::start(command.into(), TerminalSize::DEFAULT)
     }
 }
 
 impl TestTerminal {
-    fn start(command: blocking::Command, (columns, lines): (u16, u16)) -> Self {
+    fn start(command: blocking::Command, TerminalSize { columns, lines }: TerminalSize) -> Self {
         let (pty, pts) = blocking::open().expect("a pseudo-terminal");
         pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
         let child = command.spawn(pts).expect("a started program");
@@ -169,7 +184,7 @@ impl TestTerminal {
     ///
     /// # Panics
     /// If the terminal is gone.
-    pub fn resize(&self, (columns, lines): (u16, u16)) {
+    pub fn resize(&self, TerminalSize { columns, lines }: TerminalSize) {
         let mut drawn = self.output.lock_state();
         drawn.parser.screen_mut().set_size(at_least_one(lines), at_least_one(columns));
         self.pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");

@@ -192,6 +192,6 @@ fn an_agent_that_ignores_sigterm_and_its_daemons_must_be_killed() {
         kill_process(daemon, Signal::KILL).unwrap();
     }
     kill_process(own, Signal::KILL).unwrap();
-    assert_eq!(agent.wait().unwrap().signal(), Some(9), "it had not heard the first signal");
+    assert_eq!(agent.wait().unwrap().signal(), Some(9), "it ignored the first signal");
     assert_eq!(fixture.calls().summary(), ": did not end\n");
 }

@@ -72,7 +72,7 @@ fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Consol
         let run_state = queries::run_state(&*project.store, run)?;
         let mut tasks = project.tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
-        console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;
+        console.json(&RunReport::new(Some(run.0), Some(&run_state.machine.stage), tasks, Vec::new()))?;
     } else {
         console.text(text)?;
     }

@@ -394,8 +394,8 @@ impl RunResult {
         if console.json {
             let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
             let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
-            let run = run.map(|(run, stage)| (run.0, stage));
-            console.json(&RunReport::new(run, tasks.clone(), questions.clone()))?;
+            let (run_id, stage) = (run.map(|(run, _)| run.0), run.map(|(_, stage)| stage));
+            console.json(&RunReport::new(run_id, stage, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
         let failed = self.stopped_run(&tasks)?;

@@ -25,7 +25,9 @@ pub fn read_story(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     file.close(source, source.text.len());
     file.warnings.extend(lines.unclosed());
     file.goal = Some(story.goal.join(" ")).filter(|goal| !goal.is_empty());
-    warn_of_status(&mut file, story.status);
+    if let Some((line, status)) = &story.status {
+        warn_of_status(&mut file, *line, status);
+    }
     if file.title.is_none() {
         return Err(source.error(1, "no story; expected a heading such as `# Story 1.2: Title`"));
     }
@@ -193,10 +195,9 @@ fn criteria(text: &str) -> (String, Vec<String>) {
     (title.trim().trim_end_matches("**").to_owned(), names)
 }
 
-fn warn_of_status(file: &mut TaskFile, status: Option<(u32, String)>) {
-    let Some((line, status)) = status else { return };
+fn warn_of_status(file: &mut TaskFile, line: u32, status: &str) {
     if !READY.contains(&status.to_ascii_lowercase().as_str()) {
-        let status = short(&status);
+        let status = short(status);
         file.warn(line, format!("the story's status is {status}, not ready-for-dev"));
     }
 }

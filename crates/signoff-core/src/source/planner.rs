@@ -79,7 +79,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
         return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
     }
     let mut found: Option<(usize, Value)> = None;
-    let mut broken: Option<(usize, serde_json::Error)> = None;
+    let mut broken: Option<BrokenObject> = None;
     for AnswerObject { offset, json, read } in objects(text) {
         let value = match read {
             Ok(value) if value.get(key).is_some() => value,
@@ -90,7 +90,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
             Err(error) => {
                 // Braces in prose fail immediately. A truncated answer fails at the end.
                 if broken.is_none() || error.is_eof() {
-                    broken = Some((offset, error));
+                    broken = Some(BrokenObject { offset, error });
                 }
                 continue;
             }
@@ -116,9 +116,15 @@ fn is_too_deep(error: &serde_json::Error) -> bool {
     error.is_syntax() && super::json::error_message(error) == "recursion limit exceeded"
 }
 
-fn nothing(text: &str, key: &str, broken: Option<(usize, serde_json::Error)>) -> Violation {
-    match broken.filter(|(offset, _)| text[*offset..].contains(&format!("\"{key}\""))) {
-        Some((offset, error)) => {
+/// An opening brace that begins no object.
+struct BrokenObject {
+    offset: usize,
+    error: serde_json::Error,
+}
+
+fn nothing(text: &str, key: &str, broken: Option<BrokenObject>) -> Violation {
+    match broken.filter(|broken| text[broken.offset..].contains(&format!("\"{key}\""))) {
+        Some(BrokenObject { offset, error }) => {
             let code = if error.is_eof() { ViolationCode::Truncated } else { ViolationCode::Malformed };
             Violation::new(code, offset, format!("an object that is not JSON: {}", super::json::error_message(&error)))
         }

@@ -16,7 +16,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn of(settings: &'a Settings) -> Self {
+    fn new(settings: &'a Settings) -> Self {
         Self { settings, task: TaskSpec::from_text("Add login"), flags: TaskFlags::default() }
     }
 
@@ -58,7 +58,7 @@ command = [\"./agent.sh\"]
 #[test]
 fn the_only_agent_does_everything() {
     let settings = configured("[agents.claude]\n[agents.tests]\nkind = \"checks\"\n");
-    let asked = Asked::of(&settings);
+    let asked = Asked::new(&settings);
     assert_eq!(summary(&asked.writer(Role::Implement, "implement").unwrap()), "claude - 1h");
     assert_eq!(summary(&asked.writer(Role::Fix, "review").unwrap()), "claude - 30m");
     assert_eq!(review_summary(&asked.reviewer("general").unwrap()), "claude - 10m markdown");
@@ -67,7 +67,7 @@ fn the_only_agent_does_everything() {
 #[test]
 fn a_missing_role_falls_back_to_implement() {
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nfix = \"mine\"\n"));
-    let asked = Asked::of(&settings);
+    let asked = Asked::new(&settings);
     let agent = |role| asked.writer(role, "implement").unwrap().agent.name;
     assert_eq!(agent(Role::Fix), "mine");
     for role in [Role::Implement, Role::Enumerate, Role::Plan, Role::Brainstorm, Role::Simplify] {
@@ -79,12 +79,12 @@ fn a_missing_role_falls_back_to_implement() {
 #[test]
 fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nreview = \"mine\"\n"));
-    assert_eq!(Asked::of(&settings).reviewer("general").unwrap().agent.name, "mine");
+    assert_eq!(Asked::new(&settings).reviewer("general").unwrap().agent.name, "mine");
     let settings = configured(&format!(
         "review_workspace = \"shared\"\n{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n[reviewers.general]\nagent = \"claude\"\n\
          review_workspace = \"copy\"\nrequire_nonce = true\nprompt = \"ours.md\"\ncontract = \"auto\"\n"
     ));
-    let assigned = Asked::of(&settings).reviewer("general").unwrap();
+    let assigned = Asked::new(&settings).reviewer("general").unwrap();
     assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", Some(ReviewWorkspace::Copy)));
     assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
     assert_eq!(assigned.contract.as_str(), "auto");
@@ -97,17 +97,17 @@ fn known_kinds_of_agents_must_copy_the_nonce_unless_the_configuration_says_no() 
             "{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{more}\n[reviewers.general]\nagent = \"{agent}\"\n"
         );
         let settings = configured(&text);
-        Asked::of(&settings).reviewer("general").unwrap().require_nonce
+        Asked::new(&settings).reviewer("general").unwrap().require_nonce
     };
     assert!(required("", "claude") && !required("", "mine"));
     assert!(!required("[gate]\nrequire_nonce = false", "claude"));
     assert!(required("[gate]\nrequire_nonce = true", "mine"));
     let own = "[gate]\nrequire_nonce = true\n[reviewers.general]\nrequire_nonce = false\nagent = \"claude\"\n";
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{own}"));
-    assert!(!Asked::of(&settings).reviewer("general").unwrap().require_nonce);
+    assert!(!Asked::new(&settings).reviewer("general").unwrap().require_nonce);
     let tool = "[reviewers.general]\ncontract = \"tool\"\nagent = \"claude\"\n";
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{tool}"));
-    assert!(!Asked::of(&settings).reviewer("general").unwrap().require_nonce);
+    assert!(!Asked::new(&settings).reviewer("general").unwrap().require_nonce);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn models_are_taken_from_the_nearest_place() {
     let of_reviewer = "[reviewers.general]\nmodel = \"of-reviewer\"\n";
     let models = |text: String, model: Option<&str>, kind: TaskType| {
         let settings = configured(&text);
-        let mut asked = Asked::of(&settings);
+        let mut asked = Asked::new(&settings);
         asked.task.model = model.map(str::to_owned);
         asked.task.kind = kind;
         let writer = asked.at("review", |place| settings.writer_in_turn(Role::Fix, place, 0)).unwrap().model.unwrap();
@@ -144,7 +144,7 @@ fn times_are_taken_from_the_nearest_person() {
             "{text}\n[agents.claude]\n{}",
             if text.contains("#agent") { "timeout = \"45m\"\n" } else { "" }
         ));
-        let asked = Asked::of(&settings);
+        let asked = Asked::new(&settings);
         let implement = asked.writer(Role::Implement, "implement").unwrap().timeout;
         let fix = asked.writer(Role::Fix, "review").unwrap().timeout;
         format!("{implement} {fix} {}", asked.reviewer("general").unwrap().timeout)
@@ -208,21 +208,21 @@ fn an_agent_is_what_its_table_says() {
 #[test]
 fn without_an_agent_people_are_told() {
     let settings = configured("[agents.tests]\nkind = \"checks\"\n");
-    assert_eq!(Asked::of(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
-    assert_eq!(Asked::of(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
+    assert_eq!(Asked::new(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
+    assert_eq!(Asked::new(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
 }
 
 #[test]
 fn with_several_agents_somebody_must_choose() {
     let settings = configured(TWO);
-    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
+    insta::assert_snapshot!(Asked::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
 }
 
 #[test]
 fn an_improvement_may_take_as_long_as_a_fix() {
     let time = |text: &str| {
         let settings = configured(&format!("{text}\n[agents.claude]\ntimeout = \"45m\"\n"));
-        let mut asked = Asked::of(&settings);
+        let mut asked = Asked::new(&settings);
         asked.task.kind = TaskType::Improve;
         asked.writer(Role::Fix, "improve").unwrap().timeout.to_string()
     };
@@ -238,7 +238,7 @@ fn a_role_may_have_a_model_of_its_own() {
     let agents = "[agents.claude]\nmodel = \"of-agent\"\n[agents.other]\nkind = \"claude\"\n";
     let models = |roles: &str, more: &str| {
         let settings = configured(&format!("{agents}[roles]\n{roles}\n{more}"));
-        let asked = Asked::of(&settings);
+        let asked = Asked::new(&settings);
         let fixer = asked.at("review", |place| settings.writer_in_turn(Role::Fix, place, 0)).unwrap();
         let reviewer = asked.reviewer("general").unwrap();
         let shown = |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
@@ -295,7 +295,7 @@ phases = [
 model = "opus"
 "#,
     );
-    let asked = Asked::of(&settings);
+    let asked = Asked::new(&settings);
     let researcher =
         |role, phase| asked.at(phase, |place| settings.researcher_in_turn(role, place, 0)).expect("an agent").model;
     assert_eq!(researcher(Role::Brainstorm, "think").as_deref(), Some("haiku"));

@@ -28,7 +28,7 @@ impl Case {
     }
 
     /// The message that is printed.
-    fn told(&self) -> String {
+    fn message(&self) -> String {
         match read(&[Layer::repository(&self.name, &self.text)], &[], &[]) {
             Ok(_) => panic!("{} is read", self.name),
             Err(error) => error.to_string(),
@@ -58,12 +58,12 @@ fn every_mistake_is_told_with_file_and_line_and_what_to_write() {
     let mut out = String::new();
     for case in cases {
         let about = case.text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a comment");
-        let told = case.told();
+        let message = case.message();
         let place = format!("{}:{}: ", case.name, case.line());
-        assert!(told.starts_with(&place), "expected {place}\n{told}");
-        assert!(INSTEAD.iter().any(|words| told.contains(words)), "what to write instead?\n{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        writeln!(out, "{about}\n    {told}").unwrap();
+        assert!(message.starts_with(&place), "expected {place}\n{message}");
+        assert!(INSTEAD.iter().any(|words| message.contains(words)), "what to write instead?\n{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        writeln!(out, "{about}\n    {message}").unwrap();
     }
     insta::assert_snapshot!(out);
 }
@@ -100,7 +100,7 @@ fn marks_of_editors_do_not_shift_lines() {
     for case in cases() {
         let marked = format!("\u{feff}{}", case.text);
         let error = read(&[Layer::repository(&case.name, marked)], &[], &[]).unwrap_err();
-        assert_eq!(error.to_string(), case.told());
+        assert_eq!(error.to_string(), case.message());
         let windows = case.text.replace('\n', "\r\n");
         let error = read(&[Layer::repository(&case.name, windows)], &[], &[]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}:{}: ", case.name, case.line())), "{error}");

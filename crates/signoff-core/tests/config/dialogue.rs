@@ -177,12 +177,12 @@ fn what_was_answered_is_what_is_found_next_time() {
         let mut steps = 0;
         while let DialoguePrompt::Choose { options, .. } = first.ask() {
             for option in 0..options.len() {
-                let mut told = first.clone();
-                told.choose(option);
-                if let DialoguePrompt::Number { .. } = told.ask() {
-                    told.number(77);
+                let mut changed = first.clone();
+                changed.choose(option);
+                if let DialoguePrompt::Number { .. } = changed.ask() {
+                    changed.number(77);
                 }
-                let text = written("", &told);
+                let text = written("", &changed);
                 let mut again = dialogue(&text);
                 again.choose(phase);
                 for _ in 0..steps {

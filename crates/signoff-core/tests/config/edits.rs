@@ -9,7 +9,7 @@ fn set(text: &str, words: &[&str]) -> EditedFile {
     edit::set("signoff.toml", text, &changes).unwrap()
 }
 
-fn told(edited: &EditedFile) -> String {
+fn described(edited: &EditedFile) -> String {
     let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     let line =
         |changed: &edit::ChangedKey| format!("{}: {} → {}\n", changed.key, word(&changed.old), word(&changed.new));
@@ -19,7 +19,7 @@ fn told(edited: &EditedFile) -> String {
 #[test]
 fn a_phase_is_changed_under_the_name_that_the_file_has_for_it() {
     let words = ["presets.phases.phase.code_review.model=sonnet", "presets.phases.phase.plan.model=opus"];
-    insta::assert_snapshot!(told(&set("[presets.phases.phase.5]\nmodel = \"haiku\"\n", &words)), @r#"
+    insta::assert_snapshot!(described(&set("[presets.phases.phase.5]\nmodel = \"haiku\"\n", &words)), @r#"
     [presets.phases.phase.5]
     model = "sonnet"
 
@@ -30,7 +30,7 @@ fn a_phase_is_changed_under_the_name_that_the_file_has_for_it() {
     presets.phases.phase.plan.model: nothing → "opus"
     "#);
     let words = ["phases.3.model=sonnet"];
-    insta::assert_snapshot!(told(&set("presets.phases.phase.plan_review = { timeout = \"5m\" }\n", &words)), @r#"
+    insta::assert_snapshot!(described(&set("presets.phases.phase.plan_review = { timeout = \"5m\" }\n", &words)), @r#"
     presets.phases.phase.plan_review = { timeout = "5m", model = "sonnet" }
     ---
     presets.phases.phase.plan_review.model: nothing → "sonnet"
@@ -46,14 +46,14 @@ fn variables_of_agents_are_not_shown_wherever_they_stand() {
     ];
     let edited = set("", &words);
     assert_eq!(edited.text.matches("hunter7").count(), 4, "{}", edited.text);
-    insta::assert_snapshot!(told(&edited).split("---").last().unwrap().trim(), @r#"
+    insta::assert_snapshot!(described(&edited).split("---").last().unwrap().trim(), @r#"
     agents.d: nothing → {kind="command",command=["x"],env={TOKEN="(hidden)"}}
     agents.e.env: nothing → (hidden)
     agents.f.env.TOKEN: nothing → (hidden)
     "#);
     let whole = set("", &[r#"agents={d={env={TOKEN="hunter7"}}}"#]);
-    insta::assert_snapshot!(told(&whole).split("---").last().unwrap().trim(), @r#"agents: nothing → {d={env={TOKEN="(hidden)"}}}"#);
-    let again = told(&set(&whole.text, &[r#"agents={d={env={TOKEN="hunter8"}}}"#]));
+    insta::assert_snapshot!(described(&whole).split("---").last().unwrap().trim(), @r#"agents: nothing → {d={env={TOKEN="(hidden)"}}}"#);
+    let again = described(&set(&whole.text, &[r#"agents={d={env={TOKEN="hunter8"}}}"#]));
     assert!(!again.split("---").last().unwrap().contains("hunter"), "{again}");
 }
 
@@ -81,7 +81,7 @@ fail_on = 'HIGH'
 
 #[test]
 fn a_value_is_changed_in_its_place_and_its_comments_stay() {
-    insta::assert_snapshot!(told(&set(FILE, &["jobs=8", "gate.fail_on=LOW"])), @r#"
+    insta::assert_snapshot!(described(&set(FILE, &["jobs=8", "gate.fail_on=LOW"])), @r#"
     # Our project.
     # Ask Ann before changing anything.
 
@@ -106,7 +106,7 @@ fn a_value_is_changed_in_its_place_and_its_comments_stay() {
 
 #[test]
 fn one_bound_takes_the_place_of_the_other() {
-    insta::assert_snapshot!(told(&set(FILE, &["gate.max_fixes=5"])), @r#"
+    insta::assert_snapshot!(described(&set(FILE, &["gate.max_fixes=5"])), @r#"
     # Our project.
     # Ask Ann before changing anything.
 
@@ -132,7 +132,7 @@ fn one_bound_takes_the_place_of_the_other() {
 #[test]
 fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
     let words = ["presets.phases.gates.code_review.max_fixes=5", "presets.phases.gates.test.max_fixes=1"];
-    insta::assert_snapshot!(told(&set(FILE, &words)), @r#"
+    insta::assert_snapshot!(described(&set(FILE, &words)), @r#"
     # Our project.
     # Ask Ann before changing anything.
 
@@ -164,7 +164,7 @@ fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
 #[test]
 fn a_new_table_stands_with_its_own() {
     let file = "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
-    insta::assert_snapshot!(told(&set(file, &["presets.phases.gates.test.max_fixes=1"])), @r#"
+    insta::assert_snapshot!(described(&set(file, &["presets.phases.gates.test.max_fixes=1"])), @r#"
     [presets.phases]
     max_passes = 3
     # max_attempts = 9
@@ -183,7 +183,7 @@ fn a_new_table_stands_with_its_own() {
 #[test]
 fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     let file = "# Our project.\n\n# Who works.\n[agents.claude]\n";
-    insta::assert_snapshot!(told(&set(file, &["jobs=8", "preset=phases"])), @r#"
+    insta::assert_snapshot!(described(&set(file, &["jobs=8", "preset=phases"])), @r#"
     # Our project.
 
     jobs = 8
@@ -195,14 +195,14 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     jobs: nothing → 8
     preset: nothing → "phases"
     "#);
-    insta::assert_snapshot!(told(&set("# Our project.\n", &["jobs=8"])), @"
+    insta::assert_snapshot!(described(&set("# Our project.\n", &["jobs=8"])), @"
     # Our project.
 
     jobs = 8
     ---
     jobs: nothing → 8
     ");
-    insta::assert_snapshot!(told(&set("", &["agents.mine.command=[\"./a\", 'b']", "agents.mine.kind=command"])), @r#"
+    insta::assert_snapshot!(described(&set("", &["agents.mine.command=[\"./a\", 'b']", "agents.mine.kind=command"])), @r#"
     [agents.mine]
     command = ["./a", 'b']
     kind = "command"
@@ -218,7 +218,7 @@ fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
         "agents.claude.model = \"opus\"\nlimits = { attempt = \"30m\" } # enough\n[checks]\n\"a.b\" = \"make\"\n";
     let words =
         ["agents.claude.timeout=5m", "limits.silence=1m", "checks.\"a.b\"=make test", "limits.run.max_tokens=5"];
-    insta::assert_snapshot!(told(&set(file, &words)), @r#"
+    insta::assert_snapshot!(described(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
     limits = { attempt = "30m", silence = "1m", run = { max_tokens = 5 } } # enough
@@ -248,7 +248,7 @@ fn line_ends_and_the_mark_at_the_beginning_stay() {
 fn a_removed_table_leaves_the_rest() {
     let file = "jobs = 2\n\n# about presets\n[presets.loops]\neffort = \"low\"\n# effort = \"high\"\n\n# ours\n[presets.phases]\n\
                 max_passes = 3\n[presets.phases.gates.test]\nmax_fixes = 2\n\n# What we run.\n[checks]\ntest = \"make\"\n";
-    insta::assert_snapshot!(told(&edit::remove("signoff.toml", file, &["presets", "phases"]).unwrap()), @r#"
+    insta::assert_snapshot!(described(&edit::remove("signoff.toml", file, &["presets", "phases"]).unwrap()), @r#"
     jobs = 2
 
     # about presets
@@ -264,7 +264,7 @@ fn a_removed_table_leaves_the_rest() {
     presets.phases.gates.test.max_fixes: 2 → nothing
     "#);
     let inline = "presets = { phases = { max_passes = 3 }, loops = { effort = \"low\" } }\n";
-    insta::assert_snapshot!(told(&edit::remove("signoff.toml", inline, &["presets", "phases"]).unwrap()), @r#"
+    insta::assert_snapshot!(described(&edit::remove("signoff.toml", inline, &["presets", "phases"]).unwrap()), @r#"
     presets = { loops = { effort = "low" } }
     ---
     presets.phases.max_passes: 3 → nothing
@@ -295,7 +295,7 @@ fn a_line_of_the_result_is_known_by_its_key() {
 }
 
 /// Keys with values that the reader takes, and the rows they give.
-fn wishes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+fn changes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let one = prop_oneof![
         (1..1000u32).prop_map(|jobs| ("jobs", jobs.to_string())),
         any::<bool>().prop_map(|switch| ("sandbox", switch.to_string())),
@@ -311,13 +311,13 @@ fn wishes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
 
 proptest! {
     #[test]
-    fn what_was_set_is_read_and_every_comment_is_still_there(wishes in wishes(), file in 0..4usize) {
+    fn what_was_set_is_read_and_every_comment_is_still_there(changes in changes(), file in 0..4usize) {
         let file = ["", "# only this\n", FILE, "agents.claude.model = \"a\" # b\n[checks]\n# c\ntest = \"d\"\n"][file];
-        let words: Vec<_> = wishes.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let words: Vec<_> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let edited = set(file, &words.iter().map(String::as_str).collect::<Vec<_>>());
         let rows = read(&edited.text).origins();
-        for (index, (key, value)) in wishes.iter().enumerate() {
-            if wishes[index + 1..].iter().any(|(later, _)| later == key) {
+        for (index, (key, value)) in changes.iter().enumerate() {
+            if changes[index + 1..].iter().any(|(later, _)| later == key) {
                 continue;
             }
             let row = rows.iter().find(|row| row.key == *key).unwrap();
@@ -329,8 +329,8 @@ proptest! {
     }
 
     #[test]
-    fn setting_the_same_again_changes_nothing(wishes in wishes()) {
-        let words: Vec<_> = wishes.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    fn setting_the_same_again_changes_nothing(changes in changes()) {
+        let words: Vec<_> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let once = set(FILE, &words);
         let last: Vec<_> = words.iter().enumerate().filter(|(index, word)| {

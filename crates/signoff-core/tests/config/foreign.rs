@@ -148,15 +148,15 @@ fn every_value_has_the_line_it_is_written_in() {
 
 #[test]
 fn the_file_as_it_is_documented_says_what_the_preset_says_anyway() {
-    let told = settings(&[translate(ForeignFormat::Iterate, HERE, ITERATE).unwrap().layer]);
-    let told = told.workflow("phases").unwrap();
+    let translated = settings(&[translate(ForeignFormat::Iterate, HERE, ITERATE).unwrap().layer]);
+    let translated = translated.workflow("phases").unwrap();
     let shipped = preset("phases").unwrap();
     let judges = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
-    assert_eq!(judges(&told), judges(&shipped));
-    let tools: Vec<_> = told.phases.iter().filter_map(|phase| phase.tool.as_deref()).collect();
+    assert_eq!(judges(&translated), judges(&shipped));
+    let tools: Vec<_> = translated.phases.iter().filter_map(|phase| phase.tool.as_deref()).collect();
     assert_eq!(tools, ["mcp__codex__codex", "mcp__codex__codex", "mcp__codex-high__codex"]);
-    assert!(told.phases.iter().all(|phase| phase.model.is_none() && phase.parallel_model.is_none()));
-    let lite = told.in_mode("lite").unwrap();
+    assert!(translated.phases.iter().all(|phase| phase.model.is_none() && phase.parallel_model.is_none()));
+    let lite = translated.in_mode("lite").unwrap();
     assert!(lite.phases.iter().all(|phase| phase.tool.is_none()), "lite: the main agent reviews");
 }
 
@@ -231,7 +231,7 @@ fn every_word_of_a_policy_arrives_at_its_gate() {
     assert_eq!((last.on_failure, last.fail_on), (OnFailure::MiniLoop, FailThreshold::None));
     assert_eq!((last.bound, last.on_exhausted), (Bound::Unlimited, OnExhausted::Proceed));
     let own = workflow.phases.iter().find(|phase| phase.name == "implement_review").unwrap();
-    assert!(own.is_off(), "nobody asked for a gate at each item");
+    assert!(own.is_off(), "no gate at each item is configured");
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn who_works_alone_and_who_has_helpers() {
     "1": { "parallel": false }, "2": { "parallel": true, "parallelModel": "haiku" }, "7": { "parallel": true, "model": "opus" }
   } }"#;
     let workflow = settings(&[phases(r#"{ "version": 2 }"#, text)]).workflow("phases").unwrap();
-    let mut told = String::new();
+    let mut models = String::new();
     for phase in &workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &phase.kind {
-            writeln!(told, "{}: {researchers} {:?} {:?}", phase.name, phase.parallel_model, phase.model).unwrap();
+            writeln!(models, "{}: {researchers} {:?} {:?}", phase.name, phase.parallel_model, phase.model).unwrap();
         }
     }
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(models, @r#"
     brainstorm: 0 None None
     plan: 3 Some("haiku") None
     implement: 0 None None
@@ -443,17 +443,17 @@ fn every_mistake_is_told_in_the_words_of_its_file() {
     for name in names {
         let text = fs::read_to_string(directory.join(&name)).unwrap();
         let format = ForeignFormat::detect(&name, &text).unwrap();
-        let told = match translate(format, &name, &text) {
+        let message = match translate(format, &name, &text) {
             Err(ConfigError::File { file, line, message }) => {
                 assert!(file == name && line <= text.lines().count().max(1), "{file}:{line}");
                 format!("{line}: {message}")
             }
             other => panic!("{name}: {other:?}"),
         };
-        let unreadable = told.contains("this is not ");
-        assert!(unreadable || INSTEAD.iter().any(|words| told.contains(words)), "{name}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
-        writeln!(out, "{name}:{told}").unwrap();
+        let unreadable = message.contains("this is not ");
+        assert!(unreadable || INSTEAD.iter().any(|words| message.contains(words)), "{name}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        writeln!(out, "{name}:{message}").unwrap();
     }
     insta::assert_snapshot!(out);
 }

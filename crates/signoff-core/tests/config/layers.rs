@@ -213,13 +213,13 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
         "signoff.toml",
         "sandbox = false\nsandbox_writers = false\nsandbox_write = [\"/srv\", \"caches\"]\n",
     );
-    let told = |layers: &[Layer], environment: &[(&str, &str)]| {
+    let sandbox_rows = |layers: &[Layer], environment: &[(&str, &str)]| {
         let settings = read(layers, &variables(environment), &[]).unwrap();
         let rows = settings.origins().into_iter().filter(|row| row.key.starts_with("sandbox"));
         rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin)).collect::<Vec<_>>().join("\n")
     };
     let required = person("# mine\nsandbox = \"required\"\n");
-    insta::assert_snapshot!(told(&[required.clone(), loose.clone()], &[]), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[required.clone(), loose.clone()], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:2
     sandbox_writers = true  # built in
     sandbox_write = ["caches"]  # built in
@@ -227,7 +227,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     "#);
     // The stricter value holds, whichever layer sets it.
     let strict = Layer::repository("signoff.toml", "sandbox = true\nsandbox_write = []\n");
-    insta::assert_snapshot!(told(&[required.clone(), strict], &[]), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[required.clone(), strict], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:2
     sandbox_writers = true  # built in
     sandbox_write = []  # signoff.toml:2
@@ -235,7 +235,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     "#);
     // Of a longer list, what the person allows.
     let other = person("sandbox = \"required\"\nsandbox_write = [\"caches\", \"~/.sbt\"]\n");
-    insta::assert_snapshot!(told(&[other, loose.clone()], &[]), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[other, loose.clone()], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:1
     sandbox_writers = true  # built in
     sandbox_write = ["caches"]  # signoff.toml:3
@@ -243,20 +243,20 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     "#);
     // The person may, for one machine or one call.
     let variables = [("SIGNOFF_SANDBOX", "false"), ("SIGNOFF_SANDBOX_WRITERS", "false")];
-    insta::assert_snapshot!(told(&[required, loose.clone()], &variables), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[required, loose.clone()], &variables), @r#"
     sandbox = false  # SIGNOFF_SANDBOX
     sandbox_writers = false  # SIGNOFF_SANDBOX_WRITERS
     sandbox_write = ["caches"]  # built in
     sandbox_network = "open"  # built in
     "#);
-    insta::assert_snapshot!(told(&[person("sandbox = true\n"), loose.clone()], &[]), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[person("sandbox = true\n"), loose.clone()], &[]), @r#"
     sandbox = true  # ~/.config/signoff/config.toml:1
     sandbox_writers = false  # signoff.toml:2
     sandbox_write = ["/srv","caches"]  # signoff.toml:3
     sandbox_network = "open"  # built in
     "#);
     // Who demands nothing gets what the repository says.
-    insta::assert_snapshot!(told(&[loose], &[]), @r#"
+    insta::assert_snapshot!(sandbox_rows(&[loose], &[]), @r#"
     sandbox = false  # signoff.toml:1
     sandbox_writers = false  # signoff.toml:2
     sandbox_write = ["/srv","caches"]  # signoff.toml:3

@@ -15,7 +15,7 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
     let mut out = String::new();
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
         let place = PhaseContext { workflow, phase, task: &task };
-        let told = match &phase.kind {
+        let agent = match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => settings.writer_in_turn(*role, place, 0).map(|assigned| {
                 let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
                 let model = assigned.model.as_deref().unwrap_or("-");
@@ -26,7 +26,7 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
                 .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };
-        writeln!(out, "{}: {}", phase.name, told.unwrap_or_else(|error| error.to_string())).expect("written");
+        writeln!(out, "{}: {}", phase.name, agent.unwrap_or_else(|error| error.to_string())).expect("written");
     }
     out
 }
@@ -57,11 +57,11 @@ fn without_a_word_the_last_review_is_by_an_agent_of_another_kind() {
     codex_final: second -
     ");
     let named = configured(&format!("{AGENTS}[reviewers.codex]\nagent = \"mine\"\n"));
-    let told = players(&named, &named.workflow("phases").unwrap());
-    assert!(told.ends_with("codex_final: mine -\n"), "{told}");
+    let agents = players(&named, &named.workflow("phases").unwrap());
+    assert!(agents.ends_with("codex_final: mine -\n"), "{agents}");
     let alone = configured("[agents.claude]\n");
-    let told = players(&alone, &alone.workflow("phases").unwrap());
-    assert!(told.ends_with("codex_final: claude -\n"), "{told}");
+    let agents = players(&alone, &alone.workflow("phases").unwrap());
+    assert!(agents.ends_with("codex_final: claude -\n"), "{agents}");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn later_layers_win_whatever_they_call_a_phase() {
         "[presets.phases.phase.5]\nagent = \"claude\"\nmodel = \"inherit\"\n[presets.phases.phase.brainstorm]\nresearchers = 2\n",
     );
     let settings = read(&[person, foreign, repository], &[], &[]).unwrap();
-    let told = players(&settings, &settings.workflow("phases").unwrap());
-    let of = |phase: &str| told.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
+    let agents = players(&settings, &settings.workflow("phases").unwrap());
+    let of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
     assert_eq!(of("plan_review"), "plan_review: second small");
     assert_eq!(of("code_review"), "code_review: claude opus");
     assert_eq!(of("brainstorm"), "brainstorm: claude opus 1h 2 × -");
@@ -173,8 +173,8 @@ fn with_tools(text: &str) -> Result<Settings, ConfigError> {
 #[test]
 fn a_tool_that_no_agent_stands_for_is_refused_by_name_and_place() {
     let settings = with_tools("[agents.claude]\n").unwrap();
-    let told = settings.unknown_tools().iter().map(|error| format!("{error}\n")).collect::<String>();
-    insta::assert_snapshot!(told, @r#"
+    let messages = settings.unknown_tools().iter().map(|error| format!("{error}\n")).collect::<String>();
+    insta::assert_snapshot!(messages, @r#"
     iterate.json:4: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
     iterate.json:5: phase `final_review` names the tool `mcp__gemini__ask`, which no agent stands for: write `"mcp__gemini__ask" = "AGENT"` in [presets.phases.tools]
     iterate.json:6: phase `codex_final` names the tool `mcp__codex-high__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex-high__codex" = "AGENT"` in [presets.phases.tools]
@@ -201,8 +201,8 @@ fn tools_are_mapped_onto_agents() {
     ))
     .unwrap();
     assert_eq!(settings.unknown_tools(), []);
-    let told = players(&settings, &settings.workflow("phases").unwrap());
-    let of = |phase: &str| told.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
+    let agents = players(&settings, &settings.workflow("phases").unwrap());
+    let of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
     assert_eq!(of("plan_review"), "plan_review: second -", "an agent of kind codex, untold");
     assert_eq!(of("final_review"), "final_review: mine -");
     assert_eq!(of("codex_final"), "codex_final: claude opus");
@@ -230,12 +230,12 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
         "[presets.phases.tools]\nx = \"nobody\"\n",
         "[presets.phases.tools]\nx = 3\n",
     ];
-    let mut told = String::new();
+    let mut messages = String::new();
     for text in wrong {
         let text = format!("{text}[agents.claude]\n[agents.tests]\nkind = \"checks\"\n");
-        writeln!(told, "{}", try_configured(&text).map(drop).unwrap_err()).unwrap();
+        writeln!(messages, "{}", try_configured(&text).map(drop).unwrap_err()).unwrap();
     }
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(messages, @r#"
     signoff.toml:1: workflow `phases` has no phase `10`: expected one of 1 brainstorm, 2 plan, 3 plan_review, 4 implement, implement_review, 5 code_review, 6 test, 7 simplify, 8 final_review, 9 codex_final
     signoff.toml:1: workflow `phases` has no phase `code_reveiw`: did you mean `code_review`?
     signoff.toml:1: workflow `task` has no phase `3`: expected one of 1 implement, 2 review

@@ -40,13 +40,13 @@ fn shown(workflow: &Workflow) -> String {
     workflow.phases.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
+fn phases_of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
     shown(&configured(text).task_workflow(task, flags).expect("a workflow"))
 }
 
 #[test]
 fn each_type_has_its_phases() {
-    let plain = |kind| of("", &task(kind), &TaskFlags::default());
+    let plain = |kind| phases_of("", &task(kind), &TaskFlags::default());
     insta::assert_snapshot!(plain(TaskType::Implement), @"
     implement: implement 1h
     review: off MiniLoop MaxCycles(3) 10m 30m
@@ -64,7 +64,7 @@ fn the_keys_of_a_task_type_reach_their_phases() {
     let keys = "max_review_cycles = 5\ntimeout_minutes = 20\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8\nauto_review = true\n";
     for kind in TaskType::ALL {
         let text = format!("[task_types.{}]\n{keys}", kind.as_str());
-        let shown = of(&text, &task(kind), &TaskFlags::default());
+        let shown = phases_of(&text, &task(kind), &TaskFlags::default());
         insta::allow_duplicates! {
             match kind {
                 TaskType::Implement => insta::assert_snapshot!(shown, @"
@@ -156,7 +156,7 @@ fn a_flag_is_for_every_gate_of_the_task() {
 fn several_gates_speak_for_themselves() {
     let phases = |text: &str, review| {
         let asked = TaskFlags { preset: Some("phases".to_owned()), review, ..TaskFlags::default() };
-        of(text, &task(TaskType::Implement), &asked)
+        phases_of(text, &task(TaskType::Implement), &asked)
     };
     let type_yes = "[task_types.implement]\nauto_review = true\nmax_review_cycles = 2\n";
     assert_eq!(phases(type_yes, Some(true)), phases("", None));
@@ -199,15 +199,15 @@ fn the_keys_of_slots_hold_for_that_preset_alone() {
     let keys = "reviewEnabled = true\nreviewMaxFixAttempts = 2\ndeveloperPromptPath = \"dev.md\"\nreviewerPromptPath = \"rev.md\"\n";
     let slots = TaskFlags { preset: Some("slots".to_owned()), ..TaskFlags::default() };
     let plain = task(TaskType::Implement);
-    insta::assert_snapshot!(of("", &plain, &slots), @"
+    insta::assert_snapshot!(phases_of("", &plain, &slots), @"
     implement: implement 1h
     review: off MiniLoop MaxFixes(5) 1h 1h
     ");
-    insta::assert_snapshot!(of(keys, &plain, &slots), @"
+    insta::assert_snapshot!(phases_of(keys, &plain, &slots), @"
     implement: implement 1h
     review: on MiniLoop MaxFixes(2) 1h 1h
     ");
-    insta::assert_snapshot!(of(keys, &plain, &TaskFlags::default()), @"
+    insta::assert_snapshot!(phases_of(keys, &plain, &TaskFlags::default()), @"
     implement: implement 1h
     review: off MiniLoop MaxCycles(3) 10m 30m
     ");

@@ -178,16 +178,16 @@ on_failure = \"stop\"
     let rows = configured(text).origins();
     let own = rows.iter().filter(|row| row.key.contains("mine."));
     let of_people = own.clone().filter(|row| row.origin != SettingOrigin::Default);
-    let told = of_people.map(|row| format!("{} = {} ({})", row.key, row.text(), row.origin));
-    let mut told: Vec<_> = told.collect();
-    told.sort();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let lines = of_people.map(|row| format!("{} = {} ({})", row.key, row.text(), row.origin));
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     presets.mine.gates.look.fail_on = "HIGH" (signoff.toml:12)
     presets.mine.gates.look.max_fixes = 2 (signoff.toml:11)
     presets.mine.gates.look.on_failure = "stop" (signoff.toml:14)
     presets.mine.gates.look.reviewers = ["code"] (signoff.toml:10)
     "#);
-    assert!(own.count() > 10, "what is built in is told too");
+    assert!(own.count() > 10, "built-in settings are listed too");
     let mine = rows.iter().find(|row| row.key == "workflows.mine").unwrap();
     assert_eq!(mine.text(), r#"["implement", "look"]"#);
 }

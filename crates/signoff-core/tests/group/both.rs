@@ -117,7 +117,7 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
             assert!(!after.pause_reasons().contains(&PauseReason::Checkpoint));
             let late = drive.run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
             let again = drive.run.checkpoint.waits_for(loop_id);
-            assert!(late || !again, "{loop_id} is reviewed again although nobody else is due");
+            assert!(late || !again, "{loop_id} is reviewed again although no other loop is due");
         }
         Next::Run(_) => {}
     }

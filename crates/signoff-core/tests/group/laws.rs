@@ -407,7 +407,7 @@ fn rounds_follow_each_other(step: &RunStep) {
         assert_eq!(waits, None, "a round begins while another is out");
         if let RunEvent::CheckpointReviewed { loop_id } = step.event {
             let due = |one: &&LoopId| *one != loop_id && after.loops[*one] == LoopStatus::AtCheckpoint;
-            assert!(loops.iter().any(|one| due(&one)), "nobody but {loop_id} was due, whose review is in");
+            assert!(loops.iter().any(|one| due(&one)), "only {loop_id} was due, whose review is in");
         }
     }
 }
@@ -473,7 +473,7 @@ fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
     assert!(alive, "stuck in {:?} of {world:?} after {}", run, why());
     let due = run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
     let out = outstanding(run).iter().any(|effect| matches!(effect, RunEffect::ReviewCheckpoint { .. }));
-    assert!(!working || !due || out, "nobody reviews what is due in {run:?} after {}", why());
+    assert!(!working || !due || out, "no reviewer runs for what is due in {run:?} after {}", why());
 }
 
 /// From every state, without cancelling the run.

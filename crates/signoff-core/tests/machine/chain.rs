@@ -37,7 +37,7 @@ enum Next {
 
 impl RateLimitedJob {
     fn new(delays: &[Option<u64>]) -> Self {
-        let mut story = Story::of(reviewed("task"));
+        let mut story = Story::new(reviewed("task"));
         story.policy.workflow.limits.max_rate_limits = MOST;
         let now = Timestamp::UNIX_EPOCH;
         let (free, last) = (vec![Some(now); delays.len()], vec![None; delays.len()]);
@@ -80,7 +80,7 @@ impl RateLimitedJob {
         self.now = until;
         self.take(Event::Resumed { hold: PauseReason::RateLimit { until } });
         let next = self.story.state.agent_index(self.story.writer());
-        assert_eq!(waited.first().copied(), self.last[next], "who is waited for is told first");
+        assert_eq!(waited.first().copied(), self.last[next], "the agent that is waited for comes first");
         assert_eq!(waited.len(), self.delays.len(), "all others were refused too");
         Next::Waited(wait)
     }
@@ -151,7 +151,7 @@ proptest! {
                     let since = job.now - wait;
                     let asked = |turn: &usize| job.asked.iter().filter(|one| *one == turn).count();
                     let left = (0..delays.len()).filter(|turn| asked(turn) <= MOST as usize);
-                    let first = left.filter_map(|turn| job.free[turn]).min().expect("somebody is waited for");
+                    let first = left.filter_map(|turn| job.free[turn]).min().expect("an agent is waited for");
                     // Jitter and backoff add at most the longest backoff.
                     let slack = Duration::from_secs(BACKOFF.max.seconds);
                     prop_assert!(job.now <= first.max(since) + slack, "{wait:?}");

@@ -70,12 +70,14 @@ pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
-        for (event, cost) in events(&explored.nodes[index], policy) {
+        let outstanding = outstanding(&explored.nodes[index].state, policy);
+        for (event, cost) in events(&explored.nodes[index], &outstanding, policy) {
             let node = &explored.nodes[index];
             let Some(bounds) = cost.deduct_from(node.bounds) else { continue };
             let (state, effects) = step(node.state.clone(), event.clone(), policy);
             explored.steps += 1;
-            check(&LoopStep { before: node, event: &event, cost, after: &state, effects: &effects });
+            let outstanding = outstanding.as_slice();
+            check(&LoopStep { before: node, outstanding, event: &event, cost, after: &state, effects: &effects });
             if state == node.state {
                 continue;
             }
@@ -102,6 +104,8 @@ pub fn running(this: &Loop) -> BTreeSet<AttemptId> {
 /// One step, as passed to the laws.
 pub struct LoopStep<'a> {
     pub before: &'a Node,
+    /// What the state before waits for.
+    pub outstanding: &'a [Effect],
     pub event: &'a Event,
     pub cost: Cost,
     pub after: &'a Loop,
@@ -142,7 +146,7 @@ fn key(node: &Node) -> u128 {
 }
 
 /// All possible next events.
-fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
+fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, Cost)> {
     let this = &node.state;
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
     let mut all: Vec<(Event, Cost)> = Vec::new();
@@ -152,12 +156,12 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     if this.stage == Stage::Queued {
         all.push((Event::Started { head: say::head(0) }, Cost::Free));
     }
-    for effect in outstanding(this, policy) {
+    for effect in outstanding {
         match effect {
             Effect::Spawn(job) => {
-                all.extend(free(reports(this, &job, policy)));
-                all.extend(disturbances(&job));
-                all.extend(again(&job, policy));
+                all.extend(free(reports(this, job, policy)));
+                all.extend(disturbances(job));
+                all.extend(again(job, policy));
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
@@ -167,7 +171,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
                 all.extend(invalid_events.map(|event| (event, Cost::Invalid)));
             }
             Effect::Wait { hold: PauseReason::Checkpoint } => all.extend(free(looked_at())),
-            Effect::Wait { hold } => all.push((Event::Resumed { hold }, Cost::Free)),
+            Effect::Wait { hold } => all.push((Event::Resumed { hold: *hold }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
@@ -177,7 +181,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     }
     all.extend(always(this));
     all.extend(where_they_matter(policy));
-    all.extend(invalid_events(this, policy).into_iter().map(|event| (event, Cost::Invalid)));
+    all.extend(invalid_events(this, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
     all
 }
 
@@ -345,11 +349,11 @@ fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
 }
 
 /// Invalid reports: from an attempt that does not exist, and of the wrong kind from a running one.
-fn invalid_events(this: &Loop, policy: &Policy) -> Vec<Event> {
+fn invalid_events(this: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
     let mut all = every_report(say::UNKNOWN_ATTEMPT, this);
-    for effect in outstanding(this, policy) {
+    for effect in outstanding {
         if let Effect::Spawn(job) = effect {
-            let fits = reports(this, &job, policy);
+            let fits = reports(this, job, policy);
             let kind = std::mem::discriminant::<Event>;
             let wrong = every_report(job.attempt, this)
                 .into_iter()

@@ -142,9 +142,8 @@ fn effects_equal_what_a_restart_resumes(step: &LoopStep, policy: &Policy) {
         let asks = matches!(effect, Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding);
         assert!(!asks || resumed.contains(effect), "a crash would forget {effect:?}");
     }
-    let before = outstanding(&step.before.state, policy);
     for effect in resumed {
-        let known = before.contains(&effect) || step.effects.contains(&effect);
+        let known = step.outstanding.contains(&effect) || step.effects.contains(&effect);
         assert!(known, "{effect:?} is outstanding but was never asked for");
     }
 }

@@ -169,9 +169,9 @@ struct Iteration {
 }
 
 impl Iteration {
-    fn of(policy: Policy, phase: &str, severity: &'static str) -> Self {
+    fn new(policy: Policy, phase: &str, severity: &'static str) -> Self {
         let phase = policy.workflow.phases.iter().position(|one| one.name == phase).expect("a phase");
-        Self { story: Story::of(policy), phase, severity, fixes: 0 }
+        Self { story: Story::new(policy), phase, severity, fixes: 0 }
     }
 
     fn state(&self) -> &Loop {
@@ -259,7 +259,7 @@ impl Iteration {
 /// Checks the end of an iteration.
 fn check_end(iteration: &mut Iteration, fate: &str, row: &str) {
     if fate.ends_with("ask") {
-        assert!(iteration.story.jobs().is_empty(), "{row}: nobody works while a person is asked");
+        assert!(iteration.story.jobs().is_empty(), "{row}: no agent works while a person is asked");
         return;
     }
     if fate == "phase 1" {
@@ -314,7 +314,7 @@ fn results_of_a_finding_at_a_review() {
                     judge.gate.on_exhausted = on_exhausted(row[1]);
                     judge.gate.fail_on = bar(row[2]);
                 });
-                let mut iteration = Iteration::of(policy, gate, severity);
+                let mut iteration = Iteration::new(policy, gate, severity);
                 let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
                 let fate = iteration.fate();
                 assert_eq!(fate, *expected, "{name}");
@@ -335,7 +335,7 @@ fn results_of_failing_tests() {
             judge.gate.on_failure = on_failure(row[0]);
             judge.gate.on_exhausted = on_exhausted(row[1]);
         });
-        let mut iteration = Iteration::of(policy, "test", "HIGH");
+        let mut iteration = Iteration::new(policy, "test", "HIGH");
         let fate = iteration.fate();
         assert_eq!(fate, row[2], "{row:?}");
         check_end(&mut iteration, &fate, &row.join(", "));
@@ -358,7 +358,7 @@ fn exhausted_restarts_stop_and_never_pass() {
                     judge.gate.bound = Bound::MaxFixes(passes);
                 });
                 policy.workflow.limits.max_passes = passes;
-                let mut iteration = Iteration::of(policy, phase, "HIGH");
+                let mut iteration = Iteration::new(policy, phase, "HIGH");
                 let failed = (Outcome::Failed, Some(Reason::PassesExhausted));
                 assert_eq!(iteration.outcome(), failed, "{phase}, {failure:?}, {passes}");
                 assert_eq!(iteration.state().at.pass, passes, "{phase}, {failure:?}");
@@ -377,7 +377,7 @@ fn an_iteration_that_proceeds_with_issues_is_never_approved() {
                 judge.gate.on_failure = failure;
                 judge.gate.on_exhausted = exhausted;
             });
-            let mut iteration = Iteration::of(policy, phase, "HIGH");
+            let mut iteration = Iteration::new(policy, phase, "HIGH");
             let (outcome, reason) = iteration.outcome();
             assert_eq!(outcome, Outcome::CompletedWithIssues, "{phase}, {failure:?}");
             assert!(reason.is_some(), "{phase}, {failure:?}");
@@ -395,7 +395,7 @@ fn retries_without_limit_end_with_the_attempts() {
                 judge.gate.bound = Bound::Unlimited;
             });
             policy.workflow.limits.max_attempts = 20;
-            let mut iteration = Iteration::of(policy, phase, "HIGH");
+            let mut iteration = Iteration::new(policy, phase, "HIGH");
             let failed = (Outcome::Failed, Some(Reason::AttemptsExhausted));
             assert_eq!(iteration.outcome(), failed, "{phase}, {exhausted:?}");
             assert_eq!(iteration.state().tally.iteration, 20, "{phase}");
@@ -406,7 +406,7 @@ fn retries_without_limit_end_with_the_attempts() {
 #[test]
 fn retries_without_limit_end_with_the_budget() {
     let unlimited = policy("code_review", |judge| judge.gate.bound = Bound::Unlimited);
-    let mut iteration = Iteration::of(unlimited, "code_review", "HIGH");
+    let mut iteration = Iteration::new(unlimited, "code_review", "HIGH");
     while iteration.fixes < 7 {
         assert!(iteration.complete_next_job());
     }

@@ -23,7 +23,7 @@ pub struct Story {
 }
 
 impl Story {
-    pub fn of(policy: Policy) -> Self {
+    pub fn new(policy: Policy) -> Self {
         let mut this = Self::queued(policy);
         this.happens(Event::BaseSet { tree: say::head(0).tree });
         this.then("started", Event::Started { head: say::head(0) })
@@ -203,7 +203,7 @@ impl Story {
     }
 
     pub fn answer(self, choice: Choice) -> Self {
-        let Stage::Waiting { question, .. } = &self.state.stage else { panic!("nobody asked") };
+        let Stage::Waiting { question, .. } = &self.state.stage else { panic!("no question") };
         let question = question.id;
         self.then(
             &format!("a person answers {}", choice.as_str()),

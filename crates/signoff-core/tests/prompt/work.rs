@@ -202,9 +202,9 @@ fn finished_work_is_made_simpler() {
 fn writers_read_what_the_project_asks_of_them_first() {
     let instructions = ["AGENTS.md", "CONTRIBUTING.md"];
     let line = "Read first what the project asks of its contributors: `AGENTS.md`, `CONTRIBUTING.md`.";
-    let told = prompt::implement(&ImplementContext { instructions: &instructions, ..implement() });
-    assert_eq!(told.replace(&format!("\n\n{line}"), ""), prompt::implement(&implement()));
-    let told = prompt::fix(&FixContext { instructions: &instructions, ..fix() });
-    assert_eq!(told.replace(&format!("\n\n{line}"), ""), prompt::fix(&fix()));
-    assert!(told.contains(line));
+    let prompt = prompt::implement(&ImplementContext { instructions: &instructions, ..implement() });
+    assert_eq!(prompt.replace(&format!("\n\n{line}"), ""), prompt::implement(&implement()));
+    let prompt = prompt::fix(&FixContext { instructions: &instructions, ..fix() });
+    assert_eq!(prompt.replace(&format!("\n\n{line}"), ""), prompt::fix(&fix()));
+    assert!(prompt.contains(line));
 }

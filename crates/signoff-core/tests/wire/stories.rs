@@ -35,7 +35,7 @@ struct Story {
 }
 
 impl Story {
-    fn of(policy: Policy) -> Self {
+    fn new(policy: Policy) -> Self {
         let view = RunState::default();
         let mut story = Self { log: Vec::new(), view, rows: Vec::new(), badges: BTreeSet::new() };
         let run_policy = RunPolicy::new(&policy.workflow, 2);
@@ -149,7 +149,7 @@ fn failed(attempt: u64) -> Event {
 
 #[test]
 fn a_task_that_is_approved_in_its_second_cycle() {
-    let mut story = Story::of(policy("plan"));
+    let mut story = Story::new(policy("plan"));
     story.run(RunEvent::Started);
     story.add("a", 29);
     story.run(RunEvent::GroupsPlanned { groups: vec![vec!["a".into()]] });
@@ -198,7 +198,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
 
 #[test]
 fn a_group_of_two_waits_for_the_one_that_is_stuck() {
-    let mut story = Story::of(policy("loops"));
+    let mut story = Story::new(policy("loops"));
     story.add("a", 1);
     story.add("b", 2);
     story.run(RunEvent::Started);
@@ -241,7 +241,7 @@ fn a_group_of_two_waits_for_the_one_that_is_stuck() {
 
 #[test]
 fn every_badge_can_be_seen() {
-    let mut story = Story::of(policy("phases"));
+    let mut story = Story::new(policy("phases"));
     story.add("a", 1);
     story.run(RunEvent::Started);
     story.run(RunEvent::GroupsPlanned { groups: vec![vec!["a".into()]] });
@@ -251,15 +251,15 @@ fn every_badge_can_be_seen() {
         story.attempt("a", job.attempt.0, 1);
         story.event("a", onwards(job, number));
     }
-    let mut stuck = Story::of(policy("slots"));
+    let mut stuck = Story::new(policy("slots"));
     stuck.add("a", 1);
     stuck.event("a", Event::Started { head: head(0) });
     stuck.event("a", failed(1));
-    let mut asking = Story::of(policy("plan"));
+    let mut asking = Story::new(policy("plan"));
     asking.add("a", 1);
     asking.event("a", Event::Started { head: head(0) });
     asking.event("a", failed(1));
-    let mut landing = Story::of(policy("slots"));
+    let mut landing = Story::new(policy("slots"));
     landing.add("a", 1);
     landing.event("a", Event::Started { head: head(0) });
     landing.event("a", Event::BudgetReached);

@@ -76,11 +76,6 @@ impl Git {
         Self { lock_timeout, ..self }
     }
 
-    /// Sets the time limit of one git process.
-    pub fn with_process_timeout(self, process_timeout: Duration) -> Self {
-        Self { process_timeout, ..self }
-    }
-
     /// Number of git processes started so far.
     pub fn processes(&self) -> u64 {
         self.processes.load(Ordering::Relaxed)
@@ -359,5 +354,20 @@ impl GitOutput {
         }
         let GitError::Locked { file } = GitError::from_stderr(String::new(), &self.stderr) else { return None };
         Some(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_in_place_of_a_file_does_not_block_forever() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = Git { process_timeout: Duration::from_secs(1), ..Git::new(std::env::vars_os()) };
+        git.command(directory.path()).args(["init", "--quiet"]).execute().unwrap();
+        git.command(directory.path()).args(["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]).execute().unwrap();
+        let ended = git.command(directory.path()).args(["status"]).run();
+        assert!(matches!(ended, Err(GitError::TimedOut { command }) if command == "git status"));
     }
 }

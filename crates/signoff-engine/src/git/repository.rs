@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::{Commit, Tree};
 
+use super::branch::Branches;
 use super::command::GitCommand;
 use super::head::TreeCache;
 use super::isolated_dir::{IsolatedGitDir, ScratchPath};
@@ -240,24 +241,24 @@ impl Repository {
             return Ok(commit);
         }
         let branches = self.branches()?;
-        let head = match branches.checked_out {
-            Some(commit) => commit,
+        let head = match &branches.checked_out {
+            Some(commit) => commit.clone(),
             None => match self.checkout_head()? {
                 CheckoutHead::Branch { commit, .. } | CheckoutHead::Detached { commit } => commit,
                 CheckoutHead::Unborn { .. } => return Err(GitError::NoCommits),
             },
         };
-        self.merge_base_or_head(branches.default, head)
+        self.merge_base_or_head(&branches, head)
     }
 
     /// The base of work that ends at `commit`.
     pub fn base_of(&self, commit: &Commit) -> Result<Commit, GitError> {
-        self.merge_base_or_head(self.branches()?.default, commit.clone())
+        self.merge_base_or_head(&self.branches()?, commit.clone())
     }
 
-    fn merge_base_or_head(&self, default: Option<(String, Commit)>, head: Commit) -> Result<Commit, GitError> {
-        match default {
-            Some((name, commit)) if commit != head => Ok(self.merge_base(head.as_str(), &name)?.unwrap_or(head)),
+    fn merge_base_or_head(&self, branches: &Branches, head: Commit) -> Result<Commit, GitError> {
+        match &branches.default {
+            Some((name, commit)) if *commit != head => Ok(self.merge_base(head.as_str(), name)?.unwrap_or(head)),
             Some(_) | None => Ok(head),
         }
     }

@@ -9,7 +9,7 @@ use signoff_core::wire::{Fact, LoopFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{APPROVED, approves};
+use crate::dispatcher::scripts::{APPROVED, approves, lines};
 
 /// Two independent tasks.
 fn planners(script: AgentScript) -> AgentScript {
@@ -95,6 +95,7 @@ fn a_checkpoint_discussion_is_passed_to_the_next_attempt() {
     let calls = story.calls_as("implement");
     let second = calls.iter().find(|call| call.task == "1" && call.call == 2).expect("a second attempt");
     assert!(second.prompt.contains("Is a table really what is meant here?"), "{}", second.prompt);
+    assert!(lines(&story).contains("Checkpoint review of #1: 1 finding"), "{}", lines(&story));
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use signoff_core::machine::OutcomeKind;
 use signoff_core::task::TaskSpec;
 use signoff_engine::dispatcher::DriveOptions;
+use signoff_term::status::status_line;
 use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{APPROVED, FEATURE, approves, changes, content, developer, meets, strict_reviewer};
+use crate::dispatcher::scripts::{
+    APPROVED, FEATURE, approves, changes, content, developer, lines, meets, strict_reviewer,
+};
 
 /// A task whose reviewer always says the same.
 fn with_review(says: &str) -> Story {
@@ -38,6 +41,22 @@ fn the_cycles_can_be_used_up() {
     let story = with_review(&changes("still wrong"));
     story.work();
     assert_eq!(story.outcome(1), "1 completed exhausted MAX_CYCLES_REACHED cycles_exhausted 3");
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - still wrong
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - still wrong
+    Max review cycles (3) reached without approval
+    ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
     assert_eq!(story.calls_as("fix").len(), 2);
 }
 
@@ -60,6 +79,17 @@ fn a_stop_before_the_last_cycle_is_not_reported_as_exhausted_cycles() {
     story.add("Add feature Y");
     story.work();
     assert_eq!(story.outcome(1), "1 completed exhausted CHANGES_REQUESTED noop_fix 1");
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+    ! Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
+    assert_eq!(status_line(&story.task(1)), "completed CHANGES_REQUESTED (1 cycle) noop_fix");
 }
 
 #[test]

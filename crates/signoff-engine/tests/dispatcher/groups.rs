@@ -8,7 +8,7 @@ use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{approves, changes, meets};
+use crate::dispatcher::scripts::{approves, changes, lines, meets};
 
 /// Three tasks; the last depends on the first.
 const TASKS: &str = r#"Here they are:
@@ -125,6 +125,15 @@ fn an_invalid_plan_is_requested_once_more_with_the_reason() {
 fn a_second_invalid_plan_ends_the_run() {
     let story = story(|script| approves(developers(script.rule(ScriptRule::role("enumerate").say("No idea.")))));
     story.run_spec(None, 4);
+    insta::assert_snapshot!(lines(&story), @"
+    Run 1: planning SPEC.md
+      [enumerate] Listing the tasks...
+      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
+      [enumerate] Listing the tasks again...
+      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
+    ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
+    ✗ Run 1 failed before its first task
+    ");
     assert_eq!((story.run_status(1).as_str(), story.calls().len(), story.tasks().len()), ("failed", 2, 0));
     assert_eq!(story.repository(|repository| repository.worktrees().len()), 0);
 }
@@ -158,6 +167,45 @@ fn a_plan_that_is_never_approved_ends_the_run() {
 fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
     let story = story(|script| approves(stubborn(developers(planners(script)))));
     story.run_spec(Some(Effort::Low), 1);
+    insta::assert_snapshot!(lines(&story), @"
+    Run 1: planning SPEC.md
+      [enumerate] Listing the tasks...
+      [enumerate] Found 3 tasks
+      [enumerate] Task list complete
+      [enumerate_review 1/3] Running review...
+      [enumerate_review 1/3] Review: APPROVED
+      [plan] Planning...
+      [plan] Arranged in 2 groups
+      [plan] Plan complete
+      [plan_review 1/3] Running review...
+      [plan_review 1/3] Review: APPROVED
+    ✓ Planning SPEC.md completed (APPROVED after 2 reviews)
+    Planned 3 tasks in 2 groups
+    Group 1/2: #1 Log in, #2 Log out
+    Running task #1: Log in
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+      Signed off, lands with its group
+    Running task #2: Log out
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - still wrong
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - still wrong
+    Max fix attempts (2) reached without approval
+    ! Task #2 is stuck: the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ▪ Run 1 is blocked by #2 (the review cycles are used up)
+        signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+        then: signoff run --resume 1
+    ");
     assert_eq!(story.outcome(2), "2 stuck stuck CHANGES_REQUESTED cycles_exhausted 3");
     assert_eq!((story.run_status(1).as_str(), story.calls_as("fix").len()), ("blocked", 2));
     assert_eq!(story.file_names("signoff/run-1"), "", "nothing has landed");
@@ -207,6 +255,9 @@ fn findings_of_the_final_review_are_fixed_on_the_runs_branch() {
     story.run_spec(None, 4);
     assert_eq!(story.run_status(1), "completed");
     assert_eq!(story.files("signoff/run-1")["glue.txt"], "glue\n");
+    let calls = story.calls_as("review");
+    let whole = calls.iter().find(|call| call.phase == "final_review").expect("a final review");
+    assert!(whole.prompt.contains("# Accounts"), "{}", whole.prompt);
 }
 
 #[test]
@@ -229,6 +280,7 @@ fn loops_on_one_file_land_both_changes() {
     assert_eq!(story.run_status(1), "completed");
     assert_eq!(story.files("signoff/run-1")["shared.txt"], "1\n2\n");
     assert_eq!(story.calls_as("fix").len(), 1);
+    assert!(lines(&story).contains("SENT BACK"), "{}", lines(&story));
 }
 
 #[test]

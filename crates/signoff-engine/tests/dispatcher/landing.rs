@@ -11,7 +11,7 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::{GitProject, Story};
 
 use crate::dispatcher::groups::{developers, planners};
-use crate::dispatcher::scripts::{FEATURE, approves, changes, developer, strict_reviewer};
+use crate::dispatcher::scripts::{FEATURE, approves, changes, developer, lines_after, strict_reviewer};
 
 const BRANCH: &str = "signoff/task-1-log-in";
 
@@ -169,6 +169,72 @@ fn a_run_lands_only_if_its_final_review_or_a_person_approves_it() {
     let (_, now) = land_run(&story).expect("a landing");
     assert!(now);
     assert_eq!(project.file_names("main"), "glue.txt task-1.txt task-2.txt task-3.txt");
+}
+
+/// Decides about the final review while no process drives the run.
+fn decide(story: &Story, command: LoopCommand) {
+    story.decide(RunId(1), &LoopId::final_review(), command);
+}
+
+fn retry() -> LoopCommand {
+    LoopCommand::Retry { by: "Ann".to_owned() }
+}
+
+/// Disputes the one finding of the final review.
+fn dispute(story: &Story) {
+    let state = RunState::from_log(&story.log(RunId(1)));
+    let ledger = &state.loops[&LoopId::final_review()].machine.ledger;
+    let finding = ledger.entries().first().expect("a finding").finding.id.clone();
+    decide(story, LoopCommand::Dispute { finding, by: "Ann".to_owned(), reason: "it does fit".to_owned() });
+}
+
+const WHOLE: &str = "glue.txt task-1.txt task-2.txt task-3.txt";
+
+#[test]
+fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
+    let (story, project) = Story::with_git("", refused_run);
+    story.run_spec(Some(Effort::Low), 1);
+    let fixes = story.calls_as("fix").len();
+    dispute(&story);
+    assert_eq!(refusal(land_run(&story)), "run 1 cannot land: its final review did not approve it");
+    story.set_agent(|script| approves(developers(planners(script))));
+    decide(&story, retry());
+    story.resume();
+    assert_eq!((story.run_status(1).as_str(), story.calls_as("fix").len()), ("completed", fixes));
+    assert!(land_run(&story).expect("a landing").1);
+    assert_eq!(project.file_names("main"), WHOLE);
+}
+
+/// The reviewer repeats its finding, which a person disputed.
+#[test]
+fn a_final_review_overruled_by_a_person_is_not_printed_as_approved_by_reviewers() {
+    let (story, _project) = Story::with_git("", refused_run);
+    story.run_spec(Some(Effort::Low), 1);
+    dispute(&story);
+    decide(&story, retry());
+    let facts = story.log(RunId(1)).len();
+    story.resume();
+    let printed = lines_after(&story, facts);
+    for line in [
+        "Review: APPROVED, 1 finding overruled by a person",
+        "✓ Run 1 is through, all approved, the final review by a person: 3 tasks",
+    ] {
+        assert!(printed.contains(line), "{line}: {printed}");
+    }
+}
+
+#[test]
+fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
+    let (story, project) = Story::with_git("", refused_run);
+    story.run_spec(Some(Effort::Low), 1);
+    let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "more\n").say("Fixed.\n");
+    story.set_agent(|script| approves(developers(planners(script).rule(fixes))));
+    decide(&story, retry());
+    story.resume();
+    assert_eq!(story.run_status(1), "completed");
+    assert!(land_run(&story).expect("a landing").1);
+    assert_eq!(project.file_names("main"), WHOLE);
+    assert!(project.file("main", "glue.txt").ends_with("more"));
 }
 
 #[test]

@@ -4,12 +4,16 @@ use serde_json::json;
 use signoff_core::machine::Reason;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact};
-use signoff_core::{ids::RunId, machine::Event};
+use signoff_core::{
+    ids::{LoopId, RunId},
+    machine::Event,
+};
 use signoff_engine::dispatcher::DriveOptions;
+use signoff_term::show::{AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{approves, meets};
+use crate::dispatcher::scripts::{approves, lines, meets};
 
 /// Adds this many tasks without a review.
 fn add(story: &Story, tasks: usize) {
@@ -100,6 +104,20 @@ fn chain(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
     story
 }
 
+/// The lines without times.
+fn timeless(story: &Story) -> String {
+    let line = |line: &str| line.split(" until ").next().unwrap_or_default().to_owned();
+    lines(story).lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The attempts that `signoff show` lists, with their outcomes.
+fn attempts(story: &Story) -> Vec<String> {
+    let mut history = RunHistory::default();
+    history.extend(story.log(RunId(1)));
+    let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.unwrap_or_default());
+    history.attempts(&LoopId::new("1")).iter().map(line).collect()
+}
+
 /// The implementers in the order in which they were called.
 fn asked(story: &Story) -> String {
     story.calls_as("implement").iter().map(|call| call.agent.clone()).collect::<Vec<_>>().join(" ")
@@ -145,6 +163,20 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
     let story = chain(&["one", "two", "three"], calls);
     assert_eq!(asked(&story), "one two three one");
     assert_eq!(story.outcome(1), "1 completed approved APPROVED - 1");
+    let expected = ["one rate_limited", "two rate_limited", "three rate_limited", "one complete", "scripted reviewed"];
+    assert_eq!(attempts(&story), expected);
+    insta::assert_snapshot!(timeless(&story), @"
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Rate limited: another agent takes over
+      [1/3] Overloaded (API Error: 529 overloaded_error): another agent takes over
+      [1/3] Rate limited (You have reached your usage limit.): waiting
+      [1/3] Going on: the wait is over
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
 }
 
 #[test]
@@ -152,12 +184,37 @@ fn too_many_rate_limits_fail_the_attempt() {
     let story = chain(&["one"], (0..7).map(|_| rate_limited()).collect());
     assert_eq!(asked(&story), "one one one one one one");
     assert_eq!(story.outcome(1), "1 failed failed - implementer_failed 0");
+    assert_eq!(attempts(&story)[5], "one rate_limited");
+    insta::assert_snapshot!(timeless(&story), @"
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the wait is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the wait is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the wait is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the wait is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the wait is over
+      [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
 }
 
 #[test]
 fn a_delay_of_more_than_a_day_fails_the_attempt() {
     let story = chain(&["one"], vec![implement().say("429 Too Many Requests: retry after 200000 s\n").exit(1)]);
     assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+    insta::assert_snapshot!(timeless(&story), @"
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Implementation failed: its provider wants it to wait for more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::{ScriptedCall, Story};
 
-use crate::dispatcher::scripts::{approves, meets};
+use crate::dispatcher::scripts::{approves, lines, meets};
 
 const BRANCH: &str = "signoff/task-1-three-files";
 
@@ -111,6 +111,20 @@ fn a_fixer_that_changed_another_fixers_file_is_repeated_alone() {
     });
     assert_eq!(story.outcome(1), "1 completed approved APPROVED - 2");
     assert_eq!(files(&story), ALL_FIXED);
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Three files
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks the word of a
+      [2/3] Improving (3 fixes at once)...
+      [2/3] Putting the fixes together...
+      [2/3] The fixes overlap: 2 of 3 kept, the others are made again
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
     let is_shared = |call: &ScriptedCall| call.prompt.contains("Others fix other findings");
     assert_eq!(story.calls_as("fix").iter().map(is_shared).collect::<Vec<_>>(), [true, true, true, false]);
 }

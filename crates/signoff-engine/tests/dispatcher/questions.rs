@@ -1,11 +1,12 @@
 //! Questions to a person, and the effect of each answer.
 
+use signoff_core::ids::RunId;
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{FEATURE, clean, content, developer, issue, sees};
+use crate::dispatcher::scripts::{FEATURE, clean, content, developer, issue, lines, lines_after, sees};
 
 /// A plan of one task, reviewed for spec and code.
 fn story(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> Story {
@@ -47,6 +48,22 @@ fn answered(story: &Story, choice: &str) -> String {
     end(story)
 }
 
+/// The lines from the review's on: which of two reviewers fails first varies.
+fn from_the_review(story: &Story) -> String {
+    let lines = lines(story);
+    lines[lines.find("  [1/3] Review: ").expect("a review")..].to_owned()
+}
+
+/// Answers the question, continues, and returns the lines of the second process.
+fn lines_after_answer(story: &Story, choice: &str) -> String {
+    let before = story.log(RunId(1)).len();
+    story.answer(1, choice);
+    let facts = story.log(RunId(1)).len();
+    assert!(facts > before);
+    story.resume();
+    lines_after(story, facts)
+}
+
 /// One reviewer always fails.
 fn failing(reviewer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
     move |script| content(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
@@ -64,7 +81,34 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
         "q1 code gave no usable review; the others did. Retry, proceed without, or stop? \
          [\"retry\", \"proceed\", \"stop\", \"restart\"]"
     );
-    assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Reviewer code failed: timed out; trying again
+        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+      [1/3] Review: INCONCLUSIVE - code: timed out
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: timed out
+        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+      [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(lines_after_answer(&story, "retry"), @"
+    Resuming task #1: Login
+      [1/3] a person answers: retry
+      [1/3] Asking code again...
+      [1/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    assert_eq!(end(&story), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (1, 3), "who answered is not asked again");
 }
 
@@ -77,6 +121,14 @@ fn a_missing_review_can_be_skipped_but_never_counts_as_approval() {
 #[test]
 fn a_missing_review_can_stop_the_task() {
     let story = story(failing("code"));
+    insta::assert_snapshot!(from_the_review(&story), @"
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+      [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
     assert_eq!(answered(&story, "stop"), "failed CHANGES_REQUESTED failed stopped_by_person");
 }
 
@@ -89,14 +141,78 @@ fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
                 .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
-    assert_eq!(answered(&story, "proceed"), "completed APPROVED approved -");
+    insta::assert_snapshot!(lines_after_answer(&story, "proceed"), @"
+    Resuming task #1: Login
+      [1/3] a person answers: proceed
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    assert_eq!(end(&story), "completed APPROVED approved -");
     assert_eq!((story.task(1).review_cycle, story.calls_as("fix").len()), (2, 1));
+}
+
+#[test]
+fn an_answer_in_the_old_format_is_understood() {
+    let story = story(|script| {
+        script
+            .rule(sees("spec", "APPROVED: all requirements are met\n"))
+            .rule(sees("code", "ISSUES:\n- [Critical] auth.txt:1 the password is logged\n").cycle(1))
+            .rule(sees("code", "APPROVED: well done\n"))
+    });
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - the password is logged
+        Review Results:
+          Spec Review: APPROVED
+          Code Review: ISSUES
+
+        Issues to Fix (1):
+
+          1. [Code Critical] auth.txt:1
+             the password is logged
+
+        Action: Fix issues and re-run reviews
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED
+          Code Review: APPROVED
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (2, 2), "no retry");
 }
 
 #[test]
 fn an_unreadable_answer_is_requested_once_more() {
     let story =
         story(|script| content(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n"))));
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review by spec is unclear: there is no review element, and the message does not start with APPROVED: or ISSUES:; trying again
+      [1/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
     assert_eq!(end(&story), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (2, 1));
 }
@@ -108,6 +224,14 @@ fn a_second_unreadable_answer_leads_to_a_question() {
                  [\"retry\", \"proceed\", \"stop\", \"restart\"]";
     let story = unclear();
     assert_eq!(question(&story), format!("q1 {asked}"));
+    insta::assert_snapshot!(from_the_review(&story), @"
+      [1/3] Review: INCONCLUSIVE - code: there is no review element, and the message does not start with APPROVED: or ISSUES:
+        Review Results:
+          Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
+          Code Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
+      [1/3] Question: The answer of code and spec could not be understood. Retry, proceed without it, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
     assert_eq!(answered(&story, "retry"), "waiting - - -");
     assert_eq!(question(&story), format!("q2 {asked}"));
     assert_eq!(answered(&story, "proceed"), "completed - completed_with_issues review_skipped");
@@ -131,6 +255,14 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
         "q1 No review could be had from code and spec. Retry, skip the review, or stop? \
          [\"retry\", \"skip\", \"stop\", \"restart\"]"
     );
+    insta::assert_snapshot!(from_the_review(&story), @"
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: INCONCLUSIVE - no answer: exit code 9
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+      [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
+        signoff answer 1 CHOICE    (retry, skip, stop, restart)
+    ");
     assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (3, 3));
     assert_eq!(answered(&both_failing(), "skip"), "completed - completed_with_issues review_skipped");
@@ -152,6 +284,13 @@ fn after_three_reviews_a_person_decides() {
     };
     let one = story(endless);
     assert_eq!(question(&one), asked(1, 3));
+    let printed = lines(&one);
+    let last: Vec<_> = printed.lines().rev().take(3).collect();
+    insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
+             Fix: Do it right
+      [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+        signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+    ");
     assert_eq!(answered(&one, "continue"), "waiting - - -");
     assert_eq!(calls(&one, "code"), 4, "one more fix and review");
     assert_eq!(question(&one), asked(2, 4));
@@ -186,6 +325,14 @@ fn with_no_ask_a_question_stops_the_task() {
     let story = Story::new(|script| failing("code")(developer(script)));
     story.run_plan(&["Login"], no_ask());
     assert_eq!(end(&story), "failed CHANGES_REQUESTED failed no_one_to_ask");
+    insta::assert_snapshot!(from_the_review(&story), @"
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
     let story = Story::new(|script| endless(developer(script)));
     story.run_plan(&["Login"], no_ask());
     assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("failed", 0));

@@ -1,6 +1,33 @@
 //! Scripted agents that several stories share. The same as in the end-to-end tests.
 
+use signoff_core::ids::RunId;
+use signoff_core::view::RunState;
+use signoff_term::line::{LineNaming, LineRenderer};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::story::Story;
+
+/// The lines that the program prints about run 1.
+pub fn lines(story: &Story) -> String {
+    lines_after(story, 0)
+}
+
+/// The lines that a program prints about run 1 if it resumes the run after this number of facts.
+pub fn lines_after(story: &Story, replayed: usize) -> String {
+    let (mut state, mut renderer) = (RunState::default(), LineRenderer::new(LineNaming::WhenNeeded));
+    let mut printed = Vec::new();
+    for (number, recorded) in story.log(RunId(1)).into_iter().enumerate() {
+        if number > 0 && number == replayed {
+            printed.extend(renderer.caught_up());
+        }
+        let transition = state.apply(recorded);
+        if number < replayed {
+            renderer.replay(&transition);
+        } else {
+            printed.extend(renderer.apply(&transition));
+        }
+    }
+    printed.join("\n")
+}
 
 /// The file that agents write.
 pub const FEATURE: &str = "auth.txt";

@@ -3,9 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use signoff_engine::git::{GitError, Repository, UncommittedPolicy, Worktree};
+use signoff_engine::git::{UncommittedPolicy, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -190,17 +189,4 @@ fn replace_refs_do_not_change_content() {
     let head = worktree.commit_all("evil").unwrap().head;
     fixture.run_in(worktree.path(), &["replace", head.commit.as_str(), base.as_str()]);
     assert!(worktree.diff(&base).unwrap().patch.contains("+evil"));
-}
-
-#[test]
-fn a_fifo_in_place_of_a_file_does_not_block_forever() {
-    let fixture = GitFixture::new();
-    let worktree = fixture.worktree("one");
-    let path = worktree.path();
-    let git = fixture.git.clone().with_process_timeout(Duration::from_secs(2));
-    let hasty = Repository::discover(&git, &fixture.root()).unwrap().worktree(path).unwrap();
-    fixture.run_in(path, &["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]);
-    assert!(matches!(hasty.commit_all("x"), Err(GitError::TimedOut { command }) if command.starts_with("git status")));
-    fs::remove_file(path.join(".gitignore")).unwrap();
-    assert!(!worktree.commit_all("x").unwrap().made);
 }

@@ -42,7 +42,7 @@ fn killing_signoff_ends_its_agent() {
     let driver = fixture.drive(AT_WORK, ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS });
     let mut agent = wait_until_working(&fixture);
     driver.kill();
-    assert_eq!(agent.rest(), "", "all are gone, though nobody did anything about it");
+    assert_eq!(agent.rest(), "", "all processes are gone without a kill");
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     assert_eq!(fixture.dir().read_result().unwrap().exit, ProcessExit::Orphaned);
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None, "it can be asked again");

@@ -85,7 +85,7 @@ async fn daemons_end_with_the_agent() {
     let ended = running.wait().await;
     assert_eq!(ended.exit, ProcessExit::Code(3));
     assert!((3..=6).contains(&ended.strays_ended), "{ended:?}");
-    assert_eq!(daemons.rest(), "", "nobody holds the pipe");
+    assert_eq!(daemons.rest(), "", "no process holds the pipe");
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn daemons_end_when_the_agent_is_ended() {
     let _all_there = [daemons.line(), daemons.line(), daemons.line()];
     running.stopper().stop();
     assert_eq!(running.wait().await.exit, ProcessExit::Stopped);
-    assert_eq!(daemons.rest(), "", "nobody holds the pipe");
+    assert_eq!(daemons.rest(), "", "no process holds the pipe");
 }
 
 #[tokio::test]

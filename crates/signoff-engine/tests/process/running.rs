@@ -18,7 +18,7 @@ async fn exit_codes_and_signals_are_reported() {
         let fixture = ProcessFixture::new();
         let ended = fixture.run(script, NO_LIMITS).await;
         assert_eq!(ended.exit, exit, "{script}");
-        assert_eq!(Some(ended), fixture.dir().read_result(), "what was told is what was written down");
+        assert_eq!(Some(ended), fixture.dir().read_result(), "the returned result is the stored one");
     }
 }
 
@@ -75,7 +75,7 @@ async fn long_prompts_and_answers_are_passed_through() {
     assert_eq!(fixture.stdout(), prompt);
     assert_eq!(fs::read_to_string(fixture.dir().stderr()).unwrap(), "what a prompt\n");
     assert_eq!((ended.stdout_bytes, ended.stderr_bytes), (1024 * 1024, 14));
-    assert!(count > 0 && count <= 65536, "{count} lines were heard");
+    assert!(count > 0 && count <= 65536, "{count} lines were read");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ async fn a_sandboxed_agent_that_ignores_sigterm_is_killed_with_its_children() {
     assert_eq!(daemons.line(), "ready");
     running.stopper().stop();
     assert_eq!(running.wait().await.exit, ProcessExit::Stopped);
-    assert_eq!(daemons.rest(), "", "nobody holds the pipe");
+    assert_eq!(daemons.rest(), "", "no process holds the pipe");
 }
 
 #[tokio::test]

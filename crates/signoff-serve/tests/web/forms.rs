@@ -47,7 +47,7 @@ fn every_form_causes_an_action_and_redirects_to_a_notice() {
     assert!(page.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{page}");
     for said in [name, "said=1", "said=", "said=ffffffffffffffff"] {
         let page = fixture.visitor.get(&format!("/?{said}")).body;
-        assert!(!page.contains("done&lt;/u&gt;"), "it is said once, and to nobody who guesses: {said}");
+        assert!(!page.contains("done&lt;/u&gt;"), "it is shown once, and only with the right token: {said}");
     }
 }
 

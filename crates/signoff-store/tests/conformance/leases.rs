@@ -71,6 +71,6 @@ pub fn checking_a_lease_does_not_block_acquire(factory: &dyn StoreFactory) {
         });
         let store = factory.open_store();
         begin.wait();
-        (0..20).for_each(|_| drop(store.acquire(run).expect("nobody else takes it")));
+        (0..20).for_each(|_| drop(store.acquire(run).expect("a free lease")));
     });
 }

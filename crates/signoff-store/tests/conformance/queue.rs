@@ -135,7 +135,7 @@ pub fn a_tracker_id_is_claimed_by_one_task(factory: &dyn StoreFactory) {
     one.append(&mine, make::at(2), &facts).expect("claimed");
 
     let both = [&[make::opened("slots")][..], &claimed(ids[1], "b-2"), &claimed(ids[2], "b-1")].concat();
-    let refused = other.append(&yours, make::at(3), &both).expect_err("somebody has it");
+    let refused = other.append(&yours, make::at(3), &both).expect_err("another run has the task");
     assert!(matches!(refused, StoreError::Claimed { ref id, by } if id == "b-1" && by == ids[0]), "{refused}");
     assert!(other.log(yours.run()).expect("a log").is_empty(), "all of it, or nothing");
     let queued = NewTask { spec: bead("b-1"), ..make::task("b-1") };
@@ -190,7 +190,7 @@ pub fn a_reopened_tracker_task_is_claimed_once(factory: &dyn StoreFactory) {
         facts
     };
     store.append(&lease, make::at(3), &again(ids[1])).expect("opened again");
-    let refused = store.append(&lease, make::at(4), &again(ids[2])).expect_err("somebody was faster");
+    let refused = store.append(&lease, make::at(4), &again(ids[2])).expect_err("another run was faster");
     assert!(matches!(refused, StoreError::Claimed { by, .. } if by == ids[1]), "{refused}");
     assert_eq!(store.claims("beads").expect("claims").into_iter().next(), Some(("b-1".to_owned(), ids[1])));
     store.rebuild().expect("rebuilt");

@@ -21,17 +21,17 @@ fn message(run: RunId, seq: u64) -> NotificationKey {
 pub fn a_delivered_message_stays_delivered(factory: &dyn StoreFactory) {
     let (one, other) = (factory.open_store(), factory.open_store());
     let whole = NotificationKey { event: NotificationKind::Done, about: None, ..message(RunId(1), 8) };
-    let (asked, told) = (message(RunId(1), 7), receipt(&whole, make::at(3), true));
+    let (asked, answered) = (message(RunId(1), 7), receipt(&whole, make::at(3), true));
     for (at, delivered) in [(1, false), (2, true), (3, false)] {
         one.record_receipt(&receipt(&asked, make::at(at), delivered)).expect("recorded");
     }
     let mail = MessageReceipt { channel: "mail".to_owned(), ..receipt(&asked, make::at(3), false) };
     one.record_receipt(&mail).expect("recorded");
-    one.record_receipt(&told).expect("recorded");
-    let known = [mail, receipt(&asked, make::at(2), true), told];
+    one.record_receipt(&answered).expect("recorded");
+    let known = [mail, receipt(&asked, make::at(2), true), answered];
     assert_eq!(other.receipts(make::at(4)).expect("receipts"), known);
     other.rebuild().expect("rebuilt");
-    assert_eq!(other.receipts(make::at(4)).expect("receipts"), known, "no table that is told from the log");
+    assert_eq!(other.receipts(make::at(4)).expect("receipts"), known, "the table is not built from the log");
 }
 
 pub fn receipts_are_kept_for_a_week(factory: &dyn StoreFactory) {

@@ -29,5 +29,5 @@ pub fn a_request_is_answered_once(factory: &dyn StoreFactory) {
     assert!(driver.answer_request(99, None).is_err() && driver.request_answer(99).is_err());
 
     driver.rebuild().expect("rebuilt");
-    assert_eq!(person.request_answer(first).expect("looked"), Some(Ok(())), "no table that is told from the log");
+    assert_eq!(person.request_answer(first).expect("looked"), Some(Ok(())), "the table is not built from the log");
 }

@@ -105,7 +105,7 @@ pub fn questions_are_numbered_across_runs(factory: &dyn StoreFactory) {
 
     let before = open(&*one);
     one.rebuild().expect("rebuilt");
-    assert_eq!(open(&*one), before, "the numbers people were told stay");
+    assert_eq!(open(&*one), before, "the printed numbers stay");
 }
 
 pub fn findings_are_found_by_id_prefix(factory: &dyn StoreFactory) {

@@ -19,7 +19,7 @@ fn program(fixture: &StoreFixture) -> Command {
     command
 }
 
-#[expect(clippy::disallowed_methods, reason = "the other program is told where to work")]
+#[expect(clippy::disallowed_methods, reason = "the variable names the database")]
 fn dir() -> Option<String> {
     std::env::var(DIR).ok()
 }

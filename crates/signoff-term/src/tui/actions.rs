@@ -9,7 +9,7 @@ use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
 use super::row::RowKey;
 use super::{ReplayControl, Tui, TuiMode, TuiRequest};
-use crate::dialogue::{DialogueKey, QuestionDecision};
+use crate::dialogue::{DialogueKey, DialogueQuestion, QuestionDecision};
 use crate::fit::cut;
 
 /// Keys that follow each other faster than this are type-ahead.
@@ -211,9 +211,12 @@ impl Tui {
     /// Shows the question of the selected loop, or the oldest postponed one.
     fn show_question(&mut self) {
         let key = self.subject();
+        let is_subject = |question: &DialogueQuestion| {
+            key.as_ref().is_some_and(|key| key.run == question.run && key.loop_id == question.loop_id)
+        };
         if self.ending {
             self.show_note("no more questions: the program is shutting down");
-        } else if self.dialogue.ask_again(key.as_ref().map(|key| (key.run, &key.loop_id))) {
+        } else if self.dialogue.ask_again(is_subject) {
             // The question was requested, so the next key is meant for it.
             self.listed_at = None;
             self.dialog = Some(Dialog::Question);

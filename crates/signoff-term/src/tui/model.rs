@@ -136,8 +136,7 @@ impl TuiModel {
             if key.loop_id.checkpoint_target().is_some() {
                 continue;
             }
-            let known = self.hints.as_ref().map(|known| (known, driven));
-            let Some(row) = run.row(&key.loop_id, known) else { continue };
+            let Some(row) = run.row(&key.loop_id, self.hints.as_ref(), driven) else { continue };
             let known = self.rows.get(&key);
             self.needs_sort |= known.is_none_or(|known| (known.rank, known.task) != (row.rank, row.task));
             self.rows.insert(key, row);
@@ -298,19 +297,19 @@ impl RunModel {
         }
     }
 
-    /// Builds a row, with the last line of its agent while the stage is the same. `known` is the information from
-    /// outside the log, and whether a process works on the run.
-    fn row(&mut self, loop_id: &LoopId, known: Option<(&InboxHints, bool)>) -> Option<TuiRow> {
+    /// Builds a row, with the last line of its agent while the stage is the same. `is_driven`: a process works on the
+    /// run, as far as the hints say.
+    fn row(&mut self, loop_id: &LoopId, hints: Option<&InboxHints>, is_driven: bool) -> Option<TuiRow> {
         let loop_row = self.lines.state().row(loop_id)?;
         let row = TuiRow::from_view(&loop_row);
-        let mut row = match known {
-            Some((known, false)) if loop_row.status == TaskStatus::InProgress => {
+        let mut row = match hints {
+            Some(known) if !is_driven && loop_row.status == TaskStatus::InProgress => {
                 let run = self.lines.state().run;
                 let resume = row.task.is_none().then(|| format!("signoff run --resume {run}"));
                 let next = known.next_command(row.task).or(resume.as_deref());
                 row.interrupted(next)
             }
-            Some((known, _)) => row.with_hints(known),
+            Some(known) => row.with_hints(known),
             None => row,
         };
         if let Some(kept) = self.loops.get_mut(loop_id) {

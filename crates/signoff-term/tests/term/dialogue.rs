@@ -234,7 +234,7 @@ fn starting_over_once_too_often_is_not_offered() {
 }
 
 /// The same question for another task.
-fn of(task: u64, title: &str) -> DialogueQuestion {
+fn question_about(task: u64, title: &str) -> DialogueQuestion {
     let (loop_id, subject) = (id(task), format!("Task #{task}"));
     let how = format!("signoff answer {task} continue|proceed|stop|restart");
     DialogueQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
@@ -242,7 +242,8 @@ fn of(task: u64, title: &str) -> DialogueQuestion {
 
 #[test]
 fn several_questions_come_one_after_the_other_oldest_first() {
-    let mut dialogue = asked([of(31, "Log in"), of(29, "Log out"), of(30, "Sign up")]);
+    let mut dialogue =
+        asked([question_about(31, "Log in"), question_about(29, "Log out"), question_about(30, "Sign up")]);
     let mut heads = vec![dialogue.lines(WIDE)[0].clone()];
     assert_eq!(dialogue.press(DialogueKey::Digit(1)), None);
     let decided = dialogue.press(DialogueKey::Enter);
@@ -272,7 +273,7 @@ fn several_questions_come_one_after_the_other_oldest_first() {
 
 #[test]
 fn keys_choose_and_enter_answers() {
-    let mut dialogue = asked([of(29, "Log in")]);
+    let mut dialogue = asked([question_about(29, "Log in")]);
     let mut chosen = |keys: &[DialogueKey]| {
         keys.iter().for_each(|key| assert_eq!(dialogue.press(*key), None, "{key:?}"));
         dialogue.lines(WIDE).iter().find(|line| line.contains('›')).map(|line| line.trim().to_owned())
@@ -280,7 +281,8 @@ fn keys_choose_and_enter_answers() {
     assert_eq!(chosen(&[]), None, "nothing is chosen at first");
     assert_eq!(chosen(&[DialogueKey::Enter]), None, "so nothing is answered");
     assert_eq!(chosen(&[DialogueKey::Digit(9)]), None, "there is no such choice");
-    let told = |keys: &[DialogueKey], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
+    let described =
+        |keys: &[DialogueKey], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
     let all: String = [
         &[DialogueKey::Up][..],
         &[DialogueKey::Down],
@@ -290,7 +292,7 @@ fn keys_choose_and_enter_answers() {
         &[DialogueKey::Digit(7)],
     ]
     .into_iter()
-    .map(|keys| told(keys, chosen(keys)))
+    .map(|keys| described(keys, chosen(keys)))
     .collect();
     insta::assert_snapshot!(all, @"
     [Up]: › 4 restart   start over at implement (pass 2/10)
@@ -305,13 +307,13 @@ fn keys_choose_and_enter_answers() {
 /// Otherwise an Enter that was meant for the first question would answer the second.
 #[test]
 fn a_replaced_question_clears_the_selected_choice() {
-    let mut dialogue = asked([of(29, "Log in"), of(30, "Log out")]);
+    let mut dialogue = asked([question_about(29, "Log in"), question_about(30, "Log out")]);
     dialogue.press(DialogueKey::Digit(3));
     dialogue.update(RunId(3), &id(29), None);
     assert!(dialogue.lines(WIDE)[0].contains("Log out"));
     assert_eq!(dialogue.press(DialogueKey::Enter), None);
     dialogue.press(DialogueKey::Digit(3));
-    dialogue.update(RunId(3), &id(31), Some(of(31, "Sign up")));
+    dialogue.update(RunId(3), &id(31), Some(question_about(31, "Sign up")));
     assert!(dialogue.press(DialogueKey::Enter).is_some(), "one that comes later changes nothing");
 }
 
@@ -319,11 +321,11 @@ fn a_replaced_question_clears_the_selected_choice() {
 #[test]
 fn answered_and_postponed_questions_are_not_asked_again() {
     for keys in [&[DialogueKey::Digit(1), DialogueKey::Enter][..], &[DialogueKey::Esc]] {
-        let mut dialogue = asked([of(29, "Log in")]);
+        let mut dialogue = asked([question_about(29, "Log in")]);
         keys.iter().for_each(|key| drop(dialogue.press(*key)));
-        dialogue.update(RunId(3), &id(29), Some(of(29, "Log in")));
+        dialogue.update(RunId(3), &id(29), Some(question_about(29, "Log in")));
         assert!(!dialogue.is_open());
-        let next = DialogueQuestion { id: QuestionId(2), ..of(29, "Log in") };
+        let next = DialogueQuestion { id: QuestionId(2), ..question_about(29, "Log in") };
         dialogue.update(RunId(3), &id(29), Some(next));
         assert!(dialogue.is_open(), "the next question of the same loop");
     }
@@ -331,15 +333,15 @@ fn answered_and_postponed_questions_are_not_asked_again() {
 
 #[test]
 fn a_closed_dialogue_asks_nothing() {
-    let mut dialogue = asked([of(29, "Log in")]);
+    let mut dialogue = asked([question_about(29, "Log in")]);
     dialogue.close();
-    dialogue.update(RunId(3), &id(30), Some(of(30, "Log out")));
+    dialogue.update(RunId(3), &id(30), Some(question_about(30, "Log out")));
     assert_eq!((dialogue.is_open(), dialogue.press(DialogueKey::Esc)), (false, None));
 }
 
 #[test]
 fn a_small_terminal_shows_what_matters_most() {
-    let mut dialogue = asked([of(29, "Add user authentication"), of(30, "Log out")]);
+    let mut dialogue = asked([question_about(29, "Add user authentication"), question_about(30, "Log out")]);
     insta::assert_snapshot!(dialogue.lines(NARROW).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
@@ -380,7 +382,7 @@ fn a_small_terminal_shows_what_matters_most() {
 fn agent_text_is_escaped() {
     let hostile = "\x1b[2J\x1b]0;owned\x07 \u{202e}gnitiaw\r\n› 1 approve\ttab";
     let found = [(Critical, "a\x1b[31m.rs:1", hostile)];
-    let story = Story::of(asking("plan", "review", Bound::MaxCycles(1))).plan(&[&[(29, hostile)]]).starts(29);
+    let story = Story::new(asking("plan", "review", Bound::MaxCycles(1))).plan(&[&[(29, hostile)]]).starts(29);
     let story = story.works().objects("spec", &found).approves("code");
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 ␛[2J␛]0;owned␇ �gnitiaw › 1 approve tab  review 1/1
@@ -401,7 +403,7 @@ fn a_part_of_a_run_asks_without_a_task() {
         loop_id: LoopId::final_review(),
         subject: "Final review".to_owned(),
         title: String::new(),
-        ..of(29, "")
+        ..question_about(29, "")
     };
     insta::assert_snapshot!(asked([of_run]).lines(WIDE)[0], @"? Final review  review 1/1");
 }
@@ -414,9 +416,9 @@ proptest! {
         (findings, choices) in (prop::collection::vec(".{0,80}", 0..8), 1usize..5),
         keys in prop::collection::vec(prop_oneof![Just(DialogueKey::Up), Just(DialogueKey::Down), Just(DialogueKey::Digit(2))], 0..4),
     ) {
-        let whole = of(29, &title);
+        let whole = question_about(29, &title);
         let choices = whole.choices.iter().take(choices).cloned().collect();
-        let mut dialogue = asked([DialogueQuestion { text, findings, choices, ..whole }, of(30, "Log out")]);
+        let mut dialogue = asked([DialogueQuestion { text, findings, choices, ..whole }, question_about(30, "Log out")]);
         keys.into_iter().for_each(|key| drop(dialogue.press(key)));
         let drawn = dialogue.lines(DisplaySize { columns: columns_, lines });
         prop_assert!(drawn.len() <= lines, "{drawn:#?}");

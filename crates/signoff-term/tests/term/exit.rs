@@ -120,12 +120,8 @@ fn no_reason_makes_failed_work_pass_or_good_work_fail() {
             let plain = ended(row(1, "a task", status), outcome, "", "", 0);
             for reason in Reason::ALL {
                 let code = serde_json::to_value(reason).unwrap();
-                let told = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
-                assert_eq!(
-                    TaskResult::for_task(&told),
-                    TaskResult::for_task(&plain),
-                    "{status:?} {outcome} {reason:?}"
-                );
+                let row = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
+                assert_eq!(TaskResult::for_task(&row), TaskResult::for_task(&plain), "{status:?} {outcome} {reason:?}");
             }
         }
     }

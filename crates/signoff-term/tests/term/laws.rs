@@ -17,7 +17,7 @@ use crate::world;
 pub fn log() -> impl Strategy<Value = Story> {
     (proptest::sample::select(&PRESETS[..]), proptest::collection::vec(any::<u16>(), 1..60)).prop_map(
         |(name, chances)| {
-            let mut story = Story::of(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
+            let mut story = Story::new(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
             for chance in chances {
                 let (this, policy) = (story.view.loop_state(&id(29)), story.view.policy(&id(29)));
                 let Some(nexts) = this.zip(policy).map(|(this, policy)| world::nexts(this, policy)) else {
@@ -81,9 +81,9 @@ proptest! {
 
     #[test]
     fn lines_and_report_have_the_same_rounds(story in log()) {
-        let told = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
+        let rounds = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
         let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
-        prop_assert_eq!(told, report.cycles.len(), "{:#?}", lines(&story).concat());
+        prop_assert_eq!(rounds, report.cycles.len(), "{:#?}", lines(&story).concat());
         let root = schema("show");
         prop_assert_eq!(fits(&json!(report), &root), Ok(()));
     }

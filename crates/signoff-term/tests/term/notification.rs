@@ -77,7 +77,7 @@ fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
 
 #[test]
 fn a_run_is_notified_once_with_task_counts() {
-    let mut story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two"), (3, "Three")]]);
+    let mut story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two"), (3, "Three")]]);
     for number in 1..=3 {
         story = story.starts(number);
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
@@ -92,7 +92,7 @@ fn a_run_is_notified_once_with_task_counts() {
 fn a_run_budget_is_notified_once_until_resumed() {
     let short = |story: Story| story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
     let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: PauseReason::Budget });
-    let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
+    let story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
     insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
     let story = short(goes_on(goes_on(story, 1), 2));
@@ -101,7 +101,7 @@ fn a_run_budget_is_notified_once_until_resumed() {
 
 #[test]
 fn a_task_budget_is_notified_per_task() {
-    let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
+    let story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
     let cap = Caps { max_cost_micro_usd: Some(1), ..Caps::default() };
     let told = |task, run| {
@@ -165,7 +165,7 @@ fn a_blocking_task_needs_a_person_even_if_not_failed() {
             judge.gate.exhausted_as = ExhaustedAs::Attention;
         }
     }
-    let story = Story::of(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
+    let story = Story::new(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
     let object = |story: Story| story.objects("spec", &BUG).objects("code", &BUG);
     let story = object(object(object(story).works()).works());
     insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1");

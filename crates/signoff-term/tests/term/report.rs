@@ -24,22 +24,22 @@ use crate::story::{Story, finding, id, reviewed};
 const STAT: &str =
     " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n";
 
-fn of(report: TaskReport, asked: &str, changes: Changes) -> ReportDocument {
+fn task_document(report: TaskReport, asked: &str, changes: Changes) -> ReportDocument {
     let id = report.task.id;
     let task = TaskSection::new(report, asked.to_owned(), changes, false);
     ReportDocument::new(DocumentSubject::task(id), "2026-01-29T11:00:00Z".to_owned(), None, Vec::new(), vec![task])
 }
 
 /// The report of an approved task.
-pub fn told() -> ReportDocument {
-    of(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::parse_stat(STAT))
+pub fn approved_document() -> ReportDocument {
+    task_document(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::parse_stat(STAT))
 }
 
 /// The first task is approved; a review of the second one is inconclusive.
 fn asking() -> Story {
     let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
     let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
-    let story = Story::of(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
+    let story = Story::new(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
     story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code")
 }
 
@@ -91,7 +91,7 @@ fn run(id: u64, status: &str, stage: &str) -> RunRow {
 
 #[test]
 fn an_approved_task_for_a_pull_request() {
-    insta::assert_snapshot!(markdown::markdown(&told()), @"
+    insta::assert_snapshot!(markdown::markdown(&approved_document()), @"
     ## ✓ Add user authentication
 
     **Approved after 2 reviews**, reviewed by code, spec.
@@ -409,7 +409,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
 
 #[test]
 fn an_approved_task_for_continuous_integration() {
-    insta::assert_snapshot!(junit::junit(&told()), @r#"
+    insta::assert_snapshot!(junit::junit(&approved_document()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="signoff" tests="5" failures="0" errors="0" skipped="1" time="140.000">
       <testsuite name="task 29: Add user authentication" tests="5" failures="0" errors="0" skipped="1" time="140.000" timestamp="2026-01-29T10:00:00Z">
@@ -443,7 +443,7 @@ fn an_approved_task_for_continuous_integration() {
 
 #[test]
 fn an_approved_task_for_code_scanning() {
-    let text = sarif::sarif(&told()).replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let text = sarif::sarif(&approved_document()).replace(env!("CARGO_PKG_VERSION"), "VERSION");
     insta::assert_snapshot!(text, @r#"
     {
       "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -538,7 +538,7 @@ fn an_approved_task_for_code_scanning() {
 
 #[test]
 fn an_approved_task_as_json_without_the_show_report() {
-    let mut json: serde_json::Value = serde_json::from_str(&told().json()).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&approved_document().json()).unwrap();
     json["tasks"][0]["report"] = "what `show --json` prints".into();
     insta::assert_snapshot!(format!("{json:#}"), @r#"
     {
@@ -664,13 +664,16 @@ fn every_state_of_a_finding_is_reported() {
     let story =
         story.then(Event::FindingDecided { finding: finding("general", Important, "a.rs:1", "four").id, decision });
     let row = row(29, "Add user authentication", TaskStatus::InProgress);
-    let account =
-        of(TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new()), "It", Changes::parse_stat(STAT));
+    let account = task_document(
+        TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new()),
+        "It",
+        Changes::parse_stat(STAT),
+    );
     let counts = account.totals.findings;
     assert_eq!((counts.refuted, counts.deferred, counts.out_of_scope, counts.fixed), (1, 1, 1, 1));
     assert_eq!((counts.open, counts.blocking), (1, 1));
     let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
-    let mut told: Vec<String> = sarif["runs"][0]["results"]
+    let mut lines: Vec<String> = sarif["runs"][0]["results"]
         .as_array()
         .unwrap()
         .iter()
@@ -679,8 +682,8 @@ fn every_state_of_a_finding_is_reported() {
             format!("{} {} {} {said}", result["message"]["text"], result["baselineState"], result["level"])
         })
         .collect();
-    told.sort();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    lines.sort();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     "five" "new" "warning" -
     "one" "new" "warning" refuted by ann: one is so
     "three" "new" "warning" out_of_scope by ann: three is so
@@ -699,7 +702,7 @@ fn every_state_of_a_finding_is_reported() {
 
 #[test]
 fn results_of_tasks() {
-    let told: Vec<String> = crate::rows::all()
+    let lines: Vec<String> = crate::rows::all()
         .into_iter()
         .chain([TaskRow { run_id: None, ..row(50, "Never", TaskStatus::Pending) }])
         .map(|row| {
@@ -707,7 +710,7 @@ fn results_of_tasks() {
             format!("{} {}", standing.mark, standing.text)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @"
     ✓ Approved after 3 reviews
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
     → Unfinished in phase review, review 2; the work goes on
@@ -732,7 +735,7 @@ fn results_of_tasks() {
 
 #[test]
 fn a_run_without_tasks_has_a_report_in_every_format() {
-    let story = Story::of(reviewed("plan"));
+    let story = Story::new(reviewed("plan"));
     let folded = RunHistory::from_log(story.log.clone());
     let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
     let run = RunSection::new(failed, &folded, &[], &[], false);
@@ -745,15 +748,15 @@ fn a_run_without_tasks_has_a_report_in_every_format() {
 #[test]
 fn checkpoints_and_planning_are_part_of_the_run_report() {
     let part = reviewed("loops");
-    let story = Story::of(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(AttemptFailure::TimedOut);
+    let story = Story::new(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(AttemptFailure::TimedOut);
     let parts = PartSection::all(&RunHistory::from_log(story.log.clone()), &BTreeSet::new());
-    let told: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
-    assert_eq!(told, [("Planning", 2)], "the first attempt and the one after it");
+    let counts: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
+    assert_eq!(counts, [("Planning", 2)], "the first attempt and the one after it");
 }
 
 /// A completed run whose only task has this row.
 fn through(row: TaskRow, voided: Option<&str>) -> ReportDocument {
-    let story = Story::of(reviewed("plan")).plan(&[&[(29, "Add login")]]).starts(29).works();
+    let story = Story::new(reviewed("plan")).plan(&[&[(29, "Add login")]]).starts(29).works();
     let folded = RunHistory::from_log(story.approves("spec").approves("code").log);
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
@@ -773,7 +776,7 @@ fn an_unapproved_run_passes_in_no_format() {
         ),
         through(ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled_by_person", 0), None),
     ];
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for account in &accounts {
         let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(account)).unwrap();
         assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
@@ -785,9 +788,9 @@ fn an_unapproved_run_passes_in_no_format() {
             assert!(end.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error")));
         }
         let (run, task) = (account.result(), &account.tasks[0].result);
-        told.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
+        texts.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(texts.join("\n"), @"
     ! open Ended with 1 task, 1 of them not signed off
       ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
     ! open Ended with 1 task, 1 of them not signed off
@@ -815,9 +818,9 @@ fn a_void_approval_is_reported_in_every_format() {
 fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
+    let texts = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
     assert_eq!(
-        told,
+        texts,
         ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by what it waits for"]
     );
 }
@@ -828,11 +831,11 @@ fn a_report_of_many_tasks_is_one_sarif_run() {
     let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
     assert_eq!(sarif["runs"].as_array().unwrap().len(), 1);
     let results = sarif["runs"][0]["results"].as_array().unwrap();
-    let told: Vec<String> = results
+    let texts: Vec<String> = results
         .iter()
         .map(|one| format!("{} {}", one["properties"]["task"], one["partialFingerprints"]["signoff/v1"]))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(texts.join("\n"), @r#"
     30 "task-30/f-a5616c7f75"
     30 "task-30/f-39866e08c8"
     "#);
@@ -840,7 +843,7 @@ fn a_report_of_many_tasks_is_one_sarif_run() {
 
 #[test]
 fn times_add_up_to_the_working_time_of_the_agents() {
-    for account in [told(), halfway()] {
+    for account in [approved_document(), halfway()] {
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();
         let seconds: f64 = xml.root_element().attribute("time").unwrap().parse().unwrap();

@@ -15,7 +15,7 @@ use signoff_core::settings::edit::ChangedKey;
 use signoff_core::state_v4::IterationState;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, RecordedFact, TaskFact};
-use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
+use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport, FailedAnswer};
 use signoff_term::json::{
     AddReport, AnswerReport, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorCheck, DoctorReport,
     InitReport, LogLine, MergeReport, NotifyReport, PhasesReport, ProjectCheck, RunReport, ServeReport, StatusReport,
@@ -137,8 +137,8 @@ fn output_matches_the_schemas() {
         ),
         ("status", json!(StatusReport::new(Vec::new(), Vec::new(), Vec::new()))),
         ("add", json!(AddReport::new(all().remove(0)))),
-        ("run", json!(RunReport::new(Some((3, &done)), all(), vec![question("q1", 33)]))),
-        ("run", json!(RunReport::new(None, Vec::new(), Vec::new()))),
+        ("run", json!(RunReport::new(Some(3), Some(&done), all(), vec![question("q1", 33)]))),
+        ("run", json!(RunReport::new(None, None, Vec::new(), Vec::new()))),
         ("show", json!(approved())),
     ];
     printed.extend(of_commands());
@@ -217,7 +217,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         problem: None,
         hint: None,
         note: None,
-        check: Some(AgentCheckReport::new(Err((text(), None)), spent, 3)),
+        check: Some(AgentCheckReport::new(Err(FailedAnswer { message: text(), hint: None }), spent, 3)),
     };
     vec![
         ("agents", json!(AgentsReport::new(vec![row], false, SandboxBackend::Landlock))),
@@ -238,18 +238,18 @@ fn of_commands() -> Vec<(&'static str, Value)> {
 #[test]
 fn mismatches_are_reported() {
     let root = schema("status");
-    let told = |value: Value| fits(&value, &root).unwrap_err();
+    let violation = |value: Value| fits(&value, &root).unwrap_err();
     let mut wrong = json!(StatusReport::new(all(), Vec::new(), Vec::new()));
     wrong["tasks"][3]["status"] = json!("sleeping");
-    insta::assert_snapshot!(told(wrong.clone()), @r#"
+    insta::assert_snapshot!(violation(wrong.clone()), @r#"
         .tasks[3].status: "sleeping" is none of the words
     "#);
     wrong["tasks"][3]["status"] = json!("pending");
     wrong["tasks"][3]["id"] = json!("31");
-    insta::assert_snapshot!(told(wrong), @r#"
+    insta::assert_snapshot!(violation(wrong), @r#"
         .tasks[3].id: "31" is no "integer"
     "#);
-    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "runs": []})), @": `questions` is missing");
-    insta::assert_snapshot!(told(json!({"version": 2, "tasks": [], "questions": [], "runs": []})), @".version: 2 is none of the words");
-    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "questions": [], "runs": [], "more": 1})), @": `more` is not in the schema");
+    insta::assert_snapshot!(violation(json!({"version": 1, "tasks": [], "runs": []})), @": `questions` is missing");
+    insta::assert_snapshot!(violation(json!({"version": 2, "tasks": [], "questions": [], "runs": []})), @".version: 2 is none of the words");
+    insta::assert_snapshot!(violation(json!({"version": 1, "tasks": [], "questions": [], "runs": [], "more": 1})), @": `more` is not in the schema");
 }

@@ -277,10 +277,10 @@ fn convergence_of_a_task() {
         .approves("general");
     let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::Completed);
     let report = signoff_term::show::TaskReport::from_log(task, story.log.clone(), &id(29), Vec::new());
-    let told: Vec<_> = report.cycles.iter().map(|cycle| cycle.convergence).collect();
+    let convergence: Vec<_> = report.cycles.iter().map(|cycle| cycle.convergence).collect();
     let none = Convergence::default();
     assert_eq!(
-        told,
+        convergence,
         [
             Convergence { new: 1, open_after: 1, ..none },
             Convergence { new: 1, carried: 1, open_after: 2, ..none },
@@ -348,7 +348,7 @@ fn phases_are_sorted_by_median_then_total_time() {
     {
         phases.add_attempts(&[attempt(phase, seconds)]);
     }
-    let told: Vec<_> = phases.all().iter().map(|one| (one.phase.clone(), one.median_ms)).collect();
-    let told: Vec<_> = told.iter().map(|(phase, median)| (phase.as_str(), *median)).collect();
-    assert_eq!(told, [("often", 50_000), ("even", 50_000), ("once", 50_000), ("short", 49_000)]);
+    let medians: Vec<_> = phases.all().iter().map(|one| (one.phase.clone(), one.median_ms)).collect();
+    let medians: Vec<_> = medians.iter().map(|(phase, median)| (phase.as_str(), *median)).collect();
+    assert_eq!(medians, [("often", 50_000), ("even", 50_000), ("once", 50_000), ("short", 49_000)]);
 }

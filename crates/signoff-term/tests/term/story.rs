@@ -65,7 +65,7 @@ impl fmt::Debug for Story {
 
 impl Story {
     /// A run with this policy and no tasks yet.
-    pub fn of(policy: Policy) -> Self {
+    pub fn new(policy: Policy) -> Self {
         let mut this = Self {
             log: Vec::new(),
             transitions: Vec::new(),
@@ -81,7 +81,7 @@ impl Story {
 
     /// One started task with a preset.
     pub fn task(policy: Policy) -> Self {
-        Self::of(policy).plan(&[&[(29, "Add user authentication")]]).starts(29)
+        Self::new(policy).plan(&[&[(29, "Add user authentication")]]).starts(29)
     }
 
     pub fn record(&mut self, fact: Fact) {

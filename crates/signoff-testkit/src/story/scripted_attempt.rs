@@ -89,7 +89,7 @@ fn conclude_job(
 ) -> (AttemptEnd, Vec<LoopFact>) {
     let failure = failure(spec, end);
     if is_writer(spec) {
-        return worked(spec, (end, failure), workspaces);
+        return worked(spec, end, failure, workspaces);
     }
     if let Some(failure) = failure {
         return (failure, Vec::new());
@@ -98,7 +98,7 @@ fn conclude_job(
         return final_message::planner_end(spec, end.stdout.as_bytes());
     }
     let end = match &spec.job.kind {
-        JobKind::Review { reviewer, commit, .. } => reviewed(spec, end, settings, (reviewer, commit)),
+        JobKind::Review { reviewer, commit, .. } => reviewed(spec, end, settings, &ReviewJob { reviewer, commit }),
         JobKind::Research { .. } => researched(spec, end),
         JobKind::Check => event(Event::CheckEnded { attempt: spec.job.attempt, report: CheckReport::NothingToCheck }),
         JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
@@ -132,12 +132,14 @@ fn failure(spec: &AttemptSpec, end: &ScriptedEnd) -> Option<AttemptEnd> {
     })
 }
 
-fn reviewed(
-    spec: &AttemptSpec,
-    end: &ScriptedEnd,
-    settings: &Settings,
-    (reviewer, commit): (&ReviewerName, &Commit),
-) -> AttemptEnd {
+/// Who reviews what.
+struct ReviewJob<'a> {
+    reviewer: &'a ReviewerName,
+    commit: &'a Commit,
+}
+
+fn reviewed(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &ReviewJob<'_>) -> AttemptEnd {
+    let ReviewJob { reviewer, commit } = *job;
     let place = spec.job_place().expect("a review belongs to a phase");
     let assigned = match settings.reviewer_in_turn(reviewer, place, spec.turn()) {
         Ok(assigned) => assigned,
@@ -162,7 +164,8 @@ fn researched(spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptEnd {
 /// Commits what a writer left, even if it failed.
 fn worked(
     spec: &AttemptSpec,
-    (end, failure): (&ScriptedEnd, Option<AttemptEnd>),
+    end: &ScriptedEnd,
+    failure: Option<AttemptEnd>,
     workspaces: &dyn AgentWorkspaces,
 ) -> (AttemptEnd, Vec<LoopFact>) {
     let title = &spec.task_spec.title;

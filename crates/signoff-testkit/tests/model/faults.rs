@@ -24,14 +24,14 @@ fn a_limit_says_how_long_to_wait() {
 
 #[test]
 fn errors_are_told_in_each_languages_own_form() {
-    let mut told = String::new();
+    let mut answers = String::new();
     for status in [400, 401, 403, 404, 500, 503, 529] {
         for (path, body) in dialects() {
             let answer = post(&model(ModelTurn::say("Here").fail(status)), path, &body);
-            told.push_str(&format!("{} {}\n", answer.status, answer.body));
+            answers.push_str(&format!("{} {}\n", answer.status, answer.body));
         }
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(answers);
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn interrupted_replies_are_counted_separately() {
     let turn = ModelTurn::say("Here").usage(TokenUsage::new(5, 1));
     let faults =
         [Fault::Cut, Fault::Malformed, Fault::InStream(ModelError::new(500)), Fault::Status(ModelError::new(500))];
-    let told = faults.map(|fault| {
+    let counts = faults.map(|fault| {
         let model = model(turn.clone().fault(fault));
         let (path, body) = streamed(dialects()[0].clone());
         post(&model, &path, &body);
         (model.rule_usage("build").requests, model.interrupted_usage("build").input)
     });
-    assert_eq!(told, [(0, 5), (0, 5), (0, 5), (0, 0)]);
+    assert_eq!(counts, [(0, 5), (0, 5), (0, 5), (0, 0)]);
 }

@@ -12,7 +12,7 @@ use signoff_core::settings::{AgentKind, Sandbox, Settings};
 use signoff_engine::agent_check::{AgentCheck, AgentCheckOutcome};
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
-use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
+use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport, FailedAnswer};
 use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
@@ -173,7 +173,8 @@ impl CheckContext<'_> {
         let by_hand = look.row.program.as_deref().unwrap_or(agent.kind.as_str());
         let answer = answer.map_err(|failure| {
             let late = if failure == Missed::TimedOut { format!(" after {limit:?}") } else { String::new() };
-            (format!("{failure}{late}"), failure.hint_for_check(&agent.name, by_hand))
+            let hint = failure.hint_for_check(&agent.name, by_hand);
+            FailedAnswer { message: format!("{failure}{late}"), hint }
         });
         let duration = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Ok(Some(AgentCheckReport::new(answer, usage, duration)))

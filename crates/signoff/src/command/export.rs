@@ -88,16 +88,16 @@ fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     if let Some((run, _)) = own.as_ref().filter(|(run, _)| *run != QUEUE) {
         log.extend(project.store.log(*run)?);
     }
-    let about = |recorded: &&RecordedFact| is_about(&recorded.fact, task, own.as_ref());
+    let about = |recorded: &&RecordedFact| is_about(&recorded.fact, task, own.as_ref().map(|(_, loop_id)| loop_id));
     Ok(log.iter().filter(about).map(|recorded| json::event(recorded) + "\n").collect())
 }
 
 /// Whether a fact is about a task, its loop, or a checkpoint review of that loop.
-fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
+fn is_about(fact: &Fact, task: TaskId, own: Option<&LoopId>) -> bool {
     match fact {
         Fact::Task(id, _) => *id == task,
         Fact::Loop(loop_id, _) => {
-            own.is_some_and(|(_, own)| loop_id == own || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *own))
+            own.is_some_and(|own| loop_id == own || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *own))
         }
         Fact::Run(_) => false,
     }

@@ -107,7 +107,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     let of = |status: TaskStatus| rows.iter().copied().filter(move |row| row.status == status);
     let blocked: Vec<TaskRow> = of(TaskStatus::Blocked).cloned().collect();
     if console.json {
-        console.json(&RunReport::new(None, blocked.clone(), Vec::new()))?;
+        console.json(&RunReport::new(None, None, blocked.clone(), Vec::new()))?;
     }
     if let Some(first) = blocked.first() {
         return Err(blocked_error(first, &all));

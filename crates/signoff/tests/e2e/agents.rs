@@ -309,8 +309,8 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
     let env = test_env();
     packaged(&env, ">=20");
     configured(&env, CLAUDE);
-    let look = "signoff agents; echo exit $?; signoff doctor > ../told; echo exit $?\n\
-                while read line; do case $line in *agents:*) echo \"$line\";; esac; done < ../told\nsignoff work; echo exit $?";
+    let look = "signoff agents; echo exit $?; signoff doctor > ../printed; echo exit $?\n\
+                while read line; do case $line in *agents:*) echo \"$line\";; esac; done < ../printed\nsignoff work; echo exit $?";
     insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {look}")), @"
     exit 0
     --- stdout

@@ -4,7 +4,7 @@ use std::fs;
 
 use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::terminal::{TerminalScreen, TestTerminal, key};
+use signoff_testkit::terminal::{TerminalScreen, TerminalSize, TestTerminal, key};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
@@ -313,7 +313,7 @@ fn keys_pressed_before_the_question_are_ignored() {
 #[test]
 fn a_small_terminal_is_sufficient() {
     let (project, let_go) = beside_another();
-    let terminal = project.env.terminal_with((40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
+    let terminal = project.env.terminal_with(TerminalSize::new(40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
     let screen = terminal.wait_for("Esc: later");
     insta::assert_snapshot!(dialogue(&screen), @"
     ? Task #1 Log in  review 1/1
@@ -324,7 +324,7 @@ fn a_small_terminal_is_sufficient() {
         4 restart   start over at imple…
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    terminal.resize((80, 24));
+    terminal.resize(TerminalSize::DEFAULT);
     terminal.wait_for(KEYS);
     terminal.send(key::ESC);
     let_go("");

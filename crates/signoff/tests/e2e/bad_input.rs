@@ -64,8 +64,8 @@ fn outside_of_a_repository() {
 fn a_repository_whose_path_git_cannot_print() {
     let env = test_env();
     env.shell("git init -q 'new\nline'; git init -q \"$(printf 'no-\\377')\"");
-    let told = |directory: &str| env.shell(&format!("cd {directory} && {PROGRAM} add It; echo $?"));
-    insta::assert_snapshot!(told("'new\nline'"), @r#"
+    let add_in = |directory: &str| env.shell(&format!("cd {directory} && {PROGRAM} add It; echo $?"));
+    insta::assert_snapshot!(add_in("'new\nline'"), @r#"
     exit 0
     --- stdout
     2
@@ -73,7 +73,7 @@ fn a_repository_whose_path_git_cannot_print() {
     error: the path "[ROOT]/work/new\nline" has a line break or is not UTF-8
     hint: give the directory another name
     "#);
-    insta::assert_snapshot!(told("no-*"), @r#"
+    insta::assert_snapshot!(add_in("no-*"), @r#"
     exit 0
     --- stdout
     2
@@ -605,7 +605,7 @@ fn missing_checks() {
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");
     assert!(doctor.stdout.contains("✗ agents: reviewer tests runs the project's checks"), "{doctor}");
-    assert_eq!(project.calls().all().len(), 0, "nobody was called");
+    assert_eq!(project.calls().all().len(), 0, "no agent was called");
     project.configure(&format!("{checks}[checks]\ntest = \"true\"\n"));
     finishes(&project);
 }

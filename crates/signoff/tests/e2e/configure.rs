@@ -637,8 +637,8 @@ fn a_kill_leaves_the_old_file_complete() {
 fn concurrent_changes_are_not_lost() {
     let project = project();
     let set = |number: usize| {
-        let told = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}=v{number}")]);
-        assert_eq!(told.code, Some(0), "{told}");
+        let output = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}=v{number}")]);
+        assert_eq!(output.code, Some(0), "{output}");
     };
     for round in 0..3 {
         std::thread::scope(|scope| {
@@ -673,8 +673,8 @@ fn a_read_only_file_gets_no_copy() {
     project.env.write("theirs.toml", "reviewEnabled = true\n");
     project.env.shell("chmod 444 signoff.toml");
     for way in [&["configure", "--reset"][..], &["configure", "--import", "theirs.toml"]] {
-        let told = project.run(way);
-        assert_eq!(told.code, Some(1), "{told}");
+        let output = project.run(way);
+        assert_eq!(output.code, Some(1), "{output}");
     }
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml", "theirs.toml"]);
 }

@@ -149,7 +149,7 @@ fn markdown_in(directory: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 
-#[expect(clippy::disallowed_methods, reason = "asked by whoever runs the test, not by the program")]
+#[expect(clippy::disallowed_methods, reason = "set by the person who runs the test")]
 fn update_wanted() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some_and(|wanted| wanted == "1")
 }

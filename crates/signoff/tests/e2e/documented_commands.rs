@@ -61,9 +61,9 @@ fn every_documented_command_and_flag_exists() {
     let env = test_env();
     let mut unknown = Vec::new();
     for (command, path) in named() {
-        let told = env.shell(&format!("{} --help 2>&1 >/dev/null", filled_in(&command)));
-        if !told.stdout.is_empty() {
-            unknown.push(format!("{path}: {command}: {}", told.stdout.lines().next().unwrap_or("")));
+        let output = env.shell(&format!("{} --help 2>&1 >/dev/null", filled_in(&command)));
+        if !output.stdout.is_empty() {
+            unknown.push(format!("{path}: {command}: {}", output.stdout.lines().next().unwrap_or("")));
         }
     }
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));

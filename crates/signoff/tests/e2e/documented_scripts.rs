@@ -98,7 +98,7 @@ fn in_fence(fence: &MarkdownFence<'_>) -> Vec<String> {
     let calls = commands.filter(|line| line.contains("signoff ") && !line.starts_with('#'));
     calls
         .map(|line| {
-            assert!(!in_a_script(line).is_empty(), "nobody would run it: {line}");
+            assert!(!in_a_script(line).is_empty(), "the shell would not run it: {line}");
             let step = line.strip_prefix("- ").unwrap_or(line);
             step.strip_prefix("run: ").unwrap_or(step).to_owned()
         })

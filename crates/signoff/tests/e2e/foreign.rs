@@ -52,8 +52,8 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     --- stderr
     warning: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
     "#);
-    let told = project.run(&["config", "--json"]).json();
-    let rows = told["settings"].as_array().unwrap();
+    let config = project.run(&["config", "--json"]).json();
+    let rows = config["settings"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == "presets.phases.fail_on").unwrap();
     insta::assert_snapshot!(row["origin"], @r#"{"from":"foreign","file":".claude/iterate-config.local.json","line":4}"#);
 }
@@ -122,8 +122,8 @@ fn an_old_file_is_converted_and_a_copy_is_kept_when_work_begins() {
     assert_eq!(project.run(&["config"]).code, Some(0));
     assert_eq!(project.run(&["doctor"]).code, Some(0));
     assert_eq!(project.read(ITERATE), OLD, "who only looks changes nothing");
-    let told = project.run(&["iterate", "--queue", "Add login"]);
-    insta::assert_snapshot!(told, @"
+    let output = project.run(&["iterate", "--queue", "Add login"]);
+    insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
     Added task #1: Add login
@@ -154,11 +154,11 @@ fn an_old_file_is_converted_and_a_copy_is_kept_when_work_begins() {
 fn an_old_file_that_cannot_be_converted_is_still_read() {
     let project = project(OLD);
     project.env.shell(&format!("chmod a-w {ITERATE}"));
-    let told = project.run(&["iterate", "--queue", "Add login"]);
-    assert_eq!(told.code, Some(0), "{told}");
+    let output = project.run(&["iterate", "--queue", "Add login"]);
+    assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.read(ITERATE), OLD);
     assert!(
-        told.stderr.contains("warning: .claude/iterate-config.local.json has version 1 and is read as version 2"),
-        "{told}"
+        output.stderr.contains("warning: .claude/iterate-config.local.json has version 1 and is read as version 2"),
+        "{output}"
     );
 }

@@ -54,7 +54,7 @@ fn printed(output: &ProgramOutput) -> String {
 }
 
 #[test]
-fn a_specification_is_planned_worked_and_landed_group_by_group() {
+fn a_run_prints_its_plan_its_groups_and_their_landings() {
     let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
     let project = project(|script| content(developers(planners(script)).rule(refused)));
     let before = project.checkout();
@@ -144,21 +144,9 @@ fn the_second_group_starts_from_the_landed_first_group() {
 }
 
 #[test]
-fn a_second_invalid_plan_ends_the_run() {
+fn a_run_that_failed_in_planning_is_not_resumed() {
     let project = project(|script| content(developers(script.rule(ScriptRule::role("enumerate").say("No idea.")))));
-    let output = project.run(&["run", "SPEC.md"]);
-    insta::assert_snapshot!(output, @"
-    exit 1
-    --- stdout
-    Run 1: planning SPEC.md
-      [enumerate] Listing the tasks...
-      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
-      [enumerate] Listing the tasks again...
-      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
-    ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
-    ✗ Run 1 failed before its first task
-    ");
-    assert_eq!(project.calls().all().len(), 2);
+    assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(1));
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 1
@@ -172,7 +160,7 @@ fn a_second_invalid_plan_ends_the_run() {
 }
 
 #[test]
-fn a_rejected_task_list_is_made_again_with_the_findings() {
+fn findings_of_a_plan_review_belong_to_no_loop() {
     let refuses = ScriptRule::role("review")
         .phase("enumerate_review")
         .cycle(1)
@@ -180,11 +168,6 @@ fn a_rejected_task_list_is_made_again_with_the_findings() {
     let project = project(|script| content(developers(planners(script.rule(refuses)))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
-    let calls = project.calls();
-    let again = calls.with_role("enumerate").nth(1).unwrap();
-    assert!(again.prompt.contains("nobody notes failed logins"), "{}", again.prompt);
-    assert!(again.prompt.contains("\"Log out\""), "the answer that was refused is shown: {}", again.prompt);
-    assert_eq!(calls.with_role("enumerate").count(), 2);
     let issues = query(&project, "select loop_id is null, loop_review_id is null, description from review_issues");
     assert_eq!(issues, "1|1|nobody notes failed logins");
     assert_eq!(query(&project, "select count(*) from loop_reviews where task_id is null"), "0");
@@ -193,101 +176,6 @@ fn a_rejected_task_list_is_made_again_with_the_findings() {
 /// A reviewer that never approves task 2.
 fn stubborn(script: AgentScript) -> AgentScript {
     script.rule(ScriptRule::role("review").task("2").say(&changes("still wrong")))
-}
-
-#[test]
-fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
-    let project = project(|script| content(stubborn(developers(planners(script)))));
-    let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
-    insta::assert_snapshot!(output, @"
-    exit 1
-    --- stdout
-    Run 1: planning SPEC.md
-      [enumerate] Listing the tasks...
-      [enumerate] Found 3 tasks
-      [enumerate] Task list complete
-      [enumerate_review 1/3] Running review...
-      [enumerate_review 1/3] Review: APPROVED
-      [plan] Planning...
-      [plan] Arranged in 2 groups
-      [plan] Plan complete
-      [plan_review 1/3] Running review...
-      [plan_review 1/3] Review: APPROVED
-    ✓ Planning SPEC.md completed (APPROVED after 2 reviews)
-    Planned 3 tasks in 2 groups
-    Group 1/2: #1 Log in, #2 Log out
-    Running task #1: Log in
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-      Signed off, lands with its group
-    Running task #2: Log out
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: CHANGES_REQUESTED - still wrong
-      [2/3] Improving...
-      [2/3] Running review...
-      [2/3] Review: CHANGES_REQUESTED - still wrong
-      [3/3] Improving...
-      [3/3] Running review...
-      [3/3] Review: CHANGES_REQUESTED - still wrong
-    Max fix attempts (2) reached without approval
-    ! Task #2 is stuck: the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 2; go on: signoff retry 2
-    ▪ Run 1 is blocked by #2 (the review cycles are used up)
-        signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
-        then: signoff run --resume 1
-    ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-      ✓ 1. implement Log in       approved, waiting for its group
-      ! 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
-      ▪ 3. implement Audit log    blocked     (implement)
-
-    Runs:
-      ▪ run 1 SPEC.md: group 1/2 is blocked by #2 (cycles_exhausted)
-          signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
-          then signoff run --resume 1
-    ");
-    assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
-    assert_eq!(project.calls().with_role("fix").count(), 2);
-    assert_eq!(project.run(&["run", "--resume"]).code, Some(1), "still blocked");
-}
-
-#[test]
-fn findings_of_the_final_review_are_fixed_on_the_runs_branch() {
-    let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
-    let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
-    let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
-    let output = project.run(&["run", "SPEC.md"]);
-    assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(project.git("show signoff/run-1:glue.txt"), "glue\n");
-    let calls = project.calls();
-    let whole = calls.with_role("review").find(|call| call.start.phase == "final_review").unwrap();
-    for file in ["task-1.txt", "task-2.txt", "task-3.txt"] {
-        assert!(whole.prompt.contains(file), "{}", whole.prompt);
-    }
-    assert!(whole.prompt.contains("People log in and out"), "{}", whole.prompt);
-}
-
-#[test]
-fn a_run_without_final_approval_fails() {
-    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
-    let project = project(|script| content(developers(planners(script).rule(refuses))));
-    let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
-    assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(query(&project, "select status from runs"), "failed");
-    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-3.txt"), "nothing is lost");
-    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
-    exit 1
-    --- stdout
-    Max fix attempts (2) reached without approval
-    ✗ Final review failed: the review cycles are used up (cycles_exhausted)
-    --- stderr
-    error: run 1 is over: it failed in its final review
-    hint: `signoff retry run-1` fixes and reviews it once more; `signoff dispute f-9ed98453aa --reason TEXT` rejects a finding, before the retry; `signoff edit run-1 --verdict APPROVED --reason TEXT` accepts the run in your name
-    ");
 }
 
 /// A run whose final review never approves, although its fixer adds a file to the run's branch each time.
@@ -326,11 +214,24 @@ fn a_run_whose_final_review_failed_does_not_land() {
     }
     let status = project.run(&["status"]);
     assert!(status.stdout.contains("signoff retry run-1, or signoff edit run-1"), "{status}");
+    let disputed = project.run(&["dispute", &its_finding(&project), "--reason", "it does fit"]);
+    assert_eq!(disputed.code, Some(0), "{disputed}");
+    assert_eq!(project.run(&["land"]).code, Some(1), "a dispute alone is no approval");
 }
 
 #[test]
 fn a_failed_final_review_is_shown_until_a_person_decides() {
     let project = refused_run();
+    assert_eq!(query(&project, "select status from runs"), "failed");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stdout
+    Max fix attempts (2) reached without approval
+    ✗ Final review failed: the review cycles are used up (cycles_exhausted)
+    --- stderr
+    error: run 1 is over: it failed in its final review
+    hint: `signoff retry run-1` fixes and reviews it once more; `signoff dispute f-9ed98453aa --reason TEXT` rejects a finding, before the retry; `signoff edit run-1 --verdict APPROVED --reason TEXT` accepts the run in your name
+    ");
     project.run(&["add", "Another thing", "-a"]);
     assert_eq!(project.run(&["work", "4"]).code, Some(0));
     let failed = "✗ run 1 SPEC.md: final review failed";
@@ -412,34 +313,6 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     ");
 }
 
-#[test]
-fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
-    let project = refused_run();
-    let fixes = || ScriptRule::role("fix").phase("final_review").append("glue.txt", "more\n").say("Fixed.\n");
-    project.set_agent(|script| content(developers(planners(script).rule(fixes()))));
-    let retried = project.run(&["retry", "run-1"]);
-    assert_eq!(retried.code, Some(0), "{retried}");
-    assert_eq!(query(&project, "select status from runs"), "completed");
-    let output = project.run(&["merge", "1"]);
-    assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{output}");
-    assert!(project.git("show main:glue.txt").ends_with("more\n"));
-    let again = project.run(&["retry", "run-1"]);
-    assert_eq!(again.code, Some(2), "{again}");
-}
-
-#[test]
-fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
-    let project = refused_run();
-    let fixes = project.calls().with_role("fix").count();
-    let disputed = project.run(&["dispute", &its_finding(&project), "--reason", "it does fit"]);
-    assert_eq!(disputed.code, Some(0), "{disputed}");
-    assert_eq!(project.run(&["land"]).code, Some(1), "a dispute alone is no approval");
-    project.set_agent(|script| content(developers(planners(script))));
-    let retried = project.run(&["retry", "run-1"]);
-    assert_eq!((retried.code, project.calls().with_role("fix").count()), (Some(0), fixes), "{retried}");
-    assert_eq!((project.run(&["land"]).code, in_main(&project).as_str()), (Some(0), WHOLE));
-}
-
 /// The report of a run as JSON and as text.
 fn reported(project: &TestProject) -> (serde_json::Value, String) {
     let json = project.run(&["report", "run-1", "--format", "json"]).json()["run"].clone();
@@ -448,18 +321,7 @@ fn reported(project: &TestProject) -> (serde_json::Value, String) {
 
 #[test]
 fn a_final_review_overruled_by_a_person_is_not_reported_as_approved_by_reviewers() {
-    let project = refused_run();
-    assert_eq!(project.run(&["dispute", &its_finding(&project), "--reason", "it fits"]).code, Some(0));
-    let retried = project.run(&["retry", "run-1"]);
-    assert_eq!(retried.code, Some(0), "{retried}");
-    for said in [
-        "Review: APPROVED, 1 finding overruled by a person",
-        "✓ Run 1 is through, all approved, the final review by a person: 3 tasks",
-    ] {
-        assert!(retried.stdout.contains(said), "{said}: {retried}");
-    }
     let text = "Completed with 3 tasks; the final review was approved by a person";
-    assert_eq!(reported(&project), ("accepted".into(), text.to_owned()));
     let project = refused_run();
     assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
     assert_eq!(reported(&project), ("accepted".into(), format!("{text}, 1 open finding")));
@@ -484,9 +346,21 @@ fn a_task_overruled_by_a_person_counts_as_decided_by_a_person() {
 fn an_approved_task_that_waits_for_its_group_is_not_reported_as_blocked() {
     let project = project(|script| content(stubborn(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+      ✓ 1. implement Log in       approved, waiting for its group
+      ! 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
+      ▪ 3. implement Audit log    blocked     (implement)
+
+    Runs:
+      ▪ run 1 SPEC.md: group 1/2 is blocked by #2 (cycles_exhausted)
+          signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+          then signoff run --resume 1
+    ");
     let overview = project.run(&[]);
     assert!(overview.stdout.contains("1 approved, waiting for their group"), "{overview}");
     let resumed = project.run(&["run", "--resume"]);
+    assert_eq!(resumed.code, Some(1), "{resumed}");
     assert!(resumed.stderr.contains("Task #1 is approved and waits for its group"), "{resumed}");
     let land = project.run(&["land"]);
     assert!(land.stderr.contains("Nothing to land yet: #1 approved and waiting for the group"), "{land}");
@@ -509,6 +383,8 @@ fn the_suggested_commands_after_a_failed_final_review_work() {
     let retried = project.run(&["retry", "run-1"]);
     assert_eq!(retried.code, Some(0), "{retried}");
     assert_eq!(project.calls().with_role("review").count(), reviews + 1, "{retried}");
+    let again = project.run(&["retry", "run-1"]);
+    assert_eq!(again.code, Some(2), "{again}");
     assert_eq!(project.run(&["land"]).code, Some(0));
 }
 
@@ -538,26 +414,6 @@ fn a_run_without_a_final_review_offers_no_decision_about_one() {
 }
 
 #[test]
-fn loops_on_one_file_land_both_changes() {
-    let same =
-        |task: &str| ScriptRule::role("implement").task(task).write("shared.txt", "{task}\n").say("TASK_COMPLETE\n");
-    // The fixer of the conflict sees both sides, and keeps both.
-    let merges = ScriptRule::role("fix")
-        .shell("sed -i '/^<<<<<<</d;/^=======/d;/^>>>>>>>/d;/^|||||||/d' shared.txt")
-        .say("Both.\n");
-    let project = project(|script| content(developers(planners(script).rule(same("1")).rule(same("2")).rule(merges))));
-    let before = project.checkout();
-    let output = project.run(&["run", "SPEC.md"]);
-    assert_eq!(output.code, Some(0), "{output}");
-    let shared = project.git("show signoff/run-1:shared.txt");
-    let mut lines: Vec<_> = shared.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["1", "2"], "{output}");
-    assert_eq!(project.checkout(), before);
-    assert!(output.stdout.contains("SENT BACK"), "{output}");
-}
-
-#[test]
 fn with_land_the_run_ends_on_the_default_branch() {
     let project = project(|script| content(developers(planners(script))));
     let output = project.run(&["run", "SPEC.md", "--land"]);
@@ -565,7 +421,7 @@ fn with_land_the_run_ends_on_the_default_branch() {
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
     assert_eq!(project.git("status --porcelain"), "");
-    assert_eq!(project.list(".signoff/worktrees"), [""; 0], "nothing is left that nobody needs");
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0], "no worktree is left");
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 0
     --- stderr
@@ -620,8 +476,8 @@ fn work_based_on_a_foreign_commit_does_not_land() {
     let project = project(|script| content(developers(planners(script).rule(refuses).rule(evil))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
     assert_eq!(output.code, Some(1), "{output}");
-    let told = output.stderr.lines().filter(|line| line.contains("Evil")).count();
-    assert_eq!(told, 1, "it is said at once: {output}");
+    let reported = output.stderr.lines().filter(|line| line.contains("Evil")).count();
+    assert_eq!(reported, 1, "it is reported at once: {output}");
     let landed = project.run(&["land"]);
     assert_eq!((landed.code, in_main(&project).as_str()), (Some(1), ""), "{landed}");
     assert!(landed.stderr.contains("run 1 cannot land: its final review did not approve it"), "{landed}");
@@ -687,7 +543,7 @@ fn half_a_run() -> TestProject {
 }
 
 #[test]
-fn a_run_does_not_land_before_its_final_review() {
+fn no_command_lands_a_run_before_its_final_review() {
     let project = half_a_run();
     let refused = "error: run 1 cannot land: its final review has not begun\nhint: `signoff status` shows how far it is; \
                    `signoff run --resume 1` goes on if it was stopped";
@@ -746,6 +602,11 @@ fn fixes_of_the_final_review_land_too() {
     project.run(&["cancel", "2"]);
     let output = project.run(&["run", "--resume"]);
     assert_eq!(output.code, Some(0), "{output}");
+    let calls = project.calls();
+    let whole = calls.with_role("review").find(|call| call.start.phase == "final_review").unwrap();
+    for part in ["task-1.txt", "task-3.txt", "People log in and out"] {
+        assert!(whole.prompt.contains(part), "{}", whole.prompt);
+    }
     // Whichever task is named, the whole run lands.
     let output = project.run(&["merge", "1"]);
     assert_eq!((output.code, in_main(&project).as_str()), (Some(0), "glue.txt task-1.txt task-3.txt"), "{output}");

@@ -48,8 +48,8 @@ pub fn work(project: &TestProject, way: SandboxBackend) -> ProgramOutput {
 pub fn attempts(project: &TestProject, key: &str) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
-    let told = attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
-    told.collect::<Vec<_>>().join("\n")
+    let lines = attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Tries writes that only a writer may do and writes that no agent may do; prints the ones that succeed.

@@ -47,7 +47,7 @@ fn files_that_a_writer_plants_in_its_git_directory_have_no_effect() {
         ("echo x > $G/index; echo ref: refs/heads/main > $G/HEAD\n", ""),
     ];
     for way in ways() {
-        for (script, told) in ways_out {
+        for (script, note) in ways_out {
             let project = victim(script);
             let (config, checkout) = (project.read(".git/config"), project.checkout());
             let worked = work(&project, way);
@@ -60,8 +60,8 @@ fn files_that_a_writer_plants_in_its_git_directory_have_no_effect() {
             project.git("fsck --strict && git gc -q");
             let notes = attempts(&project, "notes");
             let odd = notes.contains("links or pipes were put into its git directory; taken away: ");
-            assert_eq!(odd, !told.is_empty(), "{script}{notes}");
-            assert!(notes.replace('\\', "").contains(told), "{script}{notes}");
+            assert_eq!(odd, !note.is_empty(), "{script}{notes}");
+            assert!(notes.replace('\\', "").contains(note), "{script}{notes}");
         }
     }
 }

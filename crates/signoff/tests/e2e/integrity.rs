@@ -449,14 +449,14 @@ fn a_change_of_the_repository_is_reported_once_and_later_reviews_count() {
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert!(work.stdout.contains("trying again"), "{work}");
     assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
-    let told = "while general was reviewing, something changed config of the repository; not undone";
-    assert_eq!(work.stderr.matches(told).count(), 1, "{work}");
+    let note = "while general was reviewing, something changed config of the repository; not undone";
+    assert_eq!(work.stderr.matches(note).count(), 1, "{work}");
 }
 
 #[test]
 fn a_sandboxed_reviewer_is_not_blamed_for_a_change_of_the_repository() {
     if !SandboxSupport::probe(None).is_complete() {
-        eprintln!("SKIPPED: nobody can be held here");
+        eprintln!("SKIPPED: no sandbox here");
         return;
     }
     let project = with_a_pause(true);

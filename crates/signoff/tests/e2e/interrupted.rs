@@ -83,11 +83,11 @@ impl Started {
     /// Presses Ctrl-C and waits until the program has acknowledged it.
     fn interrupt(&mut self) {
         self.send(INT);
-        let mut heard = String::new();
+        let mut line = String::new();
         let mut errors = BufReader::new(self.program.stderr.take().unwrap());
-        errors.read_line(&mut heard).unwrap();
+        errors.read_line(&mut line).unwrap();
         self.errors = Some(errors);
-        assert_eq!(heard, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
+        assert_eq!(line, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
     }
 
     fn end(self) -> (TestProject, ProgramOutput) {

@@ -28,7 +28,7 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(project: &TestProject) -> Self {
+    fn from_project(project: &TestProject) -> Self {
         let shown = project.run(&["show", "1", "--json"]).json();
         Self {
             status: project.run(&["status"]).stdout,
@@ -85,7 +85,7 @@ fn undisturbed(place: &str) -> (usize, Ending) {
     let output = project.env.run_with(&BEGIN, &[("SIGNOFF_FAILPOINTS", log.to_str().unwrap())]);
     assert_eq!(output.code, Some(0), "{output}");
     let passed = fs::read_to_string(&log).unwrap().lines().filter(|name| *name == place).count();
-    (passed, Ending::of(&project))
+    (passed, Ending::from_project(&project))
 }
 
 /// `iteration 2 phase 5  3:0 5:1+2`: the position and the counters in the exported state.
@@ -123,7 +123,7 @@ fn killed_at_every(place: &str, again: usize) -> String {
     }
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(Ending::of(&project), undisturbed, "killed at every {place}");
+    assert_eq!(Ending::from_project(&project), undisturbed, "killed at every {place}");
     wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(0), "{doctor}");
@@ -202,7 +202,7 @@ fn killed_again_and_again(place: &str, count: usize) {
         words = &["work"];
     }
     assert!(kills.len() > 5, "{kills:?}");
-    assert_eq!(Ending::of(&project), undisturbed, "killed again and again at {trap}");
+    assert_eq!(Ending::from_project(&project), undisturbed, "killed again and again at {trap}");
 }
 
 /// Running attempts are lost and repeated.

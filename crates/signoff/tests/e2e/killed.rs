@@ -153,7 +153,7 @@ impl Story {
         for name in fs::read_to_string(&log).unwrap().lines() {
             *passed.entry(name.to_owned()).or_default() += 1;
         }
-        (passed, Ending::of(&project))
+        (passed, Ending::from_project(&project))
     }
 
     /// Killed at these failpoints one after the other, then left undisturbed.
@@ -172,7 +172,7 @@ impl Story {
         }
         let output = self.go_on(&project, &[]);
         assert_eq!(output.code, Some(0), "after a kill at {places:?}: {output}");
-        assert_eq!(&Ending::of(&project), undisturbed, "after a kill at {places:?}");
+        assert_eq!(&Ending::from_project(&project), undisturbed, "after a kill at {places:?}");
         assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {places:?}");
         wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
         let doctor = project.run(&["doctor"]);
@@ -194,16 +194,16 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(project: &TestProject) -> Self {
+    fn from_project(project: &TestProject) -> Self {
         let names = project.git("for-each-ref --format='%(refname:short)' refs/heads/signoff");
-        let told = |name: &str| {
+        let branch = |name: &str| {
             let changes = project.git(&format!("diff main {name}"));
             let made = project.git(&format!("log --reverse --first-parent --format=%s main..{name}"));
             format!("{name}\n{made}{changes}")
         };
         Self {
             status: project.run(&["status"]).stdout,
-            branches: names.lines().map(told).collect(),
+            branches: names.lines().map(branch).collect(),
             artifacts: artifacts(project),
             jobs: project.calls().all().iter().map(job).collect(),
         }
@@ -212,11 +212,11 @@ impl Ending {
 
 pub fn artifacts(project: &TestProject) -> BTreeMap<String, String> {
     let names = project.list(".signoff/reviews");
-    let told = |name: String| {
+    let file = |name: String| {
         let text = project.read(&format!(".signoff/reviews/{name}"));
         (name.get(9..).unwrap_or(&name).to_owned(), text)
     };
-    names.into_iter().map(told).collect()
+    names.into_iter().map(file).collect()
 }
 
 fn job(call: &AgentCall) -> [String; 5] {

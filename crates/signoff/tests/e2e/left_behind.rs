@@ -102,8 +102,8 @@ fn assert_only_the_session_is_left(project: &TestProject) {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
     assert!(session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"), "{session}");
-    let heard = project.read(&format!(".signoff/runs/{}", left[0].replace(SESSION, "heard.json")));
-    assert!(heard.contains("echo [redacted]"), "{heard}");
+    let output_lines = project.read(&format!(".signoff/runs/{}", left[0].replace(SESSION, "heard.json")));
+    assert!(output_lines.contains("echo [redacted]"), "{output_lines}");
     assert_no_key(project);
 }
 

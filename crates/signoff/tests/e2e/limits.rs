@@ -108,73 +108,6 @@ fn timeless(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
-    let second_time = "grep -q three ../../../../asked && echo hi > a.txt || exit 75";
-    let project = chain(&[
-        ("one", second_time),
-        ("two", "echo 'API Error: 529 overloaded_error' >&2; exit 1"),
-        ("three", "echo 'You have reached your usage limit.'; exit 1"),
-    ]);
-    project.run(&["add", "Try", "-a"]);
-    let work = project.run(&["work"]);
-    assert_eq!(asked(&project), "one two three one ");
-    insta::assert_snapshot!(timeless(&work.to_string()), @"
-    exit 0
-    --- stdout
-    Running task #1: Try
-      [1/3] Implementing...
-      [1/3] Rate limited: another agent takes over
-      [1/3] Overloaded (API Error: 529 overloaded_error): another agent takes over
-      [1/3] Rate limited (You have reached your usage limit.): waiting
-      [1/3] Going on: the wait is over
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 1 cycle)
-    ");
-    let shown = project.run(&["show", "1", "--json"]).json();
-    let attempts = shown["attempts"].as_array().unwrap().iter();
-    let attempts: Vec<_> = attempts.map(|one| format!("{} {}", one["agent"], one["outcome"])).collect();
-    insta::assert_snapshot!(attempts.join("\n").replace('"', ""), @"
-    one rate_limited
-    two rate_limited
-    three rate_limited
-    one complete
-    scripted reviewed
-    ");
-}
-
-#[test]
-fn too_many_rate_limits_fail_the_attempt() {
-    let project = chain(&[("one", "exit 75")]);
-    project.run(&["add", "Try", "-a"]);
-    let work = project.run(&["work"]);
-    assert_eq!(asked(&project), "one one one one one one ");
-    insta::assert_snapshot!(timeless(&work.to_string()), @"
-    exit 1
-    --- stdout
-    Running task #1: Try
-      [1/3] Implementing...
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
-      [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
-    ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
-    ");
-    let shown = project.run(&["show", "1", "--json"]).json();
-    assert_eq!(shown["attempts"][5]["outcome"], "rate_limited");
-    assert_eq!(shown["task"]["reason"], "implementer_failed");
-}
-
 /// Agents that replay one recording each. A delay of seconds in it becomes one of hours.
 fn recorded(more: &str, recordings: &[(&str, &str)]) -> TestProject {
     let project = TestProject::new(PROGRAM);
@@ -300,21 +233,6 @@ fn a_fallback_starts_without_a_wait_and_nothing_has_failed() {
     let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&status["status"], &status["wait"]), (&"completed".into(), &Value::Null));
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
-}
-
-#[test]
-fn a_delay_of_more_than_a_day_fails_the_attempt() {
-    let project = chain(&[("one", "echo '429 Too Many Requests: retry after 200000 s'; exit 1")]);
-    project.run(&["add", "Try", "-a"]);
-    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
-    exit 1
-    --- stdout
-    Running task #1: Try
-      [1/3] Implementing...
-      [1/3] Implementation failed: its provider wants it to wait for more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
-    ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
-    ");
 }
 
 /// The first task's agent is rate limited for a long time; the other task completes in the meantime.

@@ -564,8 +564,8 @@ fn agents_get_their_own_variables_and_inherit_none() {
     ];
     let worked = project.env.run_with(&["work"], &inherited);
     assert_eq!(worked.code, Some(0), "{worked}");
-    let told = ["1", "2", "3", "4"].map(|attempt| agent_variables(&project, attempt));
-    let of = |call: usize, name: &str| told[call].get(name).cloned().unwrap_or("-".to_owned());
+    let variables = ["1", "2", "3", "4"].map(|attempt| agent_variables(&project, attempt));
+    let of = |call: usize, name: &str| variables[call].get(name).cloned().unwrap_or("-".to_owned());
     let line = |call: usize| {
         [
             "ROLE",
@@ -584,7 +584,7 @@ fn agents_get_their_own_variables_and_inherit_none() {
         .map(|name| of(call, name))
         .join(" ")
     };
-    insta::assert_snapshot!((0..told.len()).map(line).collect::<Vec<_>>().join("\n"), @"
+    insta::assert_snapshot!((0..variables.len()).map(line).collect::<Vec<_>>().join("\n"), @"
     implement implement - - 1 1 1 1 0 opus - -
     review review general task 1 1 1 2 1 - - -
     fix review - - 1 1 1 3 1 opus - -

@@ -405,9 +405,9 @@ fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     error: task 2 was cancelled before it was started
     hint: `signoff add` adds it again
     ");
-    let told = project.run(&["review", "2"]);
+    let output = project.run(&["review", "2"]);
     for words in [&["improve"][..], &["retry"], &["diff"], &["logs"], &["edit", "--verdict", "APPROVED"]] {
-        assert_eq!(project.run(&[words, &["2"]].concat()), told, "{words:?}");
+        assert_eq!(project.run(&[words, &["2"]].concat()), output, "{words:?}");
     }
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
@@ -426,9 +426,9 @@ fn a_persons_verdict_is_shown_whatever_came_after_it() {
     project.run(&["review", "1"]);
     project.run(&["improve", "1", "--review"]);
     project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "not what I meant"]);
-    let told = project.run(&["--strict"]);
-    assert!(told.stdout.contains("✗ 1. Add user authentication: failed CHANGES_REQUESTED"), "{told}");
-    assert_eq!(told.code, Some(0));
+    let output = project.run(&["--strict"]);
+    assert!(output.stdout.contains("✗ 1. Add user authentication: failed CHANGES_REQUESTED"), "{output}");
+    assert_eq!(output.code, Some(0));
 }
 
 /// A task whose review has findings, and their ids.

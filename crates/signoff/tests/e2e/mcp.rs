@@ -127,9 +127,9 @@ fn the_strictest_of_the_reports_and_the_final_message_counts() {
     };
     for contract in ["auto", "tool"] {
         let refused = |rule| {
-            let told = outcomes(contract, rule);
-            assert!(!told.contains("[1/3] Review: APPROVED"), "{contract}: {told}");
-            told
+            let printed = outcomes(contract, rule);
+            assert!(!printed.contains("[1/3] Review: APPROVED"), "{contract}: {printed}");
+            printed
         };
         let loosened = refused(|rule| rule.tool(LOOP, failed()).say("**Verdict: APPROVED**\n"));
         assert!(loosened.contains("[1/3] Review: CHANGES_REQUESTED - nobody is named"), "{loosened}");
@@ -165,7 +165,7 @@ fn without_a_report_the_final_message_counts_if_the_contract_allows_it() {
 #[test]
 fn invalid_arguments_do_not_use_up_the_token() {
     let replies = "../../../../agent/replies";
-    let told = |rule: ScriptRule, tool: &str, arguments: Value| rule.tool_with_reply(tool, arguments, replies);
+    let call = |rule: ScriptRule, tool: &str, arguments: Value| rule.tool_with_reply(tool, arguments, replies);
     let project = project("tool", |script| {
         let mut rule = ScriptRule::role("review");
         for (tool, arguments) in [
@@ -183,14 +183,14 @@ fn invalid_arguments_do_not_use_up_the_token() {
             (LOOP, passed()),
             (LOOP, passed()),
         ] {
-            rule = told(rule, tool, arguments);
+            rule = call(rule, tool, arguments);
         }
         script.rule(rule.say("REVIEW_COMPLETE\n"))
     });
     assert!(project.run(&["work"]).stdout.contains("APPROVED after 1 cycle"));
     let commit = project.env.shell("git -C .signoff/worktrees/task-1 rev-parse HEAD").stdout;
-    let told = fs::read_to_string(shared(&project, "replies")).unwrap();
-    insta::assert_snapshot!(told.replace(commit.trim(), "COMMIT"), @r#"
+    let printed = fs::read_to_string(shared(&project, "replies")).unwrap();
+    insta::assert_snapshot!(printed.replace(commit.trim(), "COMMIT"), @r#"
     200 refused: `loopId` is missing: a string is required. Nothing was recorded: call set_loop_review_result again with that put right
     200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
     200 refused: `passed` must be true or false, not a string. Nothing was recorded: call set_loop_review_result again with that put right

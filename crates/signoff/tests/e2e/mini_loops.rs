@@ -97,7 +97,7 @@ fn fixers(project: &TestProject) -> Vec<AgentCall> {
 }
 
 #[test]
-fn three_findings_in_three_files_are_fixed_by_three_at_once() {
+fn three_fixes_at_once_are_three_commits_on_the_branch() {
     let project = project(|script| three_fixers(three_files(script)));
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -132,7 +132,7 @@ fn three_findings_in_three_files_are_fixed_by_three_at_once() {
 }
 
 #[test]
-fn a_fixer_that_changed_another_fixers_file_is_repeated_alone() {
+fn a_repeated_fix_is_a_commit_after_those_that_were_kept() {
     let project = project(overlapping);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
@@ -424,8 +424,8 @@ fn a_fixer_that_commits_to_the_branch_of_the_task_keeps_its_fix() {
         });
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{worked}");
-        let told = format!("{BRANCH} got other commits during parallel fixes");
-        assert!(worked.to_string().contains(&told), "{worked}");
+        let note = format!("{BRANCH} got other commits during parallel fixes");
+        assert!(worked.to_string().contains(&note), "{worked}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(files(&project), @"
             a.txt: one, word of a
@@ -527,8 +527,8 @@ fn every_attempt_is_shown() {
     project.run(&["work"]);
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().expect("attempts").iter();
-    let told = attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    let lines = attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
     a1 implement complete
     a2 review reviewed
     a3 fix complete
@@ -651,9 +651,9 @@ fn different_spellings_of_a_path_are_one_file() {
         let files = call.prompt.split("Change only these files").nth(1).unwrap_or_default();
         files.lines().filter(|line| line.contains(".txt")).collect::<Vec<_>>().join(" ")
     };
-    let mut told: Vec<String> = fixers(&project).iter().map(only).collect();
-    told.sort();
-    assert_eq!(told, ["a.txt", "b.txt"]);
+    let mut changed: Vec<String> = fixers(&project).iter().map(only).collect();
+    changed.sort();
+    assert_eq!(changed, ["a.txt", "b.txt"]);
     insta::assert_snapshot!(files(&project), @"
     a.txt: one, word of a
     b.txt: one, word of b

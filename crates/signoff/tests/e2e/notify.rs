@@ -103,11 +103,11 @@ fn a_question_is_posted_once_and_the_end_once() {
 fn a_dead_webhook_causes_only_one_note() {
     let quiet = work(&project("[notify]\nquestion = []\n"));
     let server = TestServer::with_replies([CannedReply::status(404), CannedReply::status(404)]);
-    let told = work(&project(&to(&server)));
-    assert_eq!((told.code, &told.stdout), (quiet.code, &quiet.stdout));
+    let output = work(&project(&to(&server)));
+    assert_eq!((output.code, &output.stdout), (quiet.code, &quiet.stdout));
     let note = format!("notify: hook: {} answered 404; look whether its address is still right\n", server.host());
-    assert_eq!(told.stderr.replace(&note, ""), quiet.stderr);
-    assert_eq!(told.stderr.matches("notify:").count(), 1, "{}", told.stderr);
+    assert_eq!(output.stderr.replace(&note, ""), quiet.stderr);
+    assert_eq!(output.stderr.matches("notify:").count(), 1, "{}", output.stderr);
 }
 
 #[test]
@@ -172,9 +172,12 @@ fn an_undelivered_question_is_sent_again_until_it_is_delivered() {
     let worked = work(&project);
     assert!(worked.stderr.contains("notify: hook did not take one message in time"), "{worked}");
     assert_eq!(work(&project).code, Some(3));
-    let [lost, told] = server.requests().try_into().expect("two messages");
-    assert_eq!((&told.json()["event"], told.json()["question"]["id"].clone()), (&"question".into(), "q1".into()));
-    assert_eq!(lost.json()["at"], told.json()["at"]);
+    let [lost, repeated] = server.requests().try_into().expect("two messages");
+    assert_eq!(
+        (&repeated.json()["event"], repeated.json()["question"]["id"].clone()),
+        (&"question".into(), "q1".into())
+    );
+    assert_eq!(lost.json()["at"], repeated.json()["at"]);
     work(&project);
     assert_eq!(server.requests().len(), 2, "it was taken");
 }
@@ -184,9 +187,9 @@ fn agents_and_checks_do_not_get_a_channels_address_and_it_is_not_stored() {
     const ADDRESS: &str = "http://127.0.0.1:1/services/T0/hook-canary-0f9e8d7c6b5a";
     const HEADER: &str = "tok-canary-1a2b3c4d5e6f7a8b";
     let project = TestProject::with_agent(PROGRAM, |script| {
-        let told = format!("The address is {ADDRESS}, the key {HEADER}.\n");
+        let text = format!("The address is {ADDRESS}, the key {HEADER}.\n");
         script
-            .rule(ScriptRule::role("implement").shell("env > seen.txt").say(&told))
+            .rule(ScriptRule::role("implement").shell("env > seen.txt").say(&text))
             .rule(ScriptRule::role("fix").say("Nothing to fix.\n"))
     });
     project.configure(&format!(

@@ -1,7 +1,8 @@
 //! A `.signoff` directory that an earlier version wrote opens, replays and continues.
 //!
 //! `testdata/projects/unfinished-work` holds a landed task, one that ran out of cycles, one with an open question, one whose
-//! program was killed while its agent worked, and one that was not begun. `@WORK@` and the like stand for paths.
+//! program was killed while its agent worked, and one that was not begun. Its `notified` lists a delivered message, and
+//! an undelivered one about the question. `@WORK@` and the like stand for paths.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,6 +106,58 @@ fn its_runs_are_replayed() {
       #1 Landed as 293c8a1d2764594674413c9614b338f12a166aab
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
+    insta::assert_snapshot!(project().run(&["replay", "2", "--speed", "max", "--plain"]), @"
+    exit 0
+    --- stdout
+    Running task #4: Killed at work
+      [1/3] Implementing...
+    ");
+}
+
+#[test]
+fn a_run_with_a_killed_attempt_is_replayed_after_it_continued() {
+    let project = project();
+    project.run(&["work", "--jobs", "1"]);
+    insta::assert_snapshot!(project.run(&["replay", "2", "--speed", "max", "--plain"]), @"
+    exit 0
+    --- stdout
+    Running task #4: Killed at work
+      [1/3] Implementing...
+      [1/3] An attempt was lost when signoff ended; trying again
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #4 completed (APPROVED after 1 cycle)
+    Running task #5: Not begun
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #5 completed (APPROVED after 1 cycle)
+    ✓ Run 2 is through, all approved: 2 tasks, 2 completed
+    ");
+}
+
+/// The database lists the deliveries instead.
+#[test]
+fn its_list_of_deliveries_is_neither_read_nor_changed() {
+    let project = project();
+    let channel = "[notify]\nquestion = [\"list\"]\nstuck = [\"list\"]\ndone = [\"list\"]\n\
+                   [notify.channels.list]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> ../sent; echo >> ../sent\"]\n";
+    project.configure(&format!("[gate]\non_discussion = \"ask\"\n{channel}"));
+    let before = project.read(".signoff/notified");
+    assert_eq!(before.lines().count(), 3);
+    let status = project.run(&["status"]);
+    assert_eq!((status.code, status.stderr.as_str()), (Some(0), ""), "{status}");
+    let worked = project.run(&["work", "--jobs", "1"]);
+    assert_eq!(worked.code, Some(3), "{worked}");
+    let sent = fs::read_to_string(project.env.root().join("sent")).unwrap_or_default();
+    let line = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        format!("{} run {} task {}", message["event"], message["run_id"], message["task_id"])
+    };
+    insta::assert_snapshot!(sent.lines().map(line).collect::<Vec<_>>().join("\n"), @"");
+    assert_eq!(project.read(".signoff/notified"), before);
 }
 
 #[test]

@@ -241,9 +241,9 @@ fn each_gate_has_its_own_review() {
     project.configure(TWO_GATES);
     project.run(&["add", "Twice", "-a"]);
     project.run(&["work"]);
-    let told = "cd .signoff/reviews && for file in *.md; do echo \"$file: $(grep Verdict: $file)\"; \
+    let verdicts = "cd .signoff/reviews && for file in *.md; do echo \"$file: $(grep Verdict: $file)\"; \
         grep -oE 'rewrite it all|a typo' $file | sort -u; done | sed 's/^[0-9]*-//'";
-    insta::assert_snapshot!(project.env.shell(told), @"
+    insta::assert_snapshot!(project.env.shell(verdicts), @"
     exit 0
     --- stdout
     task-1-p1-first-review-1.md: **Verdict: CHANGES_REQUESTED**

@@ -215,8 +215,8 @@ fn a_restart_gets_the_findings_and_the_last_plan() {
     ✓ Task #1 completed (APPROVED after 4 reviews)
     ");
     for phase in ["brainstorm", "plan"] {
-        let told = calls(&project, phase).last().unwrap().prompt.clone();
-        assert!(told.contains("nobody greets the cat"), "{phase}: {told}");
+        let prompt = calls(&project, phase).last().unwrap().prompt.clone();
+        assert!(prompt.contains("nobody greets the cat"), "{phase}: {prompt}");
     }
     assert!(calls(&project, "plan")[1].prompt.contains("## The Last Plan"));
     insta::assert_snapshot!(project.subjects(BRANCH), @"
@@ -349,9 +349,9 @@ fn an_item_changed_by_parallel_fixers_is_worked_as_changed() {
     project.run(&["work"]);
     project.run(&["answer", "1", "skip"]);
     project.run(&["work"]);
-    let told = calls(&project, "implement");
-    assert_eq!(told.len(), 2);
-    assert!(told[1].prompt.contains("Write it to wave.txt."), "{}", told[1].prompt);
+    let implementers = calls(&project, "implement");
+    assert_eq!(implementers.len(), 2);
+    assert!(implementers[1].prompt.contains("Write it to wave.txt."), "{}", implementers[1].prompt);
 }
 
 #[test]
@@ -416,8 +416,8 @@ fn a_fixer_that_leaves_no_valid_plan_has_failed_and_the_plan_is_restored() {
         let (project, worked) = mishandled(1, |rule| rule.shell(script).say("Fixed.\n"));
         assert_eq!(worked.code, Some(0), "{reason}: {worked}");
         assert!(worked.stdout.contains(reason), "{reason}: {worked}");
-        let told = &calls(&project, "plan_review")[2].prompt;
-        assert!(told.contains("## Your Last Answer Was Refused") && told.contains(reason), "{told}");
+        let prompt = &calls(&project, "plan_review")[2].prompt;
+        assert!(prompt.contains("## Your Last Answer Was Refused") && prompt.contains(reason), "{prompt}");
         let plan = on_branch(&project, PLAN);
         assert_eq!(plan, format!("{TASKS}Bow.\n"), "{reason}");
     }
@@ -505,8 +505,8 @@ fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
     });
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    let told = worked.to_string();
-    assert!(told.contains("changed files while researching; undone: added planted.txt"), "{worked}");
+    let printed = worked.to_string();
+    assert!(printed.contains("changed files while researching; undone: added planted.txt"), "{worked}");
     let thinking = calls(&project, "brainstorm");
     let design = &thinking.last().unwrap().prompt;
     assert_eq!(thinking.len(), 5, "one was asked twice");
@@ -603,11 +603,11 @@ fn hostile(plan: impl Fn(ScriptRule) -> ScriptRule) -> String {
     assert_eq!(worked.code, Some(1), "{worked}");
     assert_eq!(project.checkout(), before);
     assert_eq!(project.read("../outside.md"), "mine\n");
-    let told = calls(&project, "plan").last().expect("a planner").prompt.clone();
-    let refused = told.contains("## Your Last Answer Was Refused");
+    let prompt = calls(&project, "plan").last().expect("a planner").prompt.clone();
+    let refused = prompt.contains("## Your Last Answer Was Refused");
     let failed = |line: &&str| line.contains("refused:") || line.contains("failed:");
     let failure = worked.stdout.lines().find(failed).unwrap_or(&worked.stdout).trim().to_owned();
-    assert_eq!(refused, failure.contains("refused:"), "{told}");
+    assert_eq!(refused, failure.contains("refused:"), "{prompt}");
     failure
 }
 

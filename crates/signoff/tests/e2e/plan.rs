@@ -589,7 +589,7 @@ fn the_work_of_several_cancelled_tasks_is_kept_separately() {
 fn options_that_do_not_apply_are_refused() {
     let project = project(content);
     project.env.write("SPEC.md", "People log in.\n");
-    let mut told = String::new();
+    let mut printed = String::new();
     for words in [
         "--resume --dry-run",
         "--resume --land",
@@ -601,9 +601,9 @@ fn options_that_do_not_apply_are_refused() {
     ] {
         let output = project.run(&[&["run"], words.split(' ').collect::<Vec<_>>().as_slice()].concat());
         assert_eq!(output.code, Some(2), "{words}: {output}");
-        told += &format!("run {words}\n{}", output.stderr);
+        printed += &format!("run {words}\n{}", output.stderr);
     }
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(printed, @"
     run --resume --dry-run
     error: --dry-run is for a run that begins, not for --resume
     hint: `signoff status` shows what is unfinished

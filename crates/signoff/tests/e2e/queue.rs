@@ -254,7 +254,7 @@ fn failed_tasks_are_named_if_nothing_else_is_left() {
 }
 
 #[test]
-fn only_the_named_tasks_are_worked_in_their_order() {
+fn tasks_are_named_by_number_with_or_without_a_hash() {
     let project = project();
     for title in ["One", "Two", "Three"] {
         project.run(&["add", title]);
@@ -394,7 +394,7 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     ");
     let calls = project.calls();
     let last = &calls.with_role("review").last().unwrap().prompt;
-    assert!(last.contains("the caller validates"), "reviewers are not told why:\n{last}");
+    assert!(last.contains("the caller validates"), "reviewers do not see the reason:\n{last}");
     assert_eq!(project.run(&["show", "1", "--json"]).json()["ledger"][0]["state"], "refuted");
     insta::assert_snapshot!(project.run(&["dispute", "f-unknown", "--reason", "no"]), @"
     exit 2
@@ -428,8 +428,8 @@ fn a_finding_of_several_tasks_is_disputed_in_the_intended_task() {
     assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
     project.run(&["add", "Another", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
-    let told = dispute(&[]).to_string().replace(&id, "[finding]");
-    insta::assert_snapshot!(told, @"
+    let refused = dispute(&[]).to_string().replace(&id, "[finding]");
+    insta::assert_snapshot!(refused, @"
     exit 2
     --- stderr
     error: several tasks have the finding [finding]

@@ -343,7 +343,7 @@ fn markdown_and_html_hold_the_same_facts() {
     project.run(&["run", "plan.md"]);
     let finding = project.run(&["show", "1", "--json"]).json()["ledger"][0]["id"].clone();
     project.run(&["dispute", finding.as_str().unwrap(), "--reason", "there is a lock"]);
-    let told = project.run(&["show", "1", "--json"]).json();
+    let shown = project.run(&["show", "1", "--json"]).json();
     let mut facts: Vec<String> = [
         "Store",
         "Keep what is bought",
@@ -364,10 +364,10 @@ fn markdown_and_html_hold_the_same_facts() {
     facts.push(
         project.run(&["report", "run-1", "--json"]).json()["run"]["standing"]["text"].as_str().unwrap().to_owned(),
     );
-    if told["decisions"].as_array().is_some_and(|all| !all.is_empty()) {
+    if shown["decisions"].as_array().is_some_and(|all| !all.is_empty()) {
         facts.extend(["Decisions of people".to_owned(), "there is a lock".to_owned()]);
     }
-    facts.extend(told["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+    facts.extend(shown["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
     for format in ["markdown", "html"] {
         let text = read(&project.run(&["report", "run-1", "--format", format]).stdout);
         for fact in &facts {
@@ -489,5 +489,5 @@ fn a_branch_that_never_existed_is_not_reported_as_gone() {
     project.git("branch -D signoff/run-1");
     assert_eq!(changes(), "the branch signoff/run-1 is gone");
     project.git("update-ref -d refs/signoff/base/signoff/run-1");
-    assert_eq!(changes(), "nothing has landed yet", "nobody knows of a branch");
+    assert_eq!(changes(), "nothing has landed yet", "no branch is known");
 }

@@ -65,8 +65,8 @@ fn assert_quiet(project: &TestProject, outputs: &[ProgramOutput], canaries: &[&s
             assert!(!holds(&fs::read(&path).unwrap(), canary), "{canary} in {}", path.display());
         }
     }
-    let mut told = files(&project.env.work().join(".signoff")).into_iter().map(|path| fs::read(path).unwrap());
-    assert!(told.any(|text| holds(&text, "[redacted]")));
+    let mut texts = files(&project.env.work().join(".signoff")).into_iter().map(|path| fs::read(path).unwrap());
+    assert!(texts.any(|text| holds(&text, "[redacted]")));
 }
 
 fn look(project: &TestProject) -> Vec<ProgramOutput> {

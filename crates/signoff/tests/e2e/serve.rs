@@ -47,7 +47,7 @@ fn every_page_shows_the_work_and_escapes_agents_text() {
     let project = refused();
     project.run(&["work"]);
     let page = ServeProcess::start(&project);
-    for (path, told) in [
+    for (path, expected) in [
         ("/", "Log in &lt;i&gt;safely&lt;/i&gt;"),
         ("/?all=1", "Log in &lt;i&gt;safely&lt;/i&gt;"),
         ("/tasks/1", "&lt;b&gt;no&lt;/b&gt; validation"),
@@ -62,7 +62,7 @@ fn every_page_shows_the_work_and_escapes_agents_text() {
     ] {
         let answer = page.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        assert!(answer.body.contains(expected), "{path}: {}", answer.body);
         assert!(!answer.body.contains("<i>safely") && !answer.body.contains("<b>no</b>"), "{path}");
     }
     for (path, said) in [
@@ -112,7 +112,7 @@ fn a_diff_page_writes_nothing_and_names_omitted_files() {
     assert_eq!(project.git("count-objects -v"), objects);
     // The reason for a missing diff is shown in its place.
     fs::write(project.env.work().join(".git/worktrees/task-1/index"), "no index").expect("a file");
-    wait_until("what git says is told", || page.get("/tasks/1/diff").body.contains("No diff: "));
+    wait_until("git's message is shown", || page.get("/tasks/1/diff").body.contains("No diff: "));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn an_answer_resumes_the_loop_of_the_running_program() {
     until_begun(&project, 2);
     let answered = page.submit("/questions/q1/answer", "choice=continue&back=/tasks/1");
     assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
-    assert!(!answered.body.contains("`signoff work` goes on"), "somebody is at work");
+    assert!(!answered.body.contains("`signoff work` goes on"), "a program is at work");
     wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
     let again = page.post("/questions/q1/answer", "choice=continue");
     assert_eq!(again.status, 409, "{}", again.body);

@@ -295,7 +295,7 @@ fn a_queued_task_is_exported_unchanged_and_worked_later() {
 fn an_iteration_is_exported_while_another_program_works_on_it() {
     let project = project();
     let program = project.start(&["import", "state.json"]);
-    wait_until("somebody simplifies", || project.env.root().join("begun").exists());
+    wait_until("an agent simplifies", || project.env.root().join("begun").exists());
     let now = state(&project);
     assert_eq!(now["currentPhase"], 7);
     insta::assert_snapshot!(now["iterations"][1]["phases"], @r#"{"1":{"status":"completed"},"2":{"status":"completed"},"3":{"status":"completed","retryCount":1,"lastIssues":[]},"4":{"status":"completed"},"5":{"status":"completed","retryCount":3,"lastIssues":[{"severity":"MEDIUM","message":"the login is not checked","location":"auth.txt:1"}]},"6":{"status":"completed","retryCount":0},"7":{"status":"in_progress"},"8":{"status":"pending","retryCount":0,"lastIssues":[]}}"#);
@@ -373,10 +373,10 @@ fn all_events_are_exported_line_by_line() {
     assert_eq!(queued.lines().count(), 1);
     let mut live = project.run(&["work", "1", "--json-events"]).stdout;
     live.insert_str(0, &queued);
-    let told = project.run(&["export", "1", "--format", "jsonl"]).stdout;
+    let exported = project.run(&["export", "1", "--format", "jsonl"]).stdout;
     let own = |line: &&str| line.contains("\"loop.") || line.contains("\"task.");
-    assert_eq!(told.lines().collect::<Vec<_>>(), live.lines().filter(own).collect::<Vec<_>>());
-    assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["version"] == 1));
+    assert_eq!(exported.lines().collect::<Vec<_>>(), live.lines().filter(own).collect::<Vec<_>>());
+    assert!(exported.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["version"] == 1));
 }
 
 #[test]

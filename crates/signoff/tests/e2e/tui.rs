@@ -5,7 +5,7 @@ use std::fs;
 use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::processes::signal_group;
-use signoff_testkit::terminal::{TestTerminal, key};
+use signoff_testkit::terminal::{TerminalSize, TestTerminal, key};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
@@ -171,9 +171,9 @@ fn a_terminal_can_become_tiny_and_large_again() {
     let (project, let_go) = waiting();
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
-    terminal.resize((20, 5));
+    terminal.resize(TerminalSize::new(20, 5));
     terminal.wait_until("a small screen", |screen| screen.contains("WORK") && !screen.contains("Reading it."));
-    terminal.resize((80, 24));
+    terminal.resize(TerminalSize::DEFAULT);
     terminal.wait_for("Reading it.");
     let_go();
     let end = terminal.finish();
@@ -185,7 +185,7 @@ fn a_dumb_terminal_gets_line_output() {
     for kind in ["dumb", ""] {
         let (project, let_go) = waiting();
         let_go();
-        let end = project.env.terminal_with((80, 24), &["work"], &[("TERM", kind)]).finish();
+        let end = project.env.terminal_with(TerminalSize::DEFAULT, &["work"], &[("TERM", kind)]).finish();
         assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
         assert!(end.screen.text().starts_with("Running task #1: Log in\n  [1/3] Implementing..."), "{end}");
     }
@@ -195,7 +195,7 @@ fn a_dumb_terminal_gets_line_output() {
 fn without_colours_there_are_none() {
     let project = asking();
     for (variables, coloured) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false)] {
-        let terminal = project.env.terminal_with((80, 24), &["watch"], variables);
+        let terminal = project.env.terminal_with(TerminalSize::DEFAULT, &["watch"], variables);
         terminal.wait_for(ASKED);
         assert_eq!(terminal.has_colour(), coloured, "{}", terminal.screen());
         terminal.send(&format!("{}q", key::ESC));
@@ -262,7 +262,7 @@ fn pasted_text_is_input_and_not_keys() {
 fn a_panic_restores_the_terminal_and_is_readable() {
     let project = asking();
     for (place, code) in [("drawing", 1), ("watching", 101)] {
-        let terminal = project.env.terminal_with((80, 24), &["watch"], &[("SIGNOFF_TEST_PANIC", place)]);
+        let terminal = project.env.terminal_with(TerminalSize::DEFAULT, &["watch"], &[("SIGNOFF_TEST_PANIC", place)]);
         let end = terminal.finish();
         assert_eq!((end.code, end.sane), (Some(code), true), "{place}: {end}");
         assert!(end.screen.contains("panic requested by a test"), "{place}: {end}");
@@ -272,7 +272,7 @@ fn a_panic_restores_the_terminal_and_is_readable() {
 #[test]
 fn work_continues_in_line_mode_after_a_panic_of_the_screen() {
     let (project, let_go) = waiting();
-    let terminal = project.env.terminal_with((80, 24), &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
+    let terminal = project.env.terminal_with(TerminalSize::DEFAULT, &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
     terminal.wait_for("[1/3] Implementing...");
     let_go();
     let end = terminal.finish();

@@ -20,27 +20,12 @@ fn with_review(says: &str) -> TestProject {
 }
 
 #[test]
-fn the_cycles_can_be_used_up() {
+fn work_exits_with_3_if_the_cycles_are_used_up() {
     let project = with_review(&changes("still wrong"));
     assert_eq!(verdict(&project, "1"), r#""pending" null null null"#);
-    insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 3
-    --- stdout
-    Running task #1: Add feature Y
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: CHANGES_REQUESTED - still wrong
-      [2/3] Improving...
-      [2/3] Running review...
-      [2/3] Review: CHANGES_REQUESTED - still wrong
-      [3/3] Improving...
-      [3/3] Running review...
-      [3/3] Review: CHANGES_REQUESTED - still wrong
-    Max review cycles (3) reached without approval
-    ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
-        Look at it: signoff show 1; go on: signoff improve 1 --review
-    ");
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(3), "{worked}");
+    assert!(worked.stdout.contains("! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)\n"), "{worked}");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "MAX_CYCLES_REACHED" "exhausted" "cycles_exhausted""#);
     project.run(&["add", "Add feature Z", "-a", "--max-cycles", "1"]);
@@ -458,32 +443,6 @@ fn no_review_file_is_overwritten() {
     let raw = |cycle: usize| rows["cycles"][cycle]["reviews"][0]["raw"].as_str().unwrap().to_owned();
     assert!(project.read(&raw(0)).starts_with("Which one?"), "{rows}");
     assert!(project.read(&raw(1)).starts_with("Well done."), "{rows}");
-}
-
-#[test]
-fn a_stop_before_the_last_cycle_is_not_reported_as_exhausted_cycles() {
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        script
-            .rule(ScriptRule::role("implement").write("work.txt", "work\n"))
-            .rule(ScriptRule::role("fix").say("There is nothing to do.\n"))
-            .rule(ScriptRule::role("review").say(&changes("still wrong")))
-    });
-    project.configure("[gate]\nmax_noop_fixes = 1\n");
-    project.run(&["add", "Add feature Y", "-a"]);
-    insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 3
-    --- stdout
-    Running task #1: Add feature Y
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: CHANGES_REQUESTED - still wrong
-      [2/3] Improving...
-    ! Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
-        Look at it: signoff show 1; go on: signoff improve 1 --review
-    ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
-    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "CHANGES_REQUESTED" "exhausted" "noop_fix""#);
 }
 
 #[test]

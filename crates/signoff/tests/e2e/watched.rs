@@ -46,11 +46,11 @@ fn a_killed_program_is_detected_and_its_successor_is_shown() {
     let gone = |screen: &signoff_testkit::terminal::TerminalScreen| {
         screen.contains("interrupted: signoff work 1") && screen.contains("! 1 needs you")
     };
-    let screen = terminal.wait_until("nobody at work", gone);
+    let screen = terminal.wait_until("no agent at work", gone);
     assert!(screen.contains("1 begun") && !screen.contains("at work"), "{screen}");
     // A new `watch` shows the same.
     let other = project.env.terminal(&["watch"]);
-    other.wait_until("nobody at work", gone);
+    other.wait_until("no agent at work", gone);
     leave(other);
     fs::write(&gate, "").expect("a file");
     project.run(&["work"]);

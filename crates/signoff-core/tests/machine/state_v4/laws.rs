@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn every_state_can_be_exported_and_imported(lite: bool, choices in proptest::collection::vec(any::<u8>(), 0..60)) {
         let mode = if lite { IterationMode::Lite } else { IterationMode::Full };
-        let mut story = Story::of(policy(mode));
+        let mut story = Story::new(policy(mode));
         for choice in choices {
             story = happens(story, choice);
             let exported = state(&story.policy, &story.events);

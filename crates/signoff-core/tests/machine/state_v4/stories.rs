@@ -43,7 +43,7 @@ fn short(state: &IterationState) -> String {
 
 #[test]
 fn the_json_in_the_middle_of_a_mini_loop() {
-    let story = to_code_review(Story::of(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
+    let story = to_code_review(Story::new(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
     let story = story.objects("code", &["a.rs", "b.rs"]);
     insta::assert_snapshot!(now(&story).to_json(), @r#"
     {
@@ -113,7 +113,7 @@ fn the_json_in_the_middle_of_a_mini_loop() {
 
 #[test]
 fn restarts_are_counted_over_all_iterations() {
-    let story = Story::of(policy(IterationMode::Full)).works().works().objects("plan", &["plan.md"]);
+    let story = Story::new(policy(IterationMode::Full)).works().works().objects("plan", &["plan.md"]);
     insta::assert_snapshot!(short(&now(&story)), @"
     iteration 2, phase 1
     1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
@@ -147,7 +147,7 @@ fn restarts_are_counted_over_all_iterations() {
 
 #[test]
 fn a_lite_iteration_without_checks() {
-    let story = to_code_review(Story::of(policy(IterationMode::Lite))).approves("code");
+    let story = to_code_review(Story::new(policy(IterationMode::Lite))).approves("code");
     let attempt = story.job("check", |_| true).attempt;
     let story = story.then("no checks", Event::CheckEnded { attempt, report: CheckReport::NothingToCheck });
     insta::assert_snapshot!(short(&now(&story.works().approves("final"))), @"
@@ -163,12 +163,12 @@ fn a_gate_that_is_switched_off_is_skipped() {
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "plan_review") {
         phase.policy_mut().expect("a gate").gate.enabled = false;
     }
-    insta::assert_snapshot!(short(&now(&Story::of(policy.clone()))), @"
+    insta::assert_snapshot!(short(&now(&Story::new(policy.clone()))), @"
     iteration 1, phase 1
     1: 1 in_progress; 2 pending; 3 skipped; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
     9 pending
     ");
-    insta::assert_snapshot!(short(&now(&Story::of(policy).works().works())), @"
+    insta::assert_snapshot!(short(&now(&Story::new(policy).works().works())), @"
     iteration 1, phase 4
     1: 1 completed; 2 completed; 3 skipped; 4 in_progress; 5 pending; 6 pending; 7 pending; 8 pending;
     9 pending
@@ -179,7 +179,7 @@ fn a_gate_that_is_switched_off_is_skipped() {
 fn an_iteration_that_stopped_failed_where_it_stopped() {
     let mut policy = policy(IterationMode::Full);
     policy.workflow.limits.max_passes = 1;
-    let stopped = Story::of(policy).works().works().objects("plan", &["plan.md"]);
+    let stopped = Story::new(policy).works().works().objects("plan", &["plan.md"]);
     insta::assert_snapshot!(short(&now(&stopped)), @"
     iteration 1, phase 3
     1: 1 completed; 2 completed; 3 failed (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
@@ -201,7 +201,7 @@ fn a_skipped_review_is_not_completed() {
             signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::Ask]);
         judge.gate.on_exhausted = OnExhausted::Ask;
     }
-    let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
+    let story = Story::new(policy).works().works().times_out("plan").answer(Choice::Skip);
     insta::assert_snapshot!(short(&now(&story)), @"
     iteration 1, phase 4
     1: 1 completed; 2 completed; 3 skipped; 4 in_progress; 5 pending; 6 pending; 7 pending; 8 pending;
@@ -211,7 +211,7 @@ fn a_skipped_review_is_not_completed() {
 
 #[test]
 fn an_approval_by_a_person_skips_the_remaining_phases() {
-    let story = to_code_review(Story::of(policy(IterationMode::Full)));
+    let story = to_code_review(Story::new(policy(IterationMode::Full)));
     let story = story.edit(signoff_core::machine::FinalVerdict::Approved);
     insta::assert_snapshot!(short(&now(&story)), @"
     iteration 1, phase 5
@@ -254,7 +254,7 @@ fn an_iteration_resumes_from_a_file() {
 
 #[test]
 fn the_fix_count_of_a_mini_loop_is_imported() {
-    let mut state = now(&to_code_review(Story::of(policy(IterationMode::Full))));
+    let mut state = now(&to_code_review(Story::new(policy(IterationMode::Full))));
     state.iterations[0].phases.code_review.retry_count = 10;
     let policy = policy(IterationMode::Full);
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
@@ -270,7 +270,7 @@ fn the_fix_count_of_checks_is_imported() {
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "test") {
         phase.policy_mut().expect("a check").gate.on_failure = signoff_core::policy::OnFailure::MiniLoop;
     }
-    let mut state = now(&to_code_review(Story::of(policy.clone())).approves("code"));
+    let mut state = now(&to_code_review(Story::new(policy.clone())).approves("code"));
     state.iterations[0].phases.test.retry_count = 10;
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
     insta::assert_snapshot!(story.check_fails().transcript(), @"
@@ -311,7 +311,7 @@ fn open(story: &Story) -> Vec<(u32, String)> {
 
 #[test]
 fn findings_that_restart_an_iteration_stay_open_until_their_phase_passes() {
-    let story = to_code_review(Story::of(policy(IterationMode::Full))).approves("code").check_passes().works();
+    let story = to_code_review(Story::new(policy(IterationMode::Full))).approves("code").check_passes().works();
     let story = story.objects("final", &["a.rs"]);
     assert_eq!((story.state.at.pass, open(&story).len()), (2, 1));
     assert_eq!(open(&exported_and_resumed(&story)), open(&story));
@@ -328,7 +328,7 @@ fn findings_that_restart_an_iteration_stay_open_until_their_phase_passes() {
 
 #[test]
 fn failed_checks_that_restart_an_iteration_are_imported() {
-    let story = to_code_review(Story::of(policy(IterationMode::Full))).approves("code").check_fails();
+    let story = to_code_review(Story::new(policy(IterationMode::Full))).approves("code").check_fails();
     let story = exported_and_resumed(&story);
     let failed = "the project's checks failed in iteration 1; what they reported is not known";
     assert_eq!(open(&story), [(1, failed.to_owned())]);
@@ -360,7 +360,7 @@ fn end_from_tests(story: Story) -> String {
 #[test]
 fn an_iteration_that_proceeded_without_approval_is_not_approved_after_import() {
     for fixes in [0, 2] {
-        let mut story = to_code_review(Story::of(lenient(fixes))).objects("code", &["a.rs"]);
+        let mut story = to_code_review(Story::new(lenient(fixes))).objects("code", &["a.rs"]);
         for _ in 0..fixes {
             story = story.works().objects("code", &["a.rs"]);
         }
@@ -368,17 +368,17 @@ fn an_iteration_that_proceeded_without_approval_is_not_approved_after_import() {
         assert_eq!(end_from_tests(exported_and_resumed(&story)), "CompletedWithIssues Some(CyclesExhausted)");
         assert_eq!(end_from_tests(story), "CompletedWithIssues Some(CyclesExhausted)");
     }
-    let skipped = Story::of(lenient(1)).works().works().times_out("plan").answer(Choice::Skip);
+    let skipped = Story::new(lenient(1)).works().works().times_out("plan").answer(Choice::Skip);
     let skipped = exported_and_resumed(&skipped).works().approves("code");
     assert_eq!(end_from_tests(skipped), "CompletedWithIssues Some(ReviewSkipped)");
 }
 
 #[test]
 fn a_review_that_passed_after_a_fix_is_imported_as_passed() {
-    let story = to_code_review(Story::of(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
+    let story = to_code_review(Story::new(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
     let story = story.approves("code");
     assert_eq!(signoff_core::state_v4::uncertain_phases(&now(&story), &story.policy.workflow), [5]);
     assert_eq!(end_from_tests(exported_and_resumed(&story)), "approved None");
-    let content = to_code_review(Story::of(policy(IterationMode::Full))).approves("code");
+    let content = to_code_review(Story::new(policy(IterationMode::Full))).approves("code");
     assert!(signoff_core::state_v4::uncertain_phases(&now(&content), &content.policy.workflow).is_empty());
 }

@@ -6,7 +6,7 @@ use signoff_core::workflow::new_project;
 use crate::machine::story::Story;
 
 fn story() -> Story {
-    Story::of(Policy::new(new_project().expect("shipped"))).works()
+    Story::new(Policy::new(new_project().expect("shipped"))).works()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_same_finding_three_times_ends_the_loop() {
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = signoff_core::policy::Bound::MaxCycles(9);
     }
-    let mut story = Story::of(policy).works();
+    let mut story = Story::new(policy).works();
     for _ in 0..2 {
         story = story.objects("spec", &["a.rs"]).approves("code").works();
     }

@@ -19,7 +19,7 @@ fn claimed(story: Story, attempt: AttemptId, kind: ClaimKind) -> Story {
 
 #[test]
 fn only_a_reviewer_closes_a_finding_that_a_fixer_refuted() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]);
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]);
     let fixer = story.writer();
     let story = claimed(story, fixer, ClaimKind::Refuted);
     let entry = &story.state.ledger.entries()[0];
@@ -33,7 +33,7 @@ fn only_a_reviewer_closes_a_finding_that_a_fixer_refuted() {
 
 #[test]
 fn claims_from_attempts_other_than_a_fix_are_ignored() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]).works();
     let reviewer = story.reviewer("general");
     let story = claimed(claimed(story, reviewer, ClaimKind::Fixed), UNKNOWN_ATTEMPT, ClaimKind::Fixed);
     assert!(story.state.ledger.entries()[0].claims.is_empty());

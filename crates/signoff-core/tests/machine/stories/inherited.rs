@@ -9,7 +9,7 @@ use crate::machine::story::Story;
 
 /// A task that ends with two open findings of the general reviewer, in `a.rs` and `b.rs`.
 fn earlier() -> Story {
-    Story::of(reviewed("task")).works().objects("general", &["a.rs", "b.rs"])
+    Story::new(reviewed("task")).works().objects("general", &["a.rs", "b.rs"])
 }
 
 fn id(ledger: &Ledger, file: &str) -> FindingId {
@@ -105,6 +105,6 @@ fn the_last_task_that_has_a_finding_decides_its_state() {
 #[test]
 fn a_loop_that_has_begun_inherits_nothing() {
     let left = Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)]);
-    let story = Story::of(reviewed("task")).then("too late", Event::FindingsInherited { left });
+    let story = Story::new(reviewed("task")).then("too late", Event::FindingsInherited { left });
     assert!(story.state.ledger.is_empty());
 }

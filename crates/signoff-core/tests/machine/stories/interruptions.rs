@@ -8,7 +8,7 @@ use crate::machine::story::Story;
 
 #[test]
 fn a_lost_attempt_is_started_again_under_a_new_id() {
-    let story = Story::of(reviewed("plan")).works();
+    let story = Story::new(reviewed("plan")).works();
     let lost = story.reviewer("code");
     insta::assert_snapshot!(story.lost(lost).approves("code").approves("spec").transcript(), @"
     started                            → a1 implement [implement]
@@ -21,7 +21,7 @@ fn a_lost_attempt_is_started_again_under_a_new_id() {
 
 #[test]
 fn repeated_crashes_end_the_loop() {
-    let mut story = Story::of(reviewed("task"));
+    let mut story = Story::new(reviewed("task"));
     for _ in 0..6 {
         let attempt = story.writer();
         story = story.lost(attempt);
@@ -39,7 +39,7 @@ fn repeated_crashes_end_the_loop() {
 
 #[test]
 fn at_the_cap_the_loop_pauses_and_resumes() {
-    let story = Story::of(reviewed("plan")).works().approves("spec").budget();
+    let story = Story::new(reviewed("plan")).works().approves("spec").budget();
     assert!(story.state.is_paused());
     insta::assert_snapshot!(story.resumed(PauseReason::Budget).approves("code").transcript(), @"
     started                            → a1 implement [implement]
@@ -53,7 +53,7 @@ fn at_the_cap_the_loop_pauses_and_resumes() {
 
 #[test]
 fn one_reviewer_waits_out_its_limit_while_the_other_goes_on() {
-    let story = Story::of(reviewed("plan")).works();
+    let story = Story::new(reviewed("plan")).works();
     let limited = story.reviewer("spec");
     let story = story.limited(limited).approves("code");
     let until = jiff::Timestamp::UNIX_EPOCH;
@@ -69,7 +69,7 @@ fn one_reviewer_waits_out_its_limit_while_the_other_goes_on() {
 
 #[test]
 fn fallback_agents_are_tried_in_turn_before_the_loop_waits() {
-    let mut story = Story::of(reviewed("task"));
+    let mut story = Story::new(reviewed("task"));
     let mut turns = Vec::new();
     for _ in 0..3 {
         let attempt = story.writer();
@@ -98,7 +98,7 @@ fn fallback_agents_are_tried_in_turn_before_the_loop_waits() {
 
 #[test]
 fn repeated_rate_limits_are_a_failure() {
-    let mut story = Story::of(reviewed("task"));
+    let mut story = Story::new(reviewed("task"));
     story.policy.workflow.limits.max_rate_limits = 2;
     for _ in 0..2 {
         let attempt = story.writer();
@@ -118,7 +118,7 @@ fn repeated_rate_limits_are_a_failure() {
 
 #[test]
 fn repeatedly_lost_sessions_are_a_failure() {
-    let mut story = Story::of(reviewed("task"));
+    let mut story = Story::new(reviewed("task"));
     story.policy.workflow.limits.max_recoveries = 2;
     while !story.state.is_done() {
         let attempt = story.writer();
@@ -135,7 +135,7 @@ fn repeatedly_lost_sessions_are_a_failure() {
 
 #[test]
 fn an_answer_resets_the_count_of_rate_limits() {
-    let mut story = Story::of(reviewed("plan")).works();
+    let mut story = Story::new(reviewed("plan")).works();
     for name in ["spec", "code"] {
         let attempt = story.reviewer(name);
         story = story.refused(attempt, 1);
@@ -152,7 +152,7 @@ fn an_answer_resets_the_count_of_rate_limits() {
 fn a_crash_counts_once_for_all_its_attempts() {
     let files: Vec<_> = (0..7).map(|number| format!("{number}.rs")).collect();
     let files: Vec<_> = files.iter().map(String::as_str).collect();
-    let mut story = Story::of(reviewed("phases"));
+    let mut story = Story::new(reviewed("phases"));
     for _ in 0..8 {
         story = story.works();
     }
@@ -168,7 +168,7 @@ fn a_crash_counts_once_for_all_its_attempts() {
 
 #[test]
 fn a_refused_budget_pauses_only_that_reviewer() {
-    let story = Story::of(reviewed("plan")).works();
+    let story = Story::new(reviewed("plan")).works();
     let attempt = story.reviewer("spec");
     let story = story.then("no money for spec", Event::BudgetRefused { attempt }).approves("code");
     insta::assert_snapshot!(story.resumed(PauseReason::Budget).approves("spec").transcript(), @"

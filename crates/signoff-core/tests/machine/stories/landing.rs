@@ -9,7 +9,7 @@ use crate::machine::story::Story;
 fn story() -> Story {
     let policy = reviewed("loops");
     let policy = Policy { workflow: policy.workflow.with_effort(Effort::Low), ..policy };
-    Story::of(policy).works().approves("general")
+    Story::new(policy).works().approves("general")
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_commit_after_the_approval_voids_it() {
 
 #[test]
 fn a_commit_during_the_review_starts_it_again() {
-    let story = Story::of(reviewed("plan")).works().approves("spec");
+    let story = Story::new(reviewed("plan")).works().approves("spec");
     insta::assert_snapshot!(story.then("somebody commits", Event::HeadMoved { head: head(40) }).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
@@ -107,7 +107,7 @@ fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
         judge.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
         judge.gate.on_fixer_failure = EscalationPolicy::new(&[FailureAction::NextAttempt]);
     }
-    let story = Story::of(policy).works().conflicts().writer_fails().writer_fails();
+    let story = Story::new(policy).works().conflicts().writer_fails().writer_fails();
     insta::assert_snapshot!(story.retry().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 land
@@ -121,7 +121,7 @@ fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
 
 #[test]
 fn a_finished_task_can_be_landed_by_a_person() {
-    let story = Story::of(reviewed("task")).works().approves("general").may_land().conflicts();
+    let story = Story::new(reviewed("task")).works().approves("general").may_land().conflicts();
     insta::assert_snapshot!(story.works().approves("general").may_land().lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]

@@ -14,7 +14,7 @@ fn effort(effort: Effort) -> Policy {
 
 #[test]
 fn attempts_follow_until_the_agent_says_it_is_done() {
-    let story = Story::of(effort(Effort::Low)).goes_on().goes_on().works().approves("general");
+    let story = Story::new(effort(Effort::Low)).goes_on().goes_on().works().approves("general");
     insta::assert_snapshot!(story.may_land().lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
@@ -28,7 +28,7 @@ fn attempts_follow_until_the_agent_says_it_is_done() {
 
 #[test]
 fn an_agent_that_gives_up_makes_the_loop_stuck() {
-    insta::assert_snapshot!(Story::of(effort(Effort::Low)).gives_up().transcript(), @"
+    insta::assert_snapshot!(Story::new(effort(Effort::Low)).gives_up().transcript(), @"
     started                            → a1 implement [implement]
     the agent gives up                 → END stuck (task_stuck), no verdict
     ");
@@ -36,7 +36,7 @@ fn an_agent_that_gives_up_makes_the_loop_stuck() {
 
 #[test]
 fn a_failed_attempt_counts_and_the_next_one_follows() {
-    insta::assert_snapshot!(Story::of(effort(Effort::Low)).writer_fails().works().transcript(), @"
+    insta::assert_snapshot!(Story::new(effort(Effort::Low)).writer_fails().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → a2 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by general [review]
@@ -45,7 +45,7 @@ fn a_failed_attempt_counts_and_the_next_one_follows() {
 
 #[test]
 fn two_fixes_at_low_effort_then_stuck() {
-    let mut story = Story::of(effort(Effort::Low)).works();
+    let mut story = Story::new(effort(Effort::Low)).works();
     for _ in 0..2 {
         story = story.objects("general", &["a.rs"]).works();
     }
@@ -62,7 +62,7 @@ fn two_fixes_at_low_effort_then_stuck() {
 
 #[test]
 fn two_unreadable_reviews_cost_a_cycle() {
-    let story = Story::of(effort(Effort::Low)).works().unreadable("general").unreadable("general");
+    let story = Story::new(effort(Effort::Low)).works().unreadable("general").unreadable("general");
     insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -74,7 +74,7 @@ fn two_unreadable_reviews_cost_a_cycle() {
 
 #[test]
 fn a_checkpoint_review_goes_into_the_next_attempt() {
-    let story = Story::of(effort(Effort::High)).goes_on().goes_on().goes_on();
+    let story = Story::new(effort(Effort::High)).goes_on().goes_on().goes_on();
     insta::assert_snapshot!(story.checkpoint(&["a.rs"]).goes_on().transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
@@ -87,7 +87,7 @@ fn a_checkpoint_review_goes_into_the_next_attempt() {
 
 #[test]
 fn at_most_fifty_attempts() {
-    let mut story = Story::of(effort(Effort::Low));
+    let mut story = Story::new(effort(Effort::Low));
     for _ in 0..50 {
         story = story.goes_on();
     }
@@ -97,7 +97,7 @@ fn at_most_fifty_attempts() {
 
 #[test]
 fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
-    let story = Story::of(effort(Effort::High)).goes_on().looked_at().checkpoint(&["a.rs"]).works();
+    let story = Story::new(effort(Effort::High)).goes_on().looked_at().checkpoint(&["a.rs"]).works();
     let this = story.objects("general", &["b.rs"]).state;
     let entry = this.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
     let entry = entry.expect("a.rs is in the ledger");
@@ -109,7 +109,7 @@ fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
 
 #[test]
 fn a_checkpoint_finding_during_the_completion_review_blocks_the_gate() {
-    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works();
+    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works();
     let story = story.checkpoint(&["a.rs"]).approves("general").works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
@@ -125,7 +125,7 @@ fn a_checkpoint_finding_during_the_completion_review_blocks_the_gate() {
 
 #[test]
 fn a_checkpoint_finding_after_the_completion_review_reopens_the_loop() {
-    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
+    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works().approves("general");
     let story = story.checkpoint(&["a.rs"]).works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
@@ -141,7 +141,7 @@ fn a_checkpoint_finding_after_the_completion_review_reopens_the_loop() {
 
 #[test]
 fn an_approved_loop_waits_for_the_running_checkpoint_review() {
-    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
+    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works().approves("general");
     insta::assert_snapshot!(story.checkpoint(&[]).transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
@@ -154,7 +154,7 @@ fn an_approved_loop_waits_for_the_running_checkpoint_review() {
 
 #[test]
 fn repeated_checkpoint_findings_are_bounded_by_the_fixes_of_the_gate() {
-    let mut story = Story::of(effort(Effort::Low)).works().approves("general");
+    let mut story = Story::new(effort(Effort::Low)).works().approves("general");
     for file in ["a.rs", "b.rs"] {
         story = story.checkpoint(&[file]).works().approves("general");
     }
@@ -174,7 +174,7 @@ fn repeated_checkpoint_findings_are_bounded_by_the_fixes_of_the_gate() {
 
 #[test]
 fn checkpoint_findings_in_older_logs_do_not_change_the_outcome() {
-    let story = Story::of(effort(Effort::High)).goes_on();
+    let story = Story::new(effort(Effort::High)).goes_on();
     let story = story.then("an older checkpoint review is in", older("a.rs")).works();
     let story = story.then("an older checkpoint review is in", older("b.rs")).approves("general");
     insta::assert_snapshot!(story.transcript(), @"
@@ -195,7 +195,7 @@ fn older(file: &str) -> Event {
 /// A person refuses work that waits for its group. `retry` fixes and reviews it again.
 #[test]
 fn refused_work_that_waits_for_its_group_is_fixed_on_retry() {
-    let story = Story::of(effort(Effort::Low)).works().approves("general");
+    let story = Story::new(effort(Effort::Low)).works().approves("general");
     let story = story.edit(FinalVerdict::ChangesRequested).retry().works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]

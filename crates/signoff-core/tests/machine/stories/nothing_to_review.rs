@@ -22,7 +22,7 @@ fn only_the_gate() -> Policy {
 
 #[test]
 fn a_loop_that_completes_without_a_change_is_not_reviewed() {
-    let story = Story::of(loops()).changes_nothing();
+    let story = Story::new(loops()).changes_nothing();
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent changes nothing          → END nothing_to_review (nothing_to_review), no verdict
@@ -31,7 +31,7 @@ fn a_loop_that_completes_without_a_change_is_not_reviewed() {
 
 #[test]
 fn a_review_without_a_change_is_never_opened() {
-    insta::assert_snapshot!(Story::of(only_the_gate()).transcript(), @"started                            → END nothing_to_review (nothing_to_review), no verdict");
+    insta::assert_snapshot!(Story::new(only_the_gate()).transcript(), @"started                            → END nothing_to_review (nothing_to_review), no verdict");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_review_of_existing_work_is_opened() {
 
 #[test]
 fn a_fix_that_reverts_everything_is_not_approved() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).reverts();
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]).reverts();
     insta::assert_snapshot!(story.retry().works().approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -60,7 +60,7 @@ fn a_fix_that_reverts_everything_is_not_approved() {
 
 #[test]
 fn a_retry_goes_back_to_the_work() {
-    let story = Story::of(loops()).changes_nothing().retry().works().approves("general");
+    let story = Story::new(loops()).changes_nothing().retry().works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent changes nothing          → END nothing_to_review (nothing_to_review), no verdict
@@ -74,7 +74,7 @@ fn a_retry_goes_back_to_the_work() {
 fn a_simplification_that_reverts_everything_is_not_approved() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["implement", "code_review", "simplify"].contains(&phase.name.as_str()));
-    let story = Story::of(policy).works().approves("code").reverts();
+    let story = Story::new(policy).works().approves("code").reverts();
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by code [code_review]
@@ -85,7 +85,7 @@ fn a_simplification_that_reverts_everything_is_not_approved() {
 
 #[test]
 fn a_person_can_accept_it_and_it_does_not_land() {
-    let story = Story::of(loops()).changes_nothing().edit(FinalVerdict::Approved).may_land();
+    let story = Story::new(loops()).changes_nothing().edit(FinalVerdict::Approved).may_land();
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent changes nothing          → END nothing_to_review (nothing_to_review), no verdict
@@ -96,13 +96,13 @@ fn a_person_can_accept_it_and_it_does_not_land() {
 
 #[test]
 fn a_person_can_reject_or_cancel_it() {
-    let rejected = Story::of(loops()).changes_nothing().edit(FinalVerdict::ChangesRequested);
+    let rejected = Story::new(loops()).changes_nothing().edit(FinalVerdict::ChangesRequested);
     insta::assert_snapshot!(rejected.transcript(), @"
     started                            → a1 implement [implement]
     the agent changes nothing          → END nothing_to_review (nothing_to_review), no verdict
     a person sets CHANGES_REQUESTED    → –
     ");
-    let story = Story::of(loops()).changes_nothing();
+    let story = Story::new(loops()).changes_nothing();
     let cancelled = story.then("a person cancels it", Event::Cancelled { by: "ann".into() });
     insta::assert_snapshot!(cancelled.transcript(), @"
     started                            → a1 implement [implement]
@@ -113,7 +113,7 @@ fn a_person_can_reject_or_cancel_it() {
 
 #[test]
 fn an_agent_that_gives_up_without_a_change_is_stuck() {
-    insta::assert_snapshot!(Story::of(loops()).gives_up().transcript(), @"
+    insta::assert_snapshot!(Story::new(loops()).gives_up().transcript(), @"
     started                            → a1 implement [implement]
     the agent gives up                 → END stuck (task_stuck), no verdict
     ");
@@ -121,7 +121,7 @@ fn an_agent_that_gives_up_without_a_change_is_stuck() {
 
 #[test]
 fn a_stop_marker_without_a_change_is_a_normal_end() {
-    let story = Story::of(reviewed("slots"));
+    let story = Story::new(reviewed("slots"));
     let (attempt, head) = (story.writer(), story.state.head.clone());
     let event = Event::WorkEnded { attempt, report: WorkReport::NoWorkLeft { head } };
     insta::assert_snapshot!(story.then("the agent finds no work left", event).transcript(), @"
@@ -132,7 +132,7 @@ fn a_stop_marker_without_a_change_is_a_normal_end() {
 
 #[test]
 fn work_that_is_reverted_while_it_waits_does_not_land() {
-    let story = Story::of(loops()).works().approves("general");
+    let story = Story::new(loops()).works().approves("general");
     let head = Head { commit: Commit::new("c9"), tree: say::head(0).tree };
     insta::assert_snapshot!(story.then("somebody reverts it", Event::HeadMoved { head }).transcript(), @"
     started                            → a1 implement [implement]
@@ -146,7 +146,7 @@ fn work_that_is_reverted_while_it_waits_does_not_land() {
 fn a_plan_is_judged_before_there_is_any_work() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["plan_review", "implement"].contains(&phase.name.as_str()));
-    insta::assert_snapshot!(Story::of(policy).approves("plan").transcript(), @"
+    insta::assert_snapshot!(Story::new(policy).approves("plan").transcript(), @"
     started                            → a1 review 1 of c0 by plan [plan_review]
     plan approves                      → a2 implement [implement]
     ");
@@ -154,7 +154,7 @@ fn a_plan_is_judged_before_there_is_any_work() {
 
 #[test]
 fn after_a_conflict_the_diff_begins_at_what_landed_before() {
-    let story = Story::of(loops()).works().approves("general").may_land();
+    let story = Story::new(loops()).works().approves("general").may_land();
     let base = say::head(2).tree;
     let story = story.then("the target moved", Event::BaseSet { tree: base.clone() }).conflicts();
     let (attempt, head) = (story.writer(), Head { commit: Commit::new("c9"), tree: base });

@@ -8,7 +8,7 @@ use crate::machine::story::Story;
 
 #[test]
 fn a_forced_approval_is_recorded_as_a_decision_of_a_person() {
-    let story = Story::of(reviewed("task")).works();
+    let story = Story::new(reviewed("task")).works();
     let story = story.objects("general", &["a.rs"]).edit(FinalVerdict::Approved);
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
@@ -20,7 +20,7 @@ fn a_forced_approval_is_recorded_as_a_decision_of_a_person() {
 
 #[test]
 fn cancelling_kills_and_is_final() {
-    let story = Story::of(reviewed("plan")).works();
+    let story = Story::new(reviewed("plan")).works();
     let story = story.then("a person cancels", Event::Cancelled { by: "ann".into() });
     insta::assert_snapshot!(story.retry().transcript(), @"
     started                            → a1 implement [implement]
@@ -32,7 +32,7 @@ fn cancelling_kills_and_is_final() {
 
 #[test]
 fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
-    let story = Story::of(reviewed("task")).works();
+    let story = Story::new(reviewed("task")).works();
     let story = story.objects("general", &["a.rs"]).works().objects("general", &["a.rs"]).works();
     let transcript = story.objects("general", &["a.rs"]).retry().works().approves("general").transcript();
     insta::assert_snapshot!(transcript.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
@@ -49,7 +49,7 @@ fn a_discussion_can_be_retried_before_a_person_is_asked() {
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.on_discussion = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
     }
-    let story = Story::of(policy).works().discusses("general").discusses("general");
+    let story = Story::new(policy).works().discusses("general").discusses("general");
     insta::assert_snapshot!(story.answer(Choice::Fix).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -61,7 +61,7 @@ fn a_discussion_can_be_retried_before_a_person_is_asked() {
 
 #[test]
 fn any_verdict_except_approved_stops_the_work_and_retry_resumes_it() {
-    let story = Story::of(reviewed("loops")).works().objects("general", &["a.rs"]);
+    let story = Story::new(reviewed("loops")).works().objects("general", &["a.rs"]);
     let story = story.edit(FinalVerdict::ChangesRequested).retry();
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
@@ -74,7 +74,7 @@ fn any_verdict_except_approved_stops_the_work_and_retry_resumes_it() {
 
 #[test]
 fn a_granted_fix_gets_the_unreadable_review() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]).works();
     let story = story.unreadable("general").unreadable("general").works();
     let transcript = story.unreadable("general").unreadable("general").retry().transcript();
     insta::assert_snapshot!(transcript.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
@@ -89,7 +89,7 @@ fn a_granted_fix_gets_the_unreadable_review() {
 fn without_a_person_to_ask_retry_grants_one_more_fix() {
     let mut policy = reviewed("plan");
     policy.no_ask = true;
-    let mut story = Story::of(policy).works();
+    let mut story = Story::new(policy).works();
     for _ in 0..2 {
         story = story.objects("spec", &["a.rs"]).approves("code").works();
     }
@@ -102,7 +102,7 @@ fn without_a_person_to_ask_retry_grants_one_more_fix() {
 
 #[test]
 fn findings_are_kept_when_one_reviewer_is_missing() {
-    let story = Story::of(reviewed("plan")).works().objects("spec", &["a.rs"]);
+    let story = Story::new(reviewed("plan")).works().objects("spec", &["a.rs"]);
     let story = story.times_out("code").times_out("code").answer(Choice::Restart);
     assert_eq!(story.state.ledger.entries().len(), 1);
 }
@@ -119,7 +119,7 @@ fn a_review_that_was_skipped_once_is_not_forgotten_by_a_restart() {
             phase.policy_mut().expect("a gate").gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::Ask]);
         }
     }
-    let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
+    let story = Story::new(policy).works().works().times_out("plan").answer(Choice::Skip);
     let story = story.works().approves("code").approves("code").check_fails();
     let story = story.works().works().works().approves("code").approves("code").check_passes().works();
     let transcript = story.approves("final").approves("codex").transcript();

@@ -23,7 +23,7 @@ fn to_code_review(story: Story) -> Story {
 
 #[test]
 fn a_whole_iteration_with_a_restart_mini_loops_and_a_failing_test() {
-    let story = Story::of(policy()).works().works().objects("plan", &["plan.md"]);
+    let story = Story::new(policy()).works().works().objects("plan", &["plan.md"]);
     let story = to_code_review(story).objects("code", &["a.rs"]).works().objects("code", &["a.rs"]).works();
     let story = story.approves("code").check_fails();
     let story = to_code_review(story).approves("code").check_passes().works();
@@ -57,7 +57,7 @@ fn a_whole_iteration_with_a_restart_mini_loops_and_a_failing_test() {
 #[test]
 fn researchers_come_first_and_a_failed_one_is_skipped() {
     let policy = Policy::new(preset("phases").expect("shipped"));
-    let story = Story::of(policy).works().writer_fails().writer_fails().works();
+    let story = Story::new(policy).works().writer_fails().writer_fails().works();
     insta::assert_snapshot!(story.works().transcript(), @"
     started                            → a1 research 0 for brainstorm [brainstorm]; a2 research 1 for brainstorm [brainstorm]; a3 research 2 for brainstorm [brainstorm]
     the agent completes its work       → –
@@ -70,7 +70,7 @@ fn researchers_come_first_and_a_failed_one_is_skipped() {
 
 #[test]
 fn the_last_review_notes_its_findings_and_proceeds() {
-    let story = to_code_review(Story::of(policy())).approves("code").check_passes().works();
+    let story = to_code_review(Story::new(policy())).approves("code").check_passes().works();
     let transcript = story.approves("final").objects("codex", &["a.rs"]).transcript();
     insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"codex objects to a.rs              → END completed_with_issues (findings_noted), CHANGES_REQUESTED");
 }
@@ -78,7 +78,7 @@ fn the_last_review_notes_its_findings_and_proceeds() {
 #[test]
 fn lite_mode_has_no_last_review() {
     let lite = policy().workflow.in_mode("lite").expect("a mode");
-    let story = to_code_review(Story::of(Policy::new(lite))).approves("code").check_passes().works();
+    let story = to_code_review(Story::new(Policy::new(lite))).approves("code").check_passes().works();
     let transcript = story.approves("final").transcript();
     insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"final approves                     → END approved, APPROVED");
 }
@@ -87,7 +87,7 @@ fn lite_mode_has_no_last_review() {
 fn restarts_end_with_the_passes() {
     let mut policy = policy();
     policy.workflow.limits.max_passes = 2;
-    let mut story = Story::of(policy);
+    let mut story = Story::new(policy);
     for _ in 0..2 {
         story = story.works().works().objects("plan", &["plan.md"]);
     }
@@ -112,7 +112,7 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
             judge.gate.bound = Bound::MaxFixes(1);
             judge.gate.on_exhausted = on_exhausted;
         }
-        let mut story = Story::of(policy);
+        let mut story = Story::new(policy);
         for _ in 0..2 {
             story = story.works().works().objects("plan", &["plan.md"]);
         }
@@ -140,7 +140,7 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
 
 #[test]
 fn findings_in_three_files_are_fixed_in_parallel() {
-    let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
+    let story = to_code_review(Story::new(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
     let story = story.works().works().works().combines();
     let transcript = story.transcript();
     insta::assert_snapshot!(transcript.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
@@ -154,7 +154,7 @@ fn findings_in_three_files_are_fixed_in_parallel() {
 
 #[test]
 fn overlapping_fixes_are_repeated_sequentially() {
-    let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
+    let story = to_code_review(Story::new(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
     let story = story.works().works().works().overlaps(&[0]).works().works();
     let transcript = story.transcript();
     insta::assert_snapshot!(transcript.lines().skip(8).collect::<Vec<_>>().join("\n"), @"
@@ -171,7 +171,7 @@ fn each_item_of_the_plan_is_implemented_and_reviewed() {
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "implement_review") {
         phase.policy_mut().expect("a gate").gate.enabled = true;
     }
-    let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
+    let story = Story::new(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
     let story = story.works().approves("plan");
     let story = story.works().approves("code").works().objects("code", &["b.rs"]).works().approves("code");
     let transcript = story.transcript();
@@ -193,7 +193,7 @@ fn notes_on_one_item_do_not_affect_the_next() {
         let gate = &mut phase.policy_mut().expect("a gate").gate;
         (gate.enabled, gate.bound, gate.on_exhausted) = (true, Bound::MaxFixes(0), OnExhausted::Proceed);
     }
-    let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
+    let story = Story::new(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
     let story = story.works().approves("plan").works().objects("code", &["a.rs"]).works();
     let story = story.approves("code");
     let [entry] = story.state.ledger.entries() else { panic!("there is one finding") };
@@ -219,7 +219,7 @@ fn every_combination_of_failure_and_exhaustion() {
                 judge.gate.on_exhausted = on_exhausted;
                 judge.gate.bound = Bound::MaxFixes(1);
             }
-            let mut story = to_code_review(Story::of(policy)).objects("code", &["a.rs"]);
+            let mut story = to_code_review(Story::new(policy)).objects("code", &["a.rs"]);
             if on_failure == OnFailure::MiniLoop {
                 story = story.works().objects("code", &["a.rs"]);
             }
@@ -256,7 +256,7 @@ fn unlimited_retries_end_with_the_attempts() {
     for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = Bound::Unlimited;
     }
-    let mut story = to_code_review(Story::of(policy));
+    let mut story = to_code_review(Story::new(policy));
     for _ in 0..3 {
         story = story.objects("code", &["a.rs"]).works();
     }
@@ -272,7 +272,7 @@ fn repeated_reviews_without_a_fix_end_with_the_attempts() {
         judge.gate.bound = Bound::Unlimited;
         judge.gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::NotPassed]);
     }
-    let mut story = to_code_review(Story::of(policy));
+    let mut story = to_code_review(Story::new(policy));
     for _ in 0..5 {
         story = story.times_out("code");
     }
@@ -299,7 +299,7 @@ fn a_list_of_tasks_is_made_again_by_one_planner() {
             judge.gate.parallel_fixes = true;
         }
     }
-    let story = Story::of(Policy::new(workflow)).works();
+    let story = Story::new(Policy::new(workflow)).works();
     let [Job { kind: JobKind::Review { reviewer, .. }, .. }] = &story.jobs()[..] else {
         panic!("no reviewer is at work")
     };
@@ -319,7 +319,7 @@ fn last(story: Story, lines: usize) -> String {
 fn many_items_or_parallel_fixes_count_as_one_attempt() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
-    let mut story = Story::of(policy).works().works();
+    let mut story = Story::new(policy).works().works();
     story = story.then("a plan of 9 items", Event::ItemsPlanned { count: 9 }).approves("plan");
     for _ in 0..9 {
         story = story.works();
@@ -344,7 +344,7 @@ fn many_items_or_parallel_fixes_count_as_one_attempt() {
 fn a_fix_that_never_began_is_not_counted() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 1;
-    let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
+    let story = to_code_review(Story::new(policy)).objects("code", &["a.rs", "b.rs"]);
     assert_eq!(story.state.tally.fixes, 0);
     let story = story.retry();
     assert_eq!(story.state.tally.fixes, 1);
@@ -358,7 +358,7 @@ fn a_fixer_that_fails_in_parallel_is_retried_after_the_others() {
         judge.gate.on_fixer_failure =
             signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::NextAttempt]);
     }
-    let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
+    let story = to_code_review(Story::new(policy)).objects("code", &["a.rs", "b.rs"]);
     let transcript = last(story.writer_fails().works().combines(), 1);
     assert!(transcript.contains("fix 1 ("), "{transcript}");
 }
@@ -368,7 +368,7 @@ fn another_pass_is_offered_only_if_one_is_left() {
     let asked = |passes: u32| {
         let mut policy = policy();
         policy.workflow.limits.max_passes = passes;
-        last(Story::of(policy).works().works().discusses("plan"), 1)
+        last(Story::new(policy).works().works().discusses("plan"), 1)
     };
     assert!(!asked(1).contains("restart"), "{}", asked(1));
     assert!(asked(2).contains("restart"), "{}", asked(2));

@@ -6,7 +6,7 @@ use crate::machine::say::reviewed;
 use crate::machine::story::Story;
 
 fn story() -> Story {
-    Story::of(reviewed("plan")).works()
+    Story::new(reviewed("plan")).works()
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn three_reviews_without_approval_ask() {
 
 #[test]
 fn a_failed_implementer_asks_a_person() {
-    let story = Story::of(reviewed("plan")).writer_fails();
+    let story = Story::new(reviewed("plan")).writer_fails();
     insta::assert_snapshot!(story.answer(Choice::Retry).works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → q1 implementer_failed: retry|stop
@@ -141,7 +141,7 @@ fn a_failed_implementer_asks_a_person() {
 fn without_a_person_to_ask_the_loop_stops() {
     let mut policy = reviewed("plan");
     policy.no_ask = true;
-    let story = Story::of(policy).works().times_out("spec").times_out("spec").approves("code");
+    let story = Story::new(policy).works().times_out("spec").times_out("spec").approves("code");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]

@@ -4,7 +4,7 @@ use crate::machine::say::reviewed;
 use crate::machine::story::Story;
 
 fn story() -> Story {
-    Story::of(reviewed("slots"))
+    Story::new(reviewed("slots"))
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::machine::story::Story;
 
 #[test]
 fn three_cycles_to_approval() {
-    let story = Story::of(reviewed("task")).works();
+    let story = Story::new(reviewed("task")).works();
     let story = story.objects("general", &["input.rs"]).works();
     let story = story.objects("general", &["rate.rs"]).works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
@@ -24,7 +24,7 @@ fn three_cycles_to_approval() {
 
 #[test]
 fn three_reviews_without_approval_need_attention() {
-    let story = Story::of(reviewed("task")).works();
+    let story = Story::new(reviewed("task")).works();
     let story = story.objects("general", &["a.rs"]).works().objects("general", &["a.rs"]).works();
     insta::assert_snapshot!(story.objects("general", &["a.rs"]).transcript(), @"
     started                            → a1 implement [implement]
@@ -39,7 +39,7 @@ fn three_reviews_without_approval_need_attention() {
 
 #[test]
 fn a_discussion_stops_the_loop_at_once() {
-    insta::assert_snapshot!(Story::of(reviewed("task")).works().discusses("general").transcript(), @"
+    insta::assert_snapshot!(Story::new(reviewed("task")).works().discusses("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general wants to discuss           → END discussion (discussion), NEEDS_DISCUSSION
@@ -48,7 +48,7 @@ fn a_discussion_stops_the_loop_at_once() {
 
 #[test]
 fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_unchanged() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]).works();
     let story = story.unreadable("general").unreadable("general").works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
@@ -64,7 +64,7 @@ fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_unchanged() {
 
 #[test]
 fn a_failed_fix_keeps_its_progress_and_retry_resumes_it() {
-    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).writer_fails();
+    let story = Story::new(reviewed("task")).works().objects("general", &["a.rs"]).writer_fails();
     insta::assert_snapshot!(story.retry().works().approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -78,7 +78,7 @@ fn a_failed_fix_keeps_its_progress_and_retry_resumes_it() {
 
 #[test]
 fn a_review_that_times_out_fails_and_retry_runs_only_the_review() {
-    let story = Story::of(reviewed("task")).works().times_out("general").retry();
+    let story = Story::new(reviewed("task")).works().times_out("general").retry();
     insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -90,7 +90,7 @@ fn a_review_that_times_out_fails_and_retry_runs_only_the_review() {
 
 #[test]
 fn a_failed_implementation_has_no_verdict() {
-    insta::assert_snapshot!(Story::of(reviewed("task")).writer_fails().retry().works().transcript(), @"
+    insta::assert_snapshot!(Story::new(reviewed("task")).writer_fails().retry().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → END failed (implementer_failed), no verdict
     a person retries                   → a2 implement [implement]
@@ -101,7 +101,7 @@ fn a_failed_implementation_has_no_verdict() {
 #[test]
 fn without_auto_review_nothing_is_called_approved() {
     let unreviewed = Policy::new(preset("task").expect("shipped"));
-    insta::assert_snapshot!(Story::of(unreviewed).works().transcript(), @"
+    insta::assert_snapshot!(Story::new(unreviewed).works().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → END unreviewed, no verdict
     ");

@@ -13,7 +13,7 @@ fn loops() -> Policy {
 
 #[test]
 fn a_task_repeats_the_review_once_and_then_stops() {
-    let story = Story::of(reviewed("task")).works().unreadable("general").unreadable("general");
+    let story = Story::new(reviewed("task")).works().unreadable("general").unreadable("general");
     insta::assert_snapshot!(story.retry().approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -26,7 +26,7 @@ fn a_task_repeats_the_review_once_and_then_stops() {
 
 #[test]
 fn a_second_answer_that_can_be_read_counts() {
-    let story = Story::of(reviewed("task")).works().unreadable("general").approves("general");
+    let story = Story::new(reviewed("task")).works().unreadable("general").approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
@@ -37,7 +37,7 @@ fn a_second_answer_that_can_be_read_counts() {
 
 #[test]
 fn a_slot_fails_at_once_without_a_verdict() {
-    insta::assert_snapshot!(Story::of(reviewed("slots")).works().unreadable("general").transcript(), @"
+    insta::assert_snapshot!(Story::new(reviewed("slots")).works().unreadable("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → END failed (unclear_review), no verdict
@@ -47,7 +47,7 @@ fn a_slot_fails_at_once_without_a_verdict() {
 #[test]
 fn a_plan_that_may_not_ask_fails_with_the_reason_unclear_review() {
     let policy = Policy { no_ask: true, ..reviewed("plan") };
-    let story = Story::of(policy).works().unreadable("spec").unreadable("spec").unreadable("code").unreadable("code");
+    let story = Story::new(policy).works().unreadable("spec").unreadable("spec").unreadable("code").unreadable("code");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
@@ -60,7 +60,7 @@ fn a_plan_that_may_not_ask_fails_with_the_reason_unclear_review() {
 
 #[test]
 fn one_readable_review_of_a_plan_is_a_partial_result() {
-    let story = Story::of(reviewed("plan")).works().approves("spec").unreadable("code").unreadable("code");
+    let story = Story::new(reviewed("plan")).works().approves("spec").unreadable("code").unreadable("code");
     insta::assert_snapshot!(story.answer(Choice::Stop).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
@@ -73,7 +73,7 @@ fn one_readable_review_of_a_plan_is_a_partial_result() {
 
 #[test]
 fn a_loop_repeats_the_review_until_its_cycles_are_exhausted() {
-    let mut story = Story::of(loops()).works();
+    let mut story = Story::new(loops()).works();
     for _ in 0..3 {
         story = story.unreadable("general").unreadable("general");
     }
@@ -93,7 +93,7 @@ fn a_loop_repeats_the_review_until_its_cycles_are_exhausted() {
 fn phases_stop_without_a_verdict() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["implement", "code_review"].contains(&phase.name.as_str()));
-    insta::assert_snapshot!(Story::of(policy).works().unreadable("code").unreadable("code").transcript(), @"
+    insta::assert_snapshot!(Story::new(policy).works().unreadable("code").unreadable("code").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by code [code_review]
     code is not understood             → a3 review 1 of c1 by code [code_review]
@@ -104,7 +104,7 @@ fn phases_stop_without_a_verdict() {
 #[test]
 fn logs_of_older_versions_keep_their_fixes() {
     let policy = Policy { fix_needs_review: false, ..reviewed("task") };
-    let story = Story::of(policy).works().unreadable("general").unreadable("general").works().approves("general");
+    let story = Story::new(policy).works().unreadable("general").unreadable("general").works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]

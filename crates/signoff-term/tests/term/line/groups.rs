@@ -18,7 +18,7 @@ use crate::story::{Story, caught_up, finding, id, review, reviewed};
 fn planned() -> Story {
     let mut policy = reviewed("loops");
     policy.workflow.checkpoint_interval = Some(2);
-    Story::of(policy)
+    Story::new(policy)
         .plan(&[&[(4, "Add the table"), (5, "Add the page")], &[(6, "Join them"), (7, "Say so in the documentation")]])
 }
 
@@ -196,7 +196,7 @@ fn a_blocked_group_is_reported_until_resolved() {
     ");
     let story = story.retry();
     insta::assert_snapshot!(again(&story), @"Resuming run 3: group 1/2, 1 signed off, 1 at work, 2 to come");
-    let told = story.log.len();
+    let facts = story.log.len();
     let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     caught_up(&mut renderer, &story.transitions);
     let verdict = FinalVerdict::Approved;
@@ -208,7 +208,7 @@ fn a_blocked_group_is_reported_until_resolved() {
         findings: Vec::new(),
     });
     let story = landed(landed(story, 4), 5);
-    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
+    let lines: Vec<_> = story.transitions[facts..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
       #5 [1/4] Gave up: still none
@@ -234,7 +234,7 @@ fn a_blocked_group_is_reported_until_resolved() {
 fn a_large_group_is_counted() {
     let tasks: Vec<(u64, String)> = (1..=64).map(|task| (task, format!("Task {task}"))).collect();
     let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
-    insta::assert_snapshot!(Story::of(reviewed("loops")).plan(&[&group]).lines(), @"
+    insta::assert_snapshot!(Story::new(reviewed("loops")).plan(&[&group]).lines(), @"
     Planned 64 tasks in 1 group
     Group 1/1: #1 Task 1, #2 Task 2, #3 Task 3, #4 Task 4, #5 Task 5, #6 Task 6, #7 Task 7, #8 Task 8 and 56 more
     ");
@@ -244,7 +244,7 @@ fn a_large_group_is_counted() {
 fn a_bad_answer_of_a_planner_is_reported() {
     let policy = reviewed("loops");
     let before = Policy::new(policy.workflow.part(&policy.workflow.before));
-    let mut story = Story::of(policy);
+    let mut story = Story::new(policy);
     let (name, text) = ("SPEC.md".to_owned(), "A table and a page.".to_owned());
     story.record(Fact::Run(RunFact::Specified { name, text }));
     story.run(RunEvent::Started);

@@ -12,7 +12,7 @@ use crate::story::{Story, caught_up, finding, id, reviewed};
 fn a_plan_is_worked_task_by_task() {
     let mut policy = reviewed("plan");
     policy.workflow.phases[1].policy_mut().unwrap().gate.reviewers = vec!["code".into()];
-    let story = Story::of(policy)
+    let story = Story::new(policy)
         .plan(&[&[(1, "Add the table")], &[(2, "Read from it")]])
         .starts(1)
         .works()
@@ -39,7 +39,7 @@ fn a_plan_is_worked_task_by_task() {
 
 #[test]
 fn lines_of_parallel_tasks_name_their_task() {
-    let story = Story::of(reviewed("task"))
+    let story = Story::new(reviewed("task"))
         .plan(&[&[(29, "Add user authentication"), (30, "Add rate limiting")]])
         .starts(29)
         .starts(30)
@@ -83,7 +83,7 @@ fn lines_of_parallel_tasks_name_their_task() {
 
 #[test]
 fn a_stuck_task_blocks_its_group() {
-    let story = Story::of(reviewed("loops"))
+    let story = Story::new(reviewed("loops"))
         .plan(&[&[(1, "Add the table"), (2, "Add the page")], &[(3, "Join them")]])
         .starts(1)
         .starts(2)
@@ -161,9 +161,9 @@ fn past_lines_are_not_printed_again() {
     let story = Story::task(reviewed("task")).works();
     let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     assert_eq!(caught_up(&mut renderer, &story.transitions), [""; 0]);
-    let told = story.log.len();
+    let facts = story.log.len();
     let story = story.approves("general");
-    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
+    let lines: Vec<_> = story.transitions[facts..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
         Resuming task #29: Add user authentication
           [1/3] Review: APPROVED
@@ -173,7 +173,7 @@ fn past_lines_are_not_printed_again() {
 
 #[test]
 fn a_decision_that_ended_its_task_is_not_printed_again() {
-    let story = Story::of(reviewed("plan"))
+    let story = Story::new(reviewed("plan"))
         .plan(&[&[(1, "Ask")], &[(2, "Go on")]])
         .starts(1)
         .writer_fails(AttemptFailure::Exit { code: 1 })
@@ -185,8 +185,8 @@ fn a_decision_that_ended_its_task_is_not_printed_again() {
         Look at it: signoff show 1; go on: signoff retry 1
     ");
     assert_eq!(line::ending_lines(&story.view, &id(2)), [""; 0]);
-    let told = caught_up(&mut LineRenderer::new(LineNaming::WhenNeeded), &story.transitions);
-    assert_eq!(told, [""; 0]);
+    let lines = caught_up(&mut LineRenderer::new(LineNaming::WhenNeeded), &story.transitions);
+    assert_eq!(lines, [""; 0]);
 }
 
 #[test]
@@ -195,9 +195,9 @@ fn no_steps_are_announced_during_shutdown() {
     let mut renderer = LineRenderer::new(LineNaming::WhenNeeded);
     story.transitions.iter().for_each(|transition| drop(renderer.apply(transition)));
     renderer.set_shutting_down();
-    let told = story.log.len();
+    let facts = story.log.len();
     let story = story.works().reviewer_fails("general", AttemptFailure::TimedOut);
-    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
+    let lines: Vec<_> = story.transitions[facts..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
       [1/3] Implementation complete
       [1/3] Review: INCONCLUSIVE - general: timed out
@@ -211,7 +211,7 @@ fn no_steps_are_announced_during_shutdown() {
 fn planning() -> Story {
     let policy = reviewed("loops");
     let part = Policy::new(policy.workflow.part(&policy.workflow.before));
-    let mut story = Story::of(policy);
+    let mut story = Story::new(policy);
     story.run(RunEvent::Started);
     story.serves(LoopId::planning(), part)
 }
@@ -259,7 +259,7 @@ fn a_run_ends_when_its_planning_fails() {
 
 #[test]
 fn an_answered_task_continues_in_parallel() {
-    let story = Story::of(reviewed("plan"))
+    let story = Story::new(reviewed("plan"))
         .plan(&[&[(1, "Add the table")], &[(2, "Add the page")]])
         .starts(1)
         .writer_fails(AttemptFailure::Exit { code: 1 })

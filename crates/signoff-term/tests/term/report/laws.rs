@@ -11,7 +11,7 @@ use signoff_term::report::markdown::{LIMIT, markdown, page as escape};
 use signoff_term::report::{Changes, ReportDocument, junit, sarif};
 use signoff_term::show::TaskReport;
 
-use super::{STAT, halfway, of, told};
+use super::{STAT, approved_document, halfway, task_document};
 use crate::fits::{fits, schema};
 use crate::rows::{ended, row};
 use crate::story::{Story, id, review, reviewed};
@@ -99,7 +99,7 @@ fn account(text: &str) -> ReportDocument {
     let row = ended(row(29, text, TaskStatus::Failed), "failed", "", "reviewer_failed", 1);
     let mut report = TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new());
     report.attempts.iter_mut().for_each(|attempt| attempt.agent = text.to_owned());
-    of(report, text, Changes::parse_stat(STAT).with_note(text))
+    task_document(report, text, Changes::parse_stat(STAT).with_note(text))
 }
 
 fn parsed(text: &str) -> Vec<Event<'_>> {
@@ -281,7 +281,7 @@ fn is_sarif(sarif: &Value) -> Result<(), String> {
 
 #[test]
 fn sample_reports_are_valid_too() {
-    for account in [told(), halfway()] {
+    for account in [approved_document(), halfway()] {
         assert_eq!(fits(&json!(account), &schema("report")), Ok(()));
         assert_eq!(is_sarif(&serde_json::from_str(&sarif::sarif(&account)).unwrap()), Ok(()));
         roxmltree::Document::parse(&junit::junit(&account)).unwrap();
@@ -295,7 +295,7 @@ fn omitted_items_are_counted() {
     let found: Vec<_> = findings.iter().map(|text| (Critical, "a.rs:1", text.as_str())).collect();
     let story = Story::task(reviewed("task")).works().objects("general", &found);
     let report = TaskReport::from_log(row(29, "Much", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
-    let markdown = markdown(&of(report, "Much", Changes::parse_stat(STAT)));
+    let markdown = markdown(&task_document(report, "Much", Changes::parse_stat(STAT)));
     assert!(markdown.len() <= LIMIT && markdown.len() > LIMIT - 2_000, "{}", markdown.len());
     let left: Vec<&str> = markdown.lines().filter(|line| line.starts_with("**Left out**")).collect();
     let shown = markdown.lines().filter(|line| line.starts_with("| finding number")).count();

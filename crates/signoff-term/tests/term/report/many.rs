@@ -11,7 +11,7 @@ use crate::story::id;
 /// A run in which only this task failed.
 fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
     let folded = stopped();
-    let told = |number: u64| {
+    let section = |number: u64| {
         let title = format!("Add feature {number} to what people see of it in every form there is");
         let (row, of) = if number == failed {
             (ended(row(number, &title, TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1), 30)
@@ -22,7 +22,7 @@ fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
             if of == 29 && tasks > MAX_COUNTED_TASKS as u64 { Changes::uncounted() } else { Changes::parse_stat("") };
         TaskSection::new(folded.report(row, &id(of), Vec::new()), title, changes, false)
     };
-    let tasks: Vec<TaskSection> = (1..=tasks).map(told).collect();
+    let tasks: Vec<TaskSection> = (1..=tasks).map(section).collect();
     let run = RunSection::new(run(3, "failed", "done"), &folded, &standings(&tasks), &[], false);
     ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), Vec::new(), tasks)
 }

@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn agent_text_is_only_text(text in text(), size in (1..=120u16, 1..=30u16), ink in proptest::bool::ANY) {
         let ink = if ink { Theme::Color } else { Theme::Plain };
-        let story = Story::of(reviewed("plan")).plan(&[&[(29, &text)]]).starts(29).works();
+        let story = Story::new(reviewed("plan")).plan(&[&[(29, &text)]]).starts(29).works();
         let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", text.as_str());
         let story = story.objects("spec", &[wrong]).approves("code");
         let mut scene = Scene::shown(story, TuiMode::Watching, ink);
@@ -183,7 +183,7 @@ fn chosen_before_and_after(
     scene.draw(SMALL);
     scene.press(&vec![KeyCode::Down; down]);
     let before = chosen(&mut scene);
-    let taken_up = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
+    let taken_up = Story::new(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     if queue_first {
         scene.tui.set_queue(queued().split_off(1));
         scene.draw(SMALL);

@@ -42,19 +42,22 @@ fn the_smallest_screens_show_the_most_important_parts() {
 #[test]
 fn every_badge_has_its_screen() {
     let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
-    let told = || Story::task(reviewed("loops"));
+    let new_story = || Story::task(reviewed("loops"));
     let stories = [
-        (Badge::Wait, Story::of(reviewed("loops")).plan(&[&[(29, "Add user authentication")]])),
+        (Badge::Wait, Story::new(reviewed("loops")).plan(&[&[(29, "Add user authentication")]])),
         (Badge::Spawn, spawning()),
-        (Badge::Work, told()),
+        (Badge::Work, new_story()),
         (Badge::Check, checking()),
-        (Badge::Review, told().works()),
-        (Badge::Fix, told().works().objects("general", &[wrong])),
-        (Badge::Land, told().works().approves("general").then(signoff_core::machine::Event::LandingGranted)),
+        (Badge::Review, new_story().works()),
+        (Badge::Fix, new_story().works().objects("general", &[wrong])),
+        (Badge::Land, new_story().works().approves("general").then(signoff_core::machine::Event::LandingGranted)),
         (Badge::Ask, judged()),
-        (Badge::Paused, super::scene::limited(told())),
-        (Badge::Done, told().works().approves("general").then(signoff_core::machine::Event::LandingGranted).lands()),
-        (Badge::Stuck, told().gives_up("no way")),
+        (Badge::Paused, super::scene::limited(new_story())),
+        (
+            Badge::Done,
+            new_story().works().approves("general").then(signoff_core::machine::Event::LandingGranted).lands(),
+        ),
+        (Badge::Stuck, new_story().gives_up("no way")),
     ];
     for (badge, story) in stories {
         assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(badge));
@@ -87,7 +90,7 @@ fn the_selection_follows_its_row() {
 fn a_thousand_loops_scroll() {
     let tasks: Vec<(u64, String)> = (1..=1000).map(|task| (task, format!("Task {task}"))).collect();
     let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
-    let mut scene = Scene::new(Story::of(reviewed("loops")).plan(&[&group]).starts(500));
+    let mut scene = Scene::new(Story::new(reviewed("loops")).plan(&[&group]).starts(500));
     scene.draw(SMALL);
     scene.press(&[KeyCode::PageDown, KeyCode::PageDown, KeyCode::Down]);
     insta::assert_snapshot!("list_of_a_thousand", scene.text(SMALL));

@@ -154,7 +154,7 @@ pub fn busy() -> Story {
         &[(29, "Write the manual"), (30, "Translate the manual")],
     ];
     let wrong = (Critical, "src/login.rs:12", "the password is logged");
-    let mut story = Story::of(reviewed("loops")).plan(groups).starts(21).works().approves("general");
+    let mut story = Story::new(reviewed("loops")).plan(groups).starts(21).works().approves("general");
     story = story.then(Event::LandingGranted).lands();
     story = story.starts(22).works();
     story = story.starts(23).works().objects("general", &[wrong]);

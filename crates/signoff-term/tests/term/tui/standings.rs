@@ -155,7 +155,7 @@ fn a_queued_task_that_depends_on_a_failed_one_needs_a_person() {
 
 /// A process starts a run with the first task of the queue.
 fn taken_up(scene: &mut Scene) {
-    let story = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
+    let story = Story::new(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     story.in_run(4).iter().for_each(|transition| scene.tui.apply(transition));
 }
 

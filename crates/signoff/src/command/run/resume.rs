@@ -102,7 +102,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
     if console.json {
         let mut tasks: Vec<TaskRow> = project.read_only().tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
-        console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;
+        console.json(&RunReport::new(Some(run.0), Some(&run_state.machine.stage), tasks, Vec::new()))?;
     }
     if outcome == RunOutcome::Failed {
         // The later of the two parts decided the result.

@@ -154,7 +154,7 @@ impl<'a> SlotRun<'a> {
         if offer.ready.is_empty() {
             print_done(&tracker, &offer, console)?;
             if console.json {
-                console.json(&RunReport::new(None, Vec::new(), Vec::new()))?;
+                console.json(&RunReport::new(None, None, Vec::new(), Vec::new()))?;
             }
             console.note(&format!("Nothing is ready in {}", report.source));
             return Ok(CommandExit::Done);

@@ -23,16 +23,16 @@ fn settings(kind: &str) -> String {
 
 #[test]
 fn a_missing_or_outdated_agent_is_named_before_the_run() {
-    let mut told = String::new();
+    let mut table = String::new();
     for (kind, ..) in KINDS {
         let env = test_env();
         configured(&env, &settings(kind));
         let work = "signoff work; echo exit $?; ls .signoff/worktrees 2> /dev/null";
-        told += &shell(&env, &format!("signoff add T -q > /dev/null; {work}")).to_string();
+        table += &shell(&env, &format!("signoff add T -q > /dev/null; {work}")).to_string();
         program(&env, kind, "0.1.0", "work");
-        told += &shell(&env, work).to_string();
+        table += &shell(&env, work).to_string();
     }
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(table, @"
     exit 2
     --- stdout
     exit 2
@@ -250,8 +250,8 @@ fn a_check_prints_no_secrets_and_no_control_characters() {
     configured(&env, &settings("claude"));
     let check =
         |how: &str| shell(&env, &format!("ANTHROPIC_API_KEY=sk-ant-canary-0123456789 signoff agents --check {how}"));
-    for told in [check("").stdout, check("--json").stdout] {
-        assert!(told.contains("bad key [redacted]") && told.contains("none [redacted]"), "{told}");
-        assert!(!told.contains("canary") && !told.contains('\u{1b}') && !told.contains('\u{7}'), "{told}");
+    for printed in [check("").stdout, check("--json").stdout] {
+        assert!(printed.contains("bad key [redacted]") && printed.contains("none [redacted]"), "{printed}");
+        assert!(!printed.contains("canary") && !printed.contains('\u{1b}') && !printed.contains('\u{7}'), "{printed}");
     }
 }

@@ -59,7 +59,7 @@ fn no_page_violates_its_content_security_policy() {
              script.textContent = 'window.owned = 1'; document.body.append(script);",
             vec![],
         );
-        assert!(tried.as_str().is_some_and(|told| told.starts_with("script-src")), "{path}: {tried}");
+        assert!(tried.as_str().is_some_and(|text| text.starts_with("script-src")), "{path}: {tried}");
         assert_eq!(browser.run("return window.owned ?? null"), serde_json::Value::Null, "{path}");
     }
 }

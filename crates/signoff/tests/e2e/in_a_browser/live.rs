@@ -40,10 +40,10 @@ fn an_event_is_on_the_page_within_200_ms() {
     for task in 1..=TASKS {
         project.run(&["answer", &task.to_string(), "stop"]);
     }
-    let told = project.env.finish(work).stdout;
+    let events = project.env.finish(work).stdout;
     let mut late: Vec<i64> = late
         .into_iter()
-        .map(|(seen, task)| seen.duration_since(asked_at(&told, task)).as_millis().try_into().expect("a span"))
+        .map(|(seen, task)| seen.duration_since(asked_at(&events, task)).as_millis().try_into().expect("a span"))
         .collect();
     late.sort_unstable();
     println!("events were on the page after {late:?} ms");
@@ -52,14 +52,14 @@ fn an_event_is_on_the_page_within_200_ms() {
 }
 
 /// The time of the task's last review, which led to the question.
-fn asked_at(told: &str, task: u64) -> Timestamp {
-    let facts = told.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+fn asked_at(events: &str, task: u64) -> Timestamp {
+    let facts = events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let loop_id = task.to_string();
     let reviewed = facts
         .filter(|fact| fact["kind"] == "loop.review_arrived" && fact["loop_id"] == loop_id.as_str())
         .filter_map(|fact| fact["at"].as_str()?.parse().ok())
         .next_back();
-    reviewed.unwrap_or_else(|| panic!("task {task} was reviewed:\n{told}"))
+    reviewed.unwrap_or_else(|| panic!("task {task} was reviewed:\n{events}"))
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn shop() -> TestProject {
     project
 }
 
-#[expect(clippy::disallowed_methods, reason = "asked by whoever runs the test, not by the program")]
+#[expect(clippy::disallowed_methods, reason = "set by the person who runs the test")]
 fn are_wanted() -> bool {
     std::env::var_os("UPDATE_PICTURES").is_some()
 }

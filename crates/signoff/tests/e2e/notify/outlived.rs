@@ -20,7 +20,7 @@ fn a_signal_ends_the_processes_of_channels_too() {
         let project = project(HANGS);
         let program = project.env.start_group(words);
         let begun = project.env.root().join("home/begun");
-        wait_until("the channel is told", || begun.exists());
+        wait_until("the channel has the message", || begun.exists());
         let sleeps =
             || processes::with_root(project.env.root()).iter().filter(|words| words.contains("sleep 1000")).count();
         wait_until("all its processes are there", || sleeps() >= 3);

@@ -100,7 +100,7 @@ pub fn waits(cli: Cli, fault: &str) -> &'static str {
     let wait = moment(&task["wait"]["until"]).duration_since(ended).as_secs_f64();
     // The default backoff is between half a second and one second, twice as long after the first; a stated delay is
     // extended by one second at most.
-    if wait > 2.5 && wait < 4.5 { "as told" } else { "our own choice" }
+    if wait > 2.5 && wait < 4.5 { "as stated" } else { "our own choice" }
 }
 
 /// Ctrl-C while the model has stopped in the middle of a word, and again to stop the agent.
@@ -109,11 +109,11 @@ pub fn cancelled(cli: Cli) {
     team.project.run(&["add", "Greet people"]);
     let mut child = team.project.env.start_group(&["work"]);
     team.model.wait_for("implement", 1);
-    let mut heard = String::new();
+    let mut line = String::new();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     processes::signal_group(child.id(), INT);
-    errors.read_line(&mut heard).unwrap();
-    assert_eq!(heard, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
+    errors.read_line(&mut line).unwrap();
+    assert_eq!(line, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
     processes::signal_group(child.id(), INT);
     let worked = team.project.env.finish(child);
     assert_eq!(worked.code, Some(130), "{worked}");
@@ -189,7 +189,7 @@ fn opencode_and_its_provider() {
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_is_cancelled_and_waits() {
     cancelled(Cli::Claude);
-    assert_eq!(waits(Cli::Claude, "429 later"), "as told");
+    assert_eq!(waits(Cli::Claude, "429 later"), "as stated");
 }
 
 /// It obeys a delay without reporting it, but repeats the provider's message.
@@ -198,14 +198,14 @@ fn claude_code_is_cancelled_and_waits() {
 fn codex_is_cancelled_and_waits() {
     cancelled(Cli::Codex);
     assert_eq!(waits(Cli::Codex, "429 later"), "our own choice");
-    assert_eq!(waits(Cli::Codex, "429 in words"), "as told");
+    assert_eq!(waits(Cli::Codex, "429 in words"), "as stated");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_is_cancelled_and_waits() {
     cancelled(Cli::Gemini);
-    assert_eq!(waits(Cli::Gemini, "429 later"), "as told");
+    assert_eq!(waits(Cli::Gemini, "429 later"), "as stated");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn deeds(cli: Cli) -> Vec<ModelTurn> {
 }
 
 /// The reviewer `code` approves; `spec` makes these turns.
-pub fn script(told: impl IntoIterator<Item = ModelTurn>) -> ModelScript {
+pub fn script(turns: impl IntoIterator<Item = ModelTurn>) -> ModelScript {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
     let spec = ModelRule::named("spec").matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification");
     ModelScript::new()
@@ -62,7 +62,7 @@ pub fn script(told: impl IntoIterator<Item = ModelTurn>) -> ModelScript {
                 .turn(ModelTurn::silent().mcp("set_loop_review_result", passed))
                 .turn(ModelTurn::say("REVIEW_COMPLETE")),
         )
-        .rule(told.into_iter().fold(spec, ModelRule::turn))
+        .rule(turns.into_iter().fold(spec, ModelRule::turn))
         .rule(
             ModelRule::named("implement")
                 .prompt_contains("# IMPLEMENT PHASE")

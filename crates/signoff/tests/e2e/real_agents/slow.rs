@@ -40,7 +40,7 @@ fn opencode_is_cut_off() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_waits() {
-    assert_eq!(waits(Cli::Opencode, "429 later"), "as told");
+    assert_eq!(waits(Cli::Opencode, "429 later"), "as stated");
 }
 
 #[test]

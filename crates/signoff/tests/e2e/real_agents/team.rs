@@ -138,7 +138,7 @@ fn provider(url: &str) -> String {
 }
 
 /// The directory in which `scripts/agents` installed the programs.
-#[expect(clippy::disallowed_methods, reason = "told by whoever runs the tests")]
+#[expect(clippy::disallowed_methods, reason = "set by the person who runs the tests")]
 fn place() -> PathBuf {
     PathBuf::from(env::var_os("SIGNOFF_TEST_AGENTS").expect("scripts/agents sets SIGNOFF_TEST_AGENTS"))
 }

@@ -131,8 +131,8 @@ fn printed(project: &TestProject, attempt: &Value) -> u64 {
 fn counted(attempt: &Value, cli: Cli, served: TokenUsage) {
     let number = |key: &str| attempt[key].as_u64().unwrap();
     if cli.counts() {
-        let told = (number("input_tokens"), number("output_tokens"));
-        assert_eq!(told, (served.input, served.output), "{attempt:#}");
+        let recorded = (number("input_tokens"), number("output_tokens"));
+        assert_eq!(recorded, (served.input, served.output), "{attempt:#}");
     }
     let [fresh, cached, written, output] = cli.price();
     let from_cache = if cli.tells_cached() { served.cached_input } else { 0 };

@@ -100,11 +100,11 @@ fn a_bead_of_another_assignee_is_left_alone() {
 
 /// A tracker that assigns claimed beads to this name, and the name that a claim reports, if any.
 fn names(project: &TestProject, assignee: &str, said: Option<&str>) {
-    let told = |name: &str| format!(r#"sed "s/\"open\"/\"in_progress\",\"assignee\":\"{name}\"/""#);
-    let claimed = said.map(|name| format!("&& {} \"begun/$2\"", told(name))).unwrap_or_default();
+    let claimed_by = |name: &str| format!(r#"sed "s/\"open\"/\"in_progress\",\"assignee\":\"{name}\"/""#);
+    let claimed = said.map(|name| format!("&& {} \"begun/$2\"", claimed_by(name))).unwrap_or_default();
     let program = BD
         .replace("\"begun/$2\" 2>/dev/null ||", &format!("\"begun/$2\" 2>/dev/null {claimed} ||"))
-        .replace(r#"sed 's/"open"/"in_progress","assignee":"Ann"/'"#, &told(assignee));
+        .replace(r#"sed 's/"open"/"in_progress","assignee":"Ann"/'"#, &claimed_by(assignee));
     assert_ne!(program, BD);
     install(project, &program);
 }

@@ -11,15 +11,15 @@ use super::{DRIFT, PASS, asked, beads, said, tracked, well, works};
 fn one(rules: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, String) {
     let project = tracked(&["Add a greeting"], rules);
     let output = project.run(&["run", "beads", "--review", "--review-max-fix-attempts", "2"]);
-    let told = format!("{}{}", said(&output), project.calls().summary());
-    assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {told}");
-    (project, told)
+    let printed = format!("{}{}", said(&output), project.calls().summary());
+    assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {printed}");
+    (project, printed)
 }
 
 #[test]
 fn a_reviewer_that_fails_fails_the_slot() {
-    let (_, told) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
-    insta::assert_snapshot!(told, @"
+    let (_, printed) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
+    insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
     Running task #1 (b-1): Add a greeting
@@ -36,10 +36,10 @@ fn a_reviewer_that_fails_fails_the_slot() {
 
 #[test]
 fn a_fixer_that_fails_fails_the_slot() {
-    let (_, told) = one(|script| {
+    let (_, printed) = one(|script| {
         script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(ScriptRule::role("fix").exit(4))
     });
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
     Running task #1 (b-1): Add a greeting
@@ -59,8 +59,8 @@ fn a_fixer_that_fails_fails_the_slot() {
 
 #[test]
 fn an_answer_that_breaks_the_contract_fails_the_slot() {
-    let (_, told) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
-    insta::assert_snapshot!(told, @"
+    let (_, printed) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
+    insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
     Running task #1 (b-1): Add a greeting
@@ -77,9 +77,9 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
 
 #[test]
 fn an_implementer_that_fails_is_not_reviewed() {
-    let (_, told) =
+    let (_, printed) =
         one(|script| script.rule(ScriptRule::role("implement").exit(1)).rule(ScriptRule::role("review").say(PASS)));
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
     Running task #1 (b-1): Add a greeting
@@ -93,11 +93,11 @@ fn an_implementer_that_fails_is_not_reviewed() {
 
 #[test]
 fn drift_that_stays_fails_the_slot() {
-    let (project, told) = one(|script| {
+    let (project, printed) = one(|script| {
         let fixes = ScriptRule::role("fix").append("{task}.txt", "more\n");
         script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(fixes)
     });
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
     Running task #1 (b-1): Add a greeting
