@@ -61,7 +61,7 @@ fn shown(log: &[RecordedFact], keys: &[KeyCode], seconds: u64) -> (Duration, u64
             }
         }
         if number == 1 {
-            keys.iter().for_each(|key| drop(tui.press(*key, Timestamp::UNIX_EPOCH)));
+            keys.iter().for_each(|key| drop(tui.handle_key(*key, Timestamp::UNIX_EPOCH)));
         }
         let now = facts.last().map_or(Timestamp::UNIX_EPOCH, |recorded| recorded.at);
         tui.requests();

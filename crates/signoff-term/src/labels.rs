@@ -1,5 +1,6 @@
 //! Labels and sentences for the codes of the core: reasons, failures, verdicts, phases and roles.
 
+use jiff::Timestamp;
 use signoff_core::machine::{AttemptFailure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::{LoopRow, RateLimitWait};
@@ -21,22 +22,22 @@ pub fn overruled(findings: u64) -> String {
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::CyclesExhausted => "the review cycles are used up",
-        Reason::PassesExhausted => "it started over as often as it may",
+        Reason::PassesExhausted => "the maximum number of passes is reached",
         Reason::AttemptsExhausted => "the attempts are used up",
         Reason::SameFinding => "the same finding keeps coming back",
         Reason::NoopFix => "the fix changed nothing",
-        Reason::RecoveryExhausted => "signoff was killed too often while the task ran",
+        Reason::RecoveryExhausted => "too many attempts were lost to crashes",
         Reason::ConflictUnresolved => "the conflict could not be resolved",
-        Reason::LandingChecksFailed => "the checks fail where it lands",
-        Reason::UnclearReview => "a review could not be understood",
+        Reason::LandingChecksFailed => "the checks fail on the target branch",
+        Reason::UnclearReview => "a review could not be parsed",
         Reason::ReviewerFailed => "a reviewer or check failed",
         Reason::FixerFailed => "the fixer failed",
         Reason::ImplementerFailed => "the implementer failed",
         Reason::LandingFailed => "it could not be landed",
         Reason::GateFailed => "the review found something",
         Reason::Discussion => "a reviewer wants to discuss it",
-        Reason::TaskStuck => "the agent says it cannot go on",
-        Reason::NoOneToAsk => "a question came up and asking is turned off",
+        Reason::TaskStuck => "the agent reports that it is stuck",
+        Reason::NoOneToAsk => "a question was open with --no-ask",
         Reason::StoppedByPerson => "a person stopped it",
         Reason::CancelledByPerson => "a person cancelled it",
         Reason::EditedByPerson => "a person set the verdict",
@@ -45,8 +46,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ChangedAfterReview => "something was committed after the review",
         Reason::NothingToCheck => "there was nothing to check",
         Reason::NothingToReview => "there is no change to review",
-        Reason::NoWorkLeft => "its agent says that no work is left",
-        Reason::RateLimited => "the provider of its agent refuses it for now",
+        Reason::NoWorkLeft => "the agent reports no work left",
+        Reason::RateLimited => "rate limited by the agent's provider",
         Reason::Budget => "the budget is used up",
     }
 }
@@ -66,12 +67,15 @@ pub fn wait(wait: &RateLimitWait) -> String {
     let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
     let what = if wait.overloaded { "overload" } else { "rate limit" };
     let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
-    let fell_in = wait.fallbacks.join(" and ");
+    let fallbacks = wait.fallbacks.join(" and ");
     let were = if wait.fallbacks.len() == 1 { "was" } else { "were" };
-    let too = if fell_in.is_empty() { fell_in } else { format!("; {} {were} refused too", cut(&fell_in, 40)) };
-    // A time given by the provider is a full minute; a backoff of our own needs the seconds.
-    let until = wait.until.strftime(if wait.until.as_second() % 60 == 0 { "%H:%M" } else { "%H:%M:%S" });
-    format!("waits for {agent} until {until} UTC ({what}{why}{too})")
+    let too = if fallbacks.is_empty() { fallbacks } else { format!("; {} {were} refused too", cut(&fallbacks, 40)) };
+    format!("waits for {agent} until {} ({what}{why}{too})", utc_time(wait.until))
+}
+
+/// `12:31 UTC`, or `12:31:08 UTC`: the time given by a provider is a full minute; our own backoff needs the seconds.
+pub fn utc_time(time: Timestamp) -> String {
+    time.strftime(if time.as_second() % 60 == 0 { "%H:%M UTC" } else { "%H:%M:%S UTC" }).to_string()
 }
 
 /// Why an attempt failed.
@@ -134,11 +138,11 @@ pub fn subject(row: &LoopRow) -> String {
 
 /// ` (b-1)` for a task of a tracker.
 pub fn bracketed_id(row: &LoopRow) -> String {
-    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, TRACKER_ID))).unwrap_or_default()
+    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, MAX_TRACKER_ID_WIDTH))).unwrap_or_default()
 }
 
 /// Maximum width of a tracker's id.
-pub const TRACKER_ID: usize = 40;
+pub const MAX_TRACKER_ID_WIDTH: usize = 40;
 
 /// Lower-cases the first letter, for use within a sentence.
 pub fn lowercase_first(title: &str) -> String {

@@ -54,16 +54,21 @@ impl SlotsReport {
         };
         let ready = count(self.ready.len() as u64, "task");
         let how = if self.ready.is_empty() { String::new() } else { format!(", {how}") };
-        let mut out = format!("{}: {ready} ready{how}\n", cut(&self.source, WIDE));
+        let mut out = format!("{}: {ready} ready{how}\n", cut(&self.source, MAX_NAME_WIDTH));
         for task in &self.ready {
             let priority = task.priority.map(|priority| format!("P{priority}  ")).unwrap_or_default();
-            out.push_str(&format!("  {}  {priority}{}\n", cut(&task.id, WIDE), cut(&task.title, WIDE)));
+            out.push_str(&format!(
+                "  {}  {priority}{}\n",
+                cut(&task.id, MAX_NAME_WIDTH),
+                cut(&task.title, MAX_NAME_WIDTH)
+            ));
         }
         let left_out = self.left_out.iter().map(|task| {
-            let (id, title, reason) = (cut(&task.id, WIDE), cut(&task.title, WIDE), cut(&task.reason, LONG));
+            let (id, title, reason) =
+                (cut(&task.id, MAX_NAME_WIDTH), cut(&task.title, MAX_NAME_WIDTH), cut(&task.reason, MAX_REASON_WIDTH));
             format!("  {id}  {title}: {reason}\n")
         });
-        let warnings = self.warnings.iter().map(|warning| format!("  {}\n", cut(warning, LONG)));
+        let warnings = self.warnings.iter().map(|warning| format!("  {}\n", cut(warning, MAX_REASON_WIDTH)));
         for (title, lines) in [("Left out", left_out.collect::<String>()), ("Warnings", warnings.collect())] {
             if !lines.is_empty() {
                 out.push_str(&format!("\n{title}\n{lines}"));
@@ -74,5 +79,5 @@ impl SlotsReport {
 }
 
 /// Maximum widths of text from trackers.
-const WIDE: usize = 80;
-const LONG: usize = 200;
+const MAX_NAME_WIDTH: usize = 80;
+const MAX_REASON_WIDTH: usize = 200;

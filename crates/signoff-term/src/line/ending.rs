@@ -24,7 +24,7 @@ pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_o
         let place = position::before(step);
         // Without a position, the line about the new iteration says enough.
         let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
-        let line = || ProgressLine::Step { place, text: started_over(step, round) };
+        let line = || ProgressLine::Step { position: place, text: started_over(step, round) };
         lines.extend(needs_line.then(line));
     }
     lines
@@ -54,7 +54,7 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
         return lines;
     }
     let text = format!("Going on without approval: {}", labels::reason_with_code(reason));
-    lines.push(ProgressLine::Step { place: position::before(step), text });
+    lines.push(ProgressLine::Step { position: position::before(step), text });
     lines
 }
 
@@ -68,7 +68,7 @@ fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLi
         }
         None => format!("Max review cycles ({})", this.review_number()),
     };
-    let line = || ProgressLine::Margin(format!("{text} reached without approval"));
+    let line = || ProgressLine::Unindented(format!("{text} reached without approval"));
     (reason == Reason::CyclesExhausted).then(line)
 }
 
@@ -86,7 +86,7 @@ pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
         None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
     };
     let text = format!("Question: {}", cut(&question.text, 400));
-    vec![ProgressLine::Step { place: position::after(step), text }, ProgressLine::Below(how)]
+    vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(how)]
 }
 
 /// The result of the loop, if it ended with this event.
@@ -102,8 +102,8 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mark = row.state.mark();
     let subject = labels::subject(row);
     let how = how(step.after, ending, row, step.policy);
-    lines.push(ProgressLine::Own(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Below));
+    lines.push(ProgressLine::Prefixed(format!("{mark} {subject} {how}")));
+    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Continuation));
     lines
 }
 
@@ -136,7 +136,7 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
 
 /// ` after 3 cycles`; with several gates, the number of all reviews.
 fn after(this: &Loop, policy: &Policy) -> String {
-    match (position::has_several_judges(policy), this.tally.reviews) {
+    match (position::has_several_gates(policy), this.tally.reviews) {
         (_, 0) => String::new(),
         (true, reviews) => {
             let passes = position::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));

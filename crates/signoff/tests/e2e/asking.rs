@@ -353,7 +353,7 @@ fn with_no_ask_a_question_stops_the_task() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);

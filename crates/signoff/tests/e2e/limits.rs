@@ -127,7 +127,7 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
       [1/3] Rate limited: another agent takes over
       [1/3] Overloaded (API Error: 529 overloaded_error): another agent takes over
       [1/3] Rate limited (You have reached your usage limit.): waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
@@ -157,15 +157,15 @@ fn too_many_rate_limits_fail_the_attempt() {
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
@@ -207,7 +207,7 @@ fn a_rate_limit_is_reported_in_the_agents_words() {
       Implementing...
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
       Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
-      Going on: the wait is over
+      Resuming: the wait is over
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
       Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
@@ -263,7 +263,7 @@ fn an_agent_resumes_after_the_stated_delay() {
     Running task #1: Try
       Implementing...
       Rate limited (Rate limit reached. Please retry in 1s.): waiting
-      Going on: the wait is over
+      Resuming: the wait is over
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr

@@ -14,7 +14,7 @@ const HUP: i32 = 1;
 const INT: i32 = 2;
 const TERM: i32 = 15;
 
-const ASKED: &str = "Esc leaves it for later";
+const ASKED: &str = "Esc defers it";
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
 /// The first review finds something, the second nothing.

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use signoff_core::patch::{HunkPosition, PatchLineKind, PatchMark, PatchReader};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
-use super::reviews::place;
+use super::reviews::source_location;
 use crate::fit::cut;
 use crate::show::TaskReport;
 use crate::tui::canvas::{Canvas, Theme, sanitize, span};
@@ -158,7 +158,7 @@ impl DiffPane {
 fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize) -> Line<'static> {
     let Some(line) = report.and_then(|report| report.ledger.get(index)) else { return Line::default() };
     let found = &line.finding;
-    let place = place(None, found.line);
+    let place = source_location(None, found.line);
     let text = format!("{}, {}: {place}{}", found.severity, line.state.words(), found.description);
     Line::from(span(format!("    ^ {}", cut(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }

@@ -188,7 +188,7 @@ fn active_runs_come_before_ended_ones() {
 fn an_interrupt_shows_what_happens_next() {
     let mut scene = Scene::new(judged());
     assert_eq!(scene.press(&[KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)]), [TuiRequest::Interrupt]);
-    scene.tui.set_ending();
+    scene.tui.set_shutting_down();
     let shown = scene.text(SMALL);
     insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");
     assert!(!shown.contains("Question"), "no questions after an interrupt");
@@ -211,5 +211,5 @@ fn a_task_that_ended_without_approval_needs_a_person() {
     > DONE    #29 Add u…
     ");
     let signed = Scene::shown(over(false), TuiMode::Watching, Theme::Plain).text(SMALL);
-    assert!(signed.lines().next().unwrap().ends_with("nothing needs you"), "{signed}");
+    assert!(signed.lines().next().unwrap().ends_with("no attention needed"), "{signed}");
 }

@@ -85,8 +85,8 @@ fn live_lines_are_shown_until_the_transcript_arrives() {
     let mut tui = signoff_term::tui::Tui::new(TuiMode::Watching, Theme::Color);
     story.transitions.iter().for_each(|transition| tui.apply(transition));
     let now = story.view.last_at.expect("a fact");
-    tui.press(KeyCode::Enter, now);
-    let wishes = tui.press(KeyCode::Char('4'), now);
+    tui.handle_key(KeyCode::Enter, now);
+    let wishes = tui.handle_key(KeyCode::Char('4'), now);
     assert!(wishes.contains(&TuiRequest::Load(DataRequest::Transcript {
         run: RunId(3),
         loop_id: id(29),

@@ -56,7 +56,7 @@ impl Scene {
         let mut wishes = Vec::new();
         let now = self.now();
         for key in keys {
-            let new = self.tui.press(*key, now);
+            let new = self.tui.handle_key(*key, now);
             new.iter().for_each(|wish| self.fulfil(wish));
             wishes.extend(new);
         }
