@@ -165,7 +165,7 @@ impl World {
         let (this, policy) = (self.view.loop_state(loop_id)?, self.view.policy(loop_id)?);
         outstanding(this, policy)
             .into_iter()
-            .find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
+            .find_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
     }
 
     fn moves(&mut self, loop_id: &LoopId, event: Event) {

@@ -6,7 +6,7 @@ use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::{LoopRow, RateLimitWait};
 use signoff_core::workflow::Role;
 
-use crate::fit::{capitalized, count, cut};
+use crate::fit::{capitalized, count, truncate_line};
 
 /// `, 1 open finding`, appended to the label of approved work; empty if none is open.
 pub fn open_findings(open: u64) -> String {
@@ -64,12 +64,16 @@ pub fn reason_suffix(reason: Option<Reason>) -> String {
 
 /// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
 pub fn wait(wait: &RateLimitWait) -> String {
-    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
+    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { truncate_line(&wait.agent, 40) };
     let what = if wait.overloaded { "overload" } else { "rate limit" };
-    let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
+    let why = wait.why.as_deref().map(|why| format!(": {}", truncate_line(why, 80))).unwrap_or_default();
     let fallbacks = wait.fallbacks.join(" and ");
     let were = if wait.fallbacks.len() == 1 { "was" } else { "were" };
-    let too = if fallbacks.is_empty() { fallbacks } else { format!("; {} {were} refused too", cut(&fallbacks, 40)) };
+    let too = if fallbacks.is_empty() {
+        fallbacks
+    } else {
+        format!("; {} {were} refused too", truncate_line(&fallbacks, 40))
+    };
     format!("waits for {agent} until {} ({what}{why}{too})", utc_time(wait.until))
 }
 
@@ -80,7 +84,7 @@ pub fn utc_time(time: Timestamp) -> String {
 
 /// Why an attempt failed.
 pub fn failure(failure: &AttemptFailure) -> String {
-    cut(&failure.to_string(), 230)
+    truncate_line(&failure.to_string(), 230)
 }
 
 /// Why a review is inconclusive; `None` if it has a verdict.
@@ -100,7 +104,7 @@ pub fn inconclusive_reason(verdict: &Verdict) -> Option<String> {
 
 /// A phase's name as a heading: `Plan Review`.
 pub fn phase(name: &str) -> String {
-    cut(&name.split(['_', '-']).map(capitalized).collect::<Vec<_>>().join(" "), 40)
+    truncate_line(&name.split(['_', '-']).map(capitalized).collect::<Vec<_>>().join(" "), 40)
 }
 
 /// The activity of an agent with this role.
@@ -131,14 +135,14 @@ pub fn role_product(role: Role) -> &'static str {
 pub fn subject(row: &LoopRow) -> String {
     match row.task {
         Some(task) => format!("Task #{task}{}", bracketed_id(row)),
-        None if row.title.is_empty() => cut(&capitalized(row.id.as_str()), 60),
-        None => cut(&row.title, 60),
+        None if row.title.is_empty() => truncate_line(&capitalized(row.id.as_str()), 60),
+        None => truncate_line(&row.title, 60),
     }
 }
 
 /// ` (b-1)` for a task of a tracker.
 pub fn bracketed_id(row: &LoopRow) -> String {
-    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, MAX_TRACKER_ID_WIDTH))).unwrap_or_default()
+    row.tracker_id.as_ref().map(|id| format!(" ({})", truncate_line(id, MAX_TRACKER_ID_WIDTH))).unwrap_or_default()
 }
 
 /// Maximum width of a tracker's id.

@@ -22,7 +22,7 @@ use signoff_core::view::{LoopRow, LoopTransition, RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use self::checkpoint::CheckpointProgress;
-use crate::fit::{SENTENCE, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
 use crate::review_round::RoundTracker;
 
@@ -244,7 +244,7 @@ impl LineRenderer {
             return format!("{verb} {}", announcement(row));
         }
         let run = self.state.run;
-        let title = labels::lowercase_first(&cut(&row.title, SENTENCE));
+        let title = labels::lowercase_first(&truncate_line(&row.title, MAX_SENTENCE_WIDTH));
         let run = if verb == "Running" { format!("Run {run}") } else { format!("{verb} run {run}") };
         let branch = self.state.branch().filter(|_| row.id == LoopId::final_review());
         format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())
@@ -303,14 +303,16 @@ fn header_verb(before: &Loop, event: &Event) -> Option<&'static str> {
 
 /// The tracker id of the task, truncated.
 fn tracker_id(row: &LoopRow) -> Option<String> {
-    row.tracker_id.as_ref().map(|id| cut(id, labels::MAX_TRACKER_ID_WIDTH))
+    row.tracker_id.as_ref().map(|id| truncate_line(id, labels::MAX_TRACKER_ID_WIDTH))
 }
 
 /// `task #29: Add user authentication`.
 fn announcement(row: &LoopRow) -> String {
     match row.task {
-        Some(task) => format!("task #{task}{}: {}", labels::bracketed_id(row), cut(&row.title, SENTENCE)),
-        None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
-        None => cut(&row.title, SENTENCE),
+        Some(task) => {
+            format!("task #{task}{}: {}", labels::bracketed_id(row), truncate_line(&row.title, MAX_SENTENCE_WIDTH))
+        }
+        None if row.title.is_empty() => truncate_line(row.id.as_str(), MAX_SENTENCE_WIDTH),
+        None => truncate_line(&row.title, MAX_SENTENCE_WIDTH),
     }
 }

@@ -6,7 +6,7 @@ use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::review::Usage;
 use signoff_core::view::{Badge, LoopRow, RunOverview, RunTaskCounts};
 
-use crate::fit::{self, cut, join};
+use crate::fit::{self, join, truncate_line};
 
 /// Maximum width of a title.
 const MAX_TITLE_WIDTH: usize = 40;
@@ -47,7 +47,7 @@ pub(crate) fn stage_text(overview: &RunOverview) -> String {
 fn blockers(overview: &RunOverview) -> String {
     let by = &overview.blocked_by;
     let name = |task: &Option<TaskId>, id: &LoopId| {
-        task.map_or_else(|| cut(id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"))
+        task.map_or_else(|| truncate_line(id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"))
     };
     let mut names: Vec<_> = by.iter().take(MAX_NAMED_LOOPS).map(|blocker| name(&blocker.task, &blocker.id)).collect();
     if by.len() > MAX_NAMED_LOOPS {
@@ -81,8 +81,10 @@ pub fn phase_position(row: &LoopRow) -> String {
         return format!("checkpoint {number}");
     }
     let phase = match row.progress {
-        Some(progress) => format!("phase {}/{} {}", progress.phase, progress.phases, cut(&row.phase, MAX_TITLE_WIDTH)),
-        None => cut(&row.phase, MAX_TITLE_WIDTH),
+        Some(progress) => {
+            format!("phase {}/{} {}", progress.phase, progress.phases, truncate_line(&row.phase, MAX_TITLE_WIDTH))
+        }
+        None => truncate_line(&row.phase, MAX_TITLE_WIDTH),
     };
     // A phase with researchers has many attempts, so the number would say nothing.
     let attempt = if row.badge == Badge::Work && row.attempt > 1 && row.progress.is_none() {

@@ -10,7 +10,7 @@ use crossterm::event::KeyCode;
 use signoff_core::ids::{LoopId, QuestionId, RunId};
 use signoff_core::machine::Choice;
 
-use crate::fit::{columns, count, cut, pad, shorten, wrap};
+use crate::fit::{columns, count, pad, truncate, truncate_line, wrap};
 use crate::progress::DisplaySize;
 
 /// Maximum number of lines of a question's text.
@@ -177,7 +177,7 @@ impl QuestionQueue {
         let left = size.lines.saturating_sub(choices.len() + 2);
         let text = wrap(&question.text, size.columns.saturating_sub(2), left.min(MAX_TEXT_LINES));
         let left = left - text.len();
-        lines.extend(text.iter().map(|line| shorten(format!("  {line}"), size.columns)));
+        lines.extend(text.iter().map(|line| truncate(format!("  {line}"), size.columns)));
         lines.extend(findings(question, left, size.columns));
         lines.extend(choices);
         lines.push(last);
@@ -197,7 +197,7 @@ impl QuestionQueue {
         let line = |at: usize, (choice, meaning): &(Choice, String)| {
             let mark = if self.chosen == Some(at) { '›' } else { ' ' };
             let line = format!("  {mark} {} {}  {meaning}", at + 1, pad(choice.as_str(), width));
-            shorten(line, size.columns)
+            truncate(line, size.columns)
         };
         // Three more lines: the heading, one line of text, and the keys.
         if all + 3 <= size.lines {
@@ -207,7 +207,7 @@ impl QuestionQueue {
             Some((at, choice)) => vec![line(at, choice)],
             None => {
                 let words: Vec<_> = question.choices.iter().map(|(choice, _)| choice.as_str()).collect();
-                vec![shorten(format!("    {}", words.join(", ")), size.columns)]
+                vec![truncate(format!("    {}", words.join(", ")), size.columns)]
             }
         }
     }
@@ -225,9 +225,9 @@ fn heading(question: &OpenQuestion, others: usize, width: usize) -> String {
     let fits = columns(&head) + columns(&position) + columns(&long) <= width;
     let others = if fits { long } else { format!("  (+{others})") };
     let left = width.saturating_sub(columns(&head) + columns(&position) + columns(&others) + 1);
-    let title = if left > 3 { cut(&question.title, left) } else { String::new() };
+    let title = if left > 3 { truncate_line(&question.title, left) } else { String::new() };
     let head = format!("{head} {title}").trim_end().to_owned();
-    shorten(format!("{head}{position}{others}"), width)
+    truncate(format!("{head}{position}{others}"), width)
 }
 
 /// The most severe blocking findings, and the number of the others.
@@ -238,11 +238,11 @@ fn findings(question: &OpenQuestion, left: usize, width: usize) -> Vec<String> {
         .findings
         .iter()
         .take(shown)
-        .map(|text| shorten(format!("    - {}", cut(text, width)), width))
+        .map(|text| truncate(format!("    - {}", truncate_line(text, width)), width))
         .collect();
     if all > shown && lines.len() < left {
         let more = if shown == 0 { count(all as u64, "open finding") } else { format!("… and {} more", all - shown) };
-        lines.push(shorten(format!("    {more}"), width));
+        lines.push(truncate(format!("    {more}"), width));
     }
     lines
 }
@@ -252,5 +252,5 @@ fn keys_line(choices: usize, width: usize) -> String {
     if columns(&long) <= width {
         return long;
     }
-    shorten(format!("  ↑/↓ 1–{choices}, Enter; Esc: later"), width)
+    truncate(format!("  ↑/↓ 1–{choices}, Enter; Esc: later"), width)
 }

@@ -7,7 +7,7 @@ use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
-use crate::fit::{columns, count, cut, pad};
+use crate::fit::{columns, count, pad, truncate_line};
 use crate::{labels, runs};
 
 /// Default maximum width of a title.
@@ -38,7 +38,7 @@ pub fn text(snapshot: &ProjectSnapshot, questions: &[QuestionRow], title: usize)
 
 /// The lines of the tasks, aligned.
 pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
-    let titles: Vec<String> = tasks.iter().map(|task| cut(&task.title, title.max(1))).collect();
+    let titles: Vec<String> = tasks.iter().map(|task| truncate_line(&task.title, title.max(1))).collect();
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
     let kind = tasks.iter().map(|task| task.kind.as_str().len()).max().unwrap_or(0);
@@ -59,7 +59,7 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
 pub(crate) fn question_lines(question: &QuestionRow) -> String {
     let id = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
     let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
-    let text = cut(&question.text, 400);
+    let text = truncate_line(&question.text, 400);
     let choices = question.choices.join(", ");
     format!("  {}{whose} {text}\n      signoff answer {id} CHOICE    ({choices})\n", question.id)
 }
@@ -121,7 +121,7 @@ fn phase_position(task: &TaskRow) -> String {
     let phase = task.phase.as_deref().filter(|phase| cycle.is_none() || *phase != "review");
     let counted =
         task.progress.map(|at| format!("iteration {}/{}, phase {}/{}", at.pass, at.max_passes, at.phase, at.phases));
-    let phase = phase.map(|phase| cut(phase, 40));
+    let phase = phase.map(|phase| truncate_line(phase, 40));
     let phase = match (counted, phase) {
         (Some(counted), Some(phase)) => Some(format!("{counted} {phase}")),
         (counted, phase) => counted.or(phase),

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_term::fit::{dollars, span};
+use signoff_term::fit::{dollars, format_duration};
 use signoff_term::show::{AttemptRow, PersonDecision};
 use signoff_term::stats::ByRole;
 
@@ -45,7 +45,7 @@ fn row(attempt: &AttemptRow, context: PageContext) -> Markup {
             td { (text::line(&role_and_cycle(attempt))) }
             td { (text::line(&attempt.agent_and_model())) }
             td { (badges::timestamp(&attempt.started_at)) }
-            td.number { @if attempt.outcome.is_some() { (span(attempt.duration_ms)) } @else { "…" } }
+            td.number { @if attempt.outcome.is_some() { (format_duration(attempt.duration_ms)) } @else { "…" } }
             td.number { (dollars(attempt.cost_usd, attempt.cost_is_estimated)) }
             td.number { (attempt.input_tokens) " / " (attempt.output_tokens) }
             td { (outcome(attempt)) }

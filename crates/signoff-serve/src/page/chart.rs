@@ -3,7 +3,7 @@
 //! They are narrow so that their text is readable on a phone. Colors come from the style sheet.
 
 use maud::{Markup, html};
-use signoff_term::fit::{count, cut, dollars, span};
+use signoff_term::fit::{count, dollars, format_duration, truncate_line};
 use signoff_term::stats::{ByReviewer, ByRole, StatsReport};
 
 use super::cycles::CycleChange;
@@ -124,7 +124,7 @@ fn table(head: &[&str], rows: impl Iterator<Item = (Markup, Vec<String>)>) -> Ma
 
 /// A name from outside in the heading of a row.
 fn row_name(name: &str, width: usize) -> Markup {
-    html! { bdi { (cut(name, width)) } }
+    html! { bdi { (truncate_line(name, width)) } }
 }
 
 /// One horizontal bar.
@@ -144,7 +144,7 @@ fn bars(bars: &[ChartBar], y: f64) -> Markup {
     html! {
         @for (at, bar) in bars.iter().enumerate() {
             @let top = y + 22.0 * at as f64;
-            text.name x=(left - 6.0) y=(top + 11.0) { (cut(&bar.name, 17)) }
+            text.name x=(left - 6.0) y=(top + 11.0) { (truncate_line(&bar.name, 17)) }
             @for (index, (part, class)) in bar.parts.iter().enumerate() {
                 @let before: f64 = bar.parts.iter().take(index).map(|(part, _)| part).sum();
                 rect class=(class) x=(round(left + before * scale)) y=(top) width=(round(part * scale)) height="14" {}
@@ -160,8 +160,10 @@ pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
         .iter()
         .map(|role| one_bar(role, role.cost_usd, "c-cost", dollars(role.cost_usd, role.cost_is_estimated)))
         .collect();
-    let times: Vec<ChartBar> =
-        roles.iter().map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms))).collect();
+    let times: Vec<ChartBar> = roles
+        .iter()
+        .map(|role| one_bar(role, role.duration_ms as f64, "c-time", format_duration(role.duration_ms)))
+        .collect();
     let half = 22.0 * roles.len() as f64 + 26.0;
     let svg = html! {
         text.key x="5" y="12" { "cost" } (bars(&costs, 20.0))
@@ -170,9 +172,9 @@ pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
     let description = roles.iter().map(|role| {
         format!(
             "{}: {}, {}",
-            cut(&role.role, 40),
+            truncate_line(&role.role, 40),
             dollars(role.cost_usd, role.cost_is_estimated),
-            span(role.duration_ms)
+            format_duration(role.duration_ms)
         )
     });
     let description = description.collect::<Vec<_>>().join(". ");
@@ -187,20 +189,20 @@ fn one_bar(role: &ByRole, part: f64, class: &'static str, value: String) -> Char
 fn roles_table(roles: &[ByRole]) -> Markup {
     let rows = roles.iter().map(|role| {
         let cost = dollars(role.cost_usd, role.cost_is_estimated);
-        (row_name(&role.role, 40), vec![role.attempts.to_string(), span(role.duration_ms), cost])
+        (row_name(&role.role, 40), vec![role.attempts.to_string(), format_duration(role.duration_ms), cost])
     });
     table(&["Role", "Attempts", "Time", "Cost"], rows)
 }
 
 /// Outcomes of the findings of each reviewer.
 pub fn reviewers(id: &str, reviewers: &[ByReviewer]) -> Markup {
-    let all: Vec<ChartBar> = reviewers.iter().map(reviewer).collect();
+    let all: Vec<ChartBar> = reviewers.iter().map(reviewer_bar).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
     let svg = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
-    let description = reviewers.iter().map(|one| {
-        let outcomes = outcome_counts(one).into_iter().zip(OUTCOMES);
+    let description = reviewers.iter().map(|reviewer| {
+        let outcomes = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
         let outcomes: String = outcomes.map(|(number, (word, _))| format!(", {number} {word}")).collect();
-        format!("{}: {} raised{outcomes}", cut(&one.reviewer, 40), one.raised + one.pending)
+        format!("{}: {} raised{outcomes}", truncate_line(&reviewer.reviewer, 40), reviewer.raised + reviewer.pending)
     });
     let description = description.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), reviewers_table(reviewers));
@@ -216,30 +218,34 @@ const OUTCOMES: [(&str, &str); 5] = [
     ("pending", "c-carried"),
 ];
 
-fn outcome_counts(one: &ByReviewer) -> [u64; 5] {
-    [one.upheld, one.refuted, one.out_of_scope, one.open, one.pending]
+fn outcome_counts(reviewer: &ByReviewer) -> [u64; 5] {
+    [reviewer.upheld, reviewer.refuted, reviewer.out_of_scope, reviewer.open, reviewer.pending]
 }
 
-fn reviewer(one: &ByReviewer) -> ChartBar {
-    let parts = outcome_counts(one).into_iter().zip(OUTCOMES);
+fn reviewer_bar(reviewer: &ByReviewer) -> ChartBar {
+    let parts = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
     let parts = parts.map(|(number, (_, class))| (number as f64, class)).collect();
     ChartBar {
-        name: one.reviewer.clone(),
+        name: reviewer.reviewer.clone(),
         parts,
-        value: format!("{}, {}", one.raised + one.pending, dollars(one.cost_usd, one.cost_is_estimated)),
+        value: format!(
+            "{}, {}",
+            reviewer.raised + reviewer.pending,
+            dollars(reviewer.cost_usd, reviewer.cost_is_estimated)
+        ),
     }
 }
 
 fn reviewers_table(reviewers: &[ByReviewer]) -> Markup {
-    let share = |one: &ByReviewer| match one.raised {
+    let share = |reviewer: &ByReviewer| match reviewer.raised {
         0 => "–".to_owned(),
-        settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
+        settled => format!("{:.0} %", 100.0 * reviewer.upheld as f64 / settled as f64),
     };
-    let rows = reviewers.iter().map(|one| {
-        let numbers = [one.raised + one.pending].into_iter().chain(outcome_counts(one));
+    let rows = reviewers.iter().map(|reviewer| {
+        let numbers = [reviewer.raised + reviewer.pending].into_iter().chain(outcome_counts(reviewer));
         let cells = numbers.map(|number| number.to_string());
-        let cells = cells.chain([share(one), dollars(one.cost_usd, one.cost_is_estimated)]);
-        (row_name(&one.reviewer, 40), cells.collect())
+        let cells = cells.chain([share(reviewer), dollars(reviewer.cost_usd, reviewer.cost_is_estimated)]);
+        (row_name(&reviewer.reviewer, 40), cells.collect())
     });
     let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
     table(&names, rows)
@@ -253,7 +259,7 @@ pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Marku
         value: number.to_string(),
     });
     let all: Vec<ChartBar> = all.collect();
-    let description = counted.iter().map(|(name, number)| format!("{}: {number}", cut(name, 60)));
+    let description = counted.iter().map(|(name, number)| format!("{}: {number}", truncate_line(name, 60)));
     let description = description.collect::<Vec<_>>().join(". ");
     let (height, svg) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
     let rows = counted.iter().map(|(name, number)| (row_name(name, 60), vec![number.to_string()]));
@@ -277,7 +283,7 @@ pub fn stats_page(project: &str, report: &StatsReport) -> String {
 
 fn figures(report: &StatsReport) -> Markup {
     let cycles = report.cycles_to_approval.distribution.iter();
-    let cycles: Vec<(String, u64)> = cycles.map(|one| (count(one.cycles, "cycle"), one.tasks)).collect();
+    let cycles: Vec<(String, u64)> = cycles.map(|bucket| (count(bucket.cycles, "cycle"), bucket.tasks)).collect();
     let stops = report.stop_reasons.iter();
     let stops = stops.map(|stop| (super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)), stop.tasks));
     let stops: Vec<(String, u64)> = stops.collect();

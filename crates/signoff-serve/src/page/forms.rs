@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use signoff_core::machine::FinalVerdict;
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, TaskRow, inbox};
-use signoff_term::fit::{capitalized, count, cut};
+use signoff_term::fit::{capitalized, count, truncate_line};
 use signoff_term::show::{AttemptRow, TaskReport};
 
 use super::frame::{self, PageFrame, PageSubject};
@@ -100,7 +100,7 @@ pub fn question(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup
             }
             p.choices {
                 @for choice in &question.choices {
-                    button name="choice" value=(choice) aria-describedby=(id) { (text::spaced(&capitalized(&cut(choice, 40)))) }
+                    button name="choice" value=(choice) aria-describedby=(id) { (text::spaced(&capitalized(&truncate_line(choice, 40)))) }
                     " "
                 }
             }

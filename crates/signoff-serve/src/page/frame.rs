@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maud::{DOCTYPE, Markup, html};
-use signoff_term::fit::cut;
+use signoff_term::fit::truncate_line;
 use signoff_term::show::LedgerLine;
 
 use super::text;
@@ -87,7 +87,7 @@ impl<'a> PageFrame<'a> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (attention) (cut(self.title, 80)) " · " (cut(of, 80)) }
+                title { (attention) (truncate_line(self.title, 80)) " · " (truncate_line(of, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 @if self.subject != PageSubject::Static { script src="/assets/live.js" defer {} }

@@ -82,13 +82,13 @@ fn invalid_forms_cause_no_action() {
     let fixture = WebFixture::start();
     for (path, form, status, said) in [
         ("/tasks", "text=+", 400, "a task needs a text"),
-        ("/tasks", "text=Greet&max_cycles=many", 400, "`many` is no number"),
-        ("/tasks", "text=Greet&depends_on=first", 400, "`first` is no number of a task"),
+        ("/tasks", "text=Greet&max_cycles=many", 400, "`many` in field `max_cycles` is not a number"),
+        ("/tasks", "text=Greet&depends_on=first", 400, "`first` in field `depends_on` is not a task number"),
         ("/questions/q1/answer", "", 400, "field `choice` is missing"),
         ("/questions/q1/answer", "choice=a&choice=b", 400, "field `choice` is repeated"),
         ("/tasks/1/edit", "reason=so", 400, "field `verdict` is missing"),
         ("/findings/f-1/dispute", "task=1", 400, "field `reason` is missing"),
-        ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` is no number"),
+        ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` in field `task` is not a number"),
         ("/tasks/one/retry", "", 404, "there is no such page"),
     ] {
         let answer = fixture.visitor.post(path, form);

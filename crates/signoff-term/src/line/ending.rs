@@ -7,7 +7,7 @@ use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
-use crate::fit::{SENTENCE, count, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
 use crate::review_round::GateRound;
 
@@ -85,7 +85,7 @@ pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
         Some(task) => format!("signoff answer {task} CHOICE    ({choices})"),
         None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
     };
-    let text = format!("Question: {}", cut(&question.text, 400));
+    let text = format!("Question: {}", truncate_line(&question.text, 400));
     vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(how)]
 }
 
@@ -114,7 +114,7 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
     let why = labels::reason_suffix(*reason);
     match outcome {
         Outcome::Accepted { by } => {
-            format!("completed ({verdict} by {}, not by a review{open})", cut(by, 40))
+            format!("completed ({verdict} by {}, not by a review{open})", truncate_line(by, 40))
         }
         Outcome::Unreviewed => "completed (not reviewed)".to_owned(),
         Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
@@ -178,24 +178,28 @@ fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
 /// An answer, an edited verdict or a decided finding, with the name of the person.
 pub fn decision_text(event: &Event) -> Option<String> {
     if let Event::PersonAnswered { choice, by, .. } = event {
-        return Some(format!("{} answers: {}", cut(by, 40), choice.as_str()));
+        return Some(format!("{} answers: {}", truncate_line(by, 40), choice.as_str()));
     }
     if let Event::PersonEdited { verdict, by, reason, .. } = event {
-        let reason = if reason.trim().is_empty() { String::new() } else { format!(" - {}", cut(reason, SENTENCE)) };
-        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), cut(by, 40)));
+        let reason = if reason.trim().is_empty() {
+            String::new()
+        } else {
+            format!(" - {}", truncate_line(reason, MAX_SENTENCE_WIDTH))
+        };
+        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), truncate_line(by, 40)));
     }
     let Event::FindingDecided { finding, decision } = event else { return None };
-    let evidence = cut(&decision.evidence, SENTENCE);
+    let evidence = truncate_line(&decision.evidence, MAX_SENTENCE_WIDTH);
     let evidence = if evidence.is_empty() { evidence } else { format!(" - {evidence}") };
-    let (id, by) = (cut(finding.as_str(), 40), decider(&decision.by));
+    let (id, by) = (truncate_line(finding.as_str(), 40), decider(&decision.by));
     Some(format!("Finding {id} {} by {by}{evidence}", state(decision.state)))
 }
 
 /// The name of the decider.
 fn decider(by: &DecidedBy) -> String {
     match by {
-        DecidedBy::Reviewer(name) => cut(name.as_str(), 40),
-        DecidedBy::Person(name) | DecidedBy::Check(name) => cut(name, 40),
+        DecidedBy::Reviewer(name) => truncate_line(name.as_str(), 40),
+        DecidedBy::Person(name) | DecidedBy::Check(name) => truncate_line(name, 40),
     }
 }
 

@@ -14,7 +14,7 @@ use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
 use super::{ProgressLine, checkpoint, ending, position};
-use crate::fit::{SENTENCE, count, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
 use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
 
@@ -44,7 +44,7 @@ pub fn lines(
 pub fn hint(step: &LoopTransition) -> Option<ProgressLine> {
     let Event::AttemptFailed { failure, .. } = step.event else { return None };
     let launch = step.launch?;
-    let launch = Launch { agent: cut(&launch.agent, 40), ..launch.clone() };
+    let launch = Launch { agent: truncate_line(&launch.agent, 40), ..launch.clone() };
     let hint = failure.hint(&launch)?;
     Some(ProgressLine::Continuation(format!("hint: {hint}")))
 }
@@ -83,7 +83,7 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, announces_next: bool) -> Vec<
             checkpoint::findings_line(step).map_or_else(Vec::new, |text| step_line(step, text))
         }
         Event::HeadMoved { head } => {
-            step_line(step, format!("New commit on the branch: {}", cut(head.commit.as_str(), 40)))
+            step_line(step, format!("New commit on the branch: {}", truncate_line(head.commit.as_str(), 40)))
         }
         Event::PersonAnswered { .. } | Event::PersonEdited { .. } | Event::FindingDecided { .. } => {
             ending::decision_text(step.event).map_or_else(Vec::new, |text| step_line(step, text))
@@ -106,7 +106,7 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
         },
     };
     let headline = (ruling != Ruling::Approved).then(|| round.headline(&merged, step)).flatten();
-    let headline = headline.map(|text| format!(" - {}", cut(&text, SENTENCE))).unwrap_or_default();
+    let headline = headline.map(|text| format!(" - {}", truncate_line(&text, MAX_SENTENCE_WIDTH))).unwrap_or_default();
     let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
     let overruled = if ruling == Ruling::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
     let (overruled, open) = (labels::overruled(overruled as u64), labels::open_findings(open as u64));
@@ -171,7 +171,7 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
         WorkReport::Stuck { reason, .. } => {
             let researches = matches!(step.before.stage, Stage::Researching { .. });
             let who = if researches { "A researcher reports it is stuck" } else { "The agent reports it is stuck" };
-            step_line(step, format!("{who}: {}", cut(reason, SENTENCE)))
+            step_line(step, format!("{who}: {}", truncate_line(reason, MAX_SENTENCE_WIDTH)))
         }
     }
 }
@@ -184,7 +184,11 @@ pub fn unclear_review(step: &LoopTransition, review: &Review, announces_next: bo
     let why = labels::inconclusive_reason(&review.verdict).unwrap_or_default();
     step_line(
         step,
-        format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), retry_suffix(step, announces_next)),
+        format!(
+            "Review by {name} is unclear: {}{}",
+            truncate_line(&why, MAX_SENTENCE_WIDTH),
+            retry_suffix(step, announces_next)
+        ),
     )
 }
 
@@ -225,7 +229,7 @@ fn rejected_result(step: &LoopTransition) -> &'static str {
 
 pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, announces_next: bool) -> Vec<ProgressLine> {
     if let AttemptFailure::BadAnswer { message } = failure {
-        return step_line(step, format!("{} was refused: {}", rejected_result(step), cut(message, 230)));
+        return step_line(step, format!("{} was refused: {}", rejected_result(step), truncate_line(message, 230)));
     }
     let how = labels::failure(failure);
     let text = match &step.before.stage {
@@ -279,7 +283,7 @@ fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>
     let overloaded = why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded);
     let what = if overloaded { "Overloaded" } else { "Rate limited" };
     let why = why.filter(|why| !why.message.is_empty());
-    let why = why.map(|why| format!(" ({})", cut(&why.message, SENTENCE))).unwrap_or_default();
+    let why = why.map(|why| format!(" ({})", truncate_line(&why.message, MAX_SENTENCE_WIDTH))).unwrap_or_default();
     step_line(
         step,
         match plan {
@@ -316,7 +320,7 @@ fn landing_lines(step: &LoopTransition, report: &LandingReport, branch: Option<S
             // A task that a person lands on its own does not land on the run's branch.
             let branch = branch.filter(|_| step.policy.workflow.landing != Landing::None);
             let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
-            step_line(step, format!("Landed{branch} as {}", cut(commit.as_str(), 40)))
+            step_line(step, format!("Landed{branch} as {}", truncate_line(commit.as_str(), 40)))
         }
         LandingReport::SentBack { findings, .. } => {
             step_line(step, format!("Landing: SENT BACK{}", rejection_reason(findings)))
@@ -329,8 +333,8 @@ fn rejection_reason(findings: &[Finding]) -> String {
     let conflicts = findings.iter().filter(|finding| finding.kind == "conflict");
     let files: Vec<_> = conflicts.filter_map(|finding| finding.file.as_deref()).collect();
     match (files.is_empty(), findings.first()) {
-        (false, _) => format!(" - conflict in {}", cut(&files.join(", "), SENTENCE)),
-        (true, Some(finding)) => format!(" - {}", cut(&finding.description, SENTENCE)),
+        (false, _) => format!(" - conflict in {}", truncate_line(&files.join(", "), MAX_SENTENCE_WIDTH)),
+        (true, Some(finding)) => format!(" - {}", truncate_line(&finding.description, MAX_SENTENCE_WIDTH)),
         (true, None) => String::new(),
     }
 }

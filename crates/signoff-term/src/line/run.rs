@@ -11,7 +11,7 @@ use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Landing, Scheduling};
 
 use super::LineRenderer;
-use crate::fit::{count, cut, first};
+use crate::fit::{count, first, truncate_line};
 use crate::{labels, progress, runs};
 
 /// Maximum number of tasks a line names; the others are counted.
@@ -83,7 +83,7 @@ impl LineRenderer {
         };
         let named = names(loops, |loop_id| {
             let row = self.state.row(loop_id);
-            let title = row.as_ref().map(|row| cut(&row.title, MAX_TITLE_WIDTH)).unwrap_or_default();
+            let title = row.as_ref().map(|row| truncate_line(&row.title, MAX_TITLE_WIDTH)).unwrap_or_default();
             format!("{} {title}", name(row, loop_id)).trim_end().to_owned()
         });
         vec![format!("Group {}/{}: {named}", group + 1, self.state.machine.groups.len())]
@@ -111,8 +111,9 @@ impl LineRenderer {
         let by = self.state.overview().blocked_by;
         let blocker_text = |blocker: &Blocker| {
             let why = blocker.reason.map(|reason| format!(" ({})", labels::reason(reason))).unwrap_or_default();
-            let name =
-                blocker.task.map_or_else(|| cut(blocker.id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"));
+            let name = blocker
+                .task
+                .map_or_else(|| truncate_line(blocker.id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"));
             format!("{name}{why}")
         };
         let mut lines = vec![format!(
@@ -225,7 +226,7 @@ fn all_approved(rows: &[LoopRow]) -> String {
 fn name(row: Option<LoopRow>, loop_id: &LoopId) -> String {
     match row.and_then(|row| row.task) {
         Some(task) => format!("#{task}"),
-        None => cut(loop_id.as_str(), MAX_TITLE_WIDTH),
+        None => truncate_line(loop_id.as_str(), MAX_TITLE_WIDTH),
     }
 }
 

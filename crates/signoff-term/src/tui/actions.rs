@@ -9,7 +9,7 @@ use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
 use super::row::{RowKey, TaskAction};
 use super::{ReplayControl, Tui, TuiMode, TuiRequest};
-use crate::fit::cut;
+use crate::fit::truncate_line;
 use crate::question_queue::QuestionDecision;
 
 /// Keys that follow each other faster than this are type-ahead.
@@ -216,7 +216,7 @@ impl Tui {
         let selected = self.opened.as_ref().and_then(|opened| opened.finding());
         let what = selected.map(|line| {
             let what = format!("{}: {}", line.finding.severity, line.finding.description);
-            (FindingId::new(line.finding.id.clone()), cut(&what, 400))
+            (FindingId::new(line.finding.id.clone()), truncate_line(&what, 400))
         });
         match what {
             Some((finding, what)) => {

@@ -9,7 +9,7 @@ use signoff_core::merge::render::plain_text::visible;
 use signoff_core::review::Severity;
 use signoff_core::view::{Badge, TaskState};
 
-use crate::fit::{columns, shorten};
+use crate::fit::{columns, truncate};
 
 /// Maximum number of characters of an agent's line that are processed; some lines contain whole files.
 const MAX_LINE_CHARS: usize = 2_000;
@@ -97,7 +97,7 @@ pub fn span(text: impl Into<String>, style: Style) -> Span<'static> {
 
 /// A line in one style, truncated to `width` columns.
 pub fn styled(text: &str, width: usize, style: Style) -> Line<'static> {
-    Line::from(span(shorten(text.to_owned(), width), style))
+    Line::from(span(truncate(text.to_owned(), width), style))
 }
 
 /// A line with left- and right-aligned text; only the left part is truncated.
@@ -110,7 +110,7 @@ pub fn justified(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usi
     let mut room = width - taken;
     let mut spans = Vec::new();
     for part in left {
-        let fitting = shorten(part.content.into_owned(), room);
+        let fitting = truncate(part.content.into_owned(), room);
         let used = columns(&fitting);
         spans.push(span(fitting, part.style));
         if used >= room {

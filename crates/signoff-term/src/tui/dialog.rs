@@ -12,7 +12,7 @@ use super::canvas::{Canvas, Theme, span, to_u16};
 use super::key_hints::{self, KeyHint};
 use super::list::Navigation;
 use super::{TaskDecision, TuiRequest};
-use crate::fit::{columns, cut, pad, shorten, wrap};
+use crate::fit::{columns, pad, truncate, truncate_line, wrap};
 
 /// Maximum width of a dialog.
 const MAX_WIDTH: usize = 78;
@@ -141,7 +141,7 @@ impl Dialog {
             Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
             Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), theme, width),
             Self::Dispute { about, what, reason, .. } => {
-                let mut lines = vec![Line::from(span(cut(&about.name, width), theme.bold()))];
+                let mut lines = vec![Line::from(span(truncate_line(&about.name, width), theme.bold()))];
                 lines.extend(wrapped(what));
                 lines.extend(field("Why is it wrong?", reason, theme, width));
                 lines
@@ -255,7 +255,7 @@ fn edit(
     theme: Theme,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(span(cut(&task.name, width), theme.bold()))];
+    let mut lines = vec![Line::from(span(truncate_line(&task.name, width), theme.bold()))];
     for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
@@ -276,7 +276,7 @@ fn field(label: &str, text: &str, theme: Theme, width: usize) -> Vec<Line<'stati
         shown = rest.as_str();
     }
     vec![
-        Line::from(span(cut(label, width), theme.bold())),
+        Line::from(span(truncate_line(label, width), theme.bold())),
         Line::from(format!("> {}_", super::canvas::sanitize(shown))),
     ]
 }
@@ -285,7 +285,7 @@ fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (heading, keys) in key_hints::ALL {
         lines.push(Line::from(span(heading, theme.bold())));
-        lines.extend(keys.iter().map(|(key, what)| Line::from(shorten(format!("  {} {what}", pad(key, 15)), width))));
+        lines.extend(keys.iter().map(|(key, what)| Line::from(truncate(format!("  {} {what}", pad(key, 15)), width))));
     }
     lines
 }

@@ -10,7 +10,7 @@ use super::canvas::{Theme, justified, span};
 use super::model::TuiModel;
 use super::row::Rank;
 use super::{ReplayState, TuiMode};
-use crate::fit::{counts, cut, join};
+use crate::fit::{counts, join, truncate_line};
 use crate::progress;
 
 /// Width of a progress bar.
@@ -39,7 +39,7 @@ pub fn line(banner: &Banner<'_>, model: &mut TuiModel, now: Timestamp, width: us
         elapsed,
         mode_text(banner),
     ];
-    let name = format!("signoff {}", cut(banner.project, 40)).trim_end().to_owned();
+    let name = format!("signoff {}", truncate_line(banner.project, 40)).trim_end().to_owned();
     let left = vec![span(name, theme.bold()), Span::raw(format!("  {}", join(parts, "  ")))];
     justified(left, vec![attention_text(model, theme)], width)
 }
@@ -60,8 +60,10 @@ fn mode_text(banner: &Banner<'_>) -> String {
         (TuiMode::Watching, _) => "watching".to_owned(),
         (TuiMode::Replaying, None) => "replay".to_owned(),
         (TuiMode::Replaying, Some(replay)) if replay.ended => "replay ended".to_owned(),
-        (TuiMode::Replaying, Some(replay)) if replay.paused => format!("replay {}, paused", cut(&replay.speed, 8)),
-        (TuiMode::Replaying, Some(replay)) => format!("replay {}", cut(&replay.speed, 8)),
+        (TuiMode::Replaying, Some(replay)) if replay.paused => {
+            format!("replay {}, paused", truncate_line(&replay.speed, 8))
+        }
+        (TuiMode::Replaying, Some(replay)) => format!("replay {}", truncate_line(&replay.speed, 8)),
     }
 }
 

@@ -10,7 +10,7 @@ use signoff_core::wire::QUEUE;
 use super::canvas::{Canvas, Theme, span};
 use super::model::TuiModel;
 use super::row::{RowKey, TuiRow};
-use crate::fit::{columns, join, pad, shorten, wrap};
+use crate::fit::{columns, join, pad, truncate, wrap};
 
 /// The selection and scroll position of the list.
 #[derive(Debug, Default)]
@@ -184,11 +184,11 @@ impl Widths {
         let right = |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
         let parts = [
             (self.badge, pad(&badge, self.badge), theme.badge(row.badge, row.state)),
-            (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
-            (self.position, pad(&shorten(row.position.clone(), self.position), self.position), base),
+            (self.name, pad(&truncate(row.name.clone(), self.name), self.name), base),
+            (self.position, pad(&truncate(row.position.clone(), self.position), self.position), base),
             (self.elapsed, right(elapsed, self.elapsed), base),
             (self.cost, right(&row.cost, self.cost), base),
-            (self.message, shorten(row.message.clone(), self.message), theme.faint()),
+            (self.message, truncate(row.message.clone(), self.message), theme.faint()),
         ];
         let mut spans = vec![span(&mark[..self.mark], base)];
         for (_, text, style) in parts.into_iter().filter(|(width, ..)| *width > 0) {
@@ -204,7 +204,7 @@ pub fn detail(row: &TuiRow, theme: Theme, width: usize, lines: usize) -> Vec<Lin
     let head = [row.name.as_str(), row.position.as_str(), row.branch.as_str()];
     let head = join(head.map(str::to_owned), "  ");
     let rule = Line::from(span("─".repeat(width), theme.faint()));
-    let mut drawn = vec![rule, Line::from(span(shorten(head, width), theme.bold()))];
+    let mut drawn = vec![rule, Line::from(span(truncate(head, width), theme.bold()))];
     drawn.extend(wrap(&row.message, width, lines.saturating_sub(2)).into_iter().map(Line::from));
     drawn.truncate(lines);
     drawn

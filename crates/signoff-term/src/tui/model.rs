@@ -11,7 +11,7 @@ use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::head::{RunTally, TuiRunProgress};
 use super::row::{InboxHints, Rank, RowKey, TaskAction, TuiRow};
-use crate::fit::cut;
+use crate::fit::truncate_line;
 use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
 use crate::question_queue::{OpenQuestion, QuestionQueue};
@@ -267,7 +267,7 @@ impl TuiModel {
 /// `review by spec, claude`.
 fn launch_text(launch: &signoff_core::wire::Launch) -> String {
     let by = launch.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
-    cut(&format!("{}{by}, {}", launch.role, launch.agent), MAX_LINE_WIDTH)
+    truncate_line(&format!("{}{by}, {}", launch.role, launch.agent), MAX_LINE_WIDTH)
 }
 
 impl RunModel {
@@ -279,7 +279,7 @@ impl RunModel {
                 model.push_event(format!("{time}  {attempt} started: {}", launch_text(launch)));
             }
             LoopFact::Noted { attempt, note } => {
-                model.push_event(format!("{time}  {attempt}: {}", cut(note, MAX_LINE_WIDTH)))
+                model.push_event(format!("{time}  {attempt}: {}", truncate_line(note, MAX_LINE_WIDTH)))
             }
             LoopFact::Transitioned(_) | LoopFact::Used { .. } => self.overview = None,
             LoopFact::AgentOutput { line, .. } => model.set_live_line(line),
@@ -314,7 +314,7 @@ impl RunModel {
             if !row.shows_live_line() || !is_same_stage {
                 model.live_line.clear();
             } else if !model.live_line.is_empty() {
-                row.message = cut(&model.live_line, MAX_LINE_WIDTH);
+                row.message = truncate_line(&model.live_line, MAX_LINE_WIDTH);
             }
         }
         Some(row)

@@ -17,7 +17,7 @@ use super::list::{Navigation, Scroll, TailScroll};
 use super::model::TuiModel;
 use super::row::RowKey;
 use super::{DataRequest, TuiData, TuiRequest};
-use crate::fit::cut;
+use crate::fit::truncate_line;
 use crate::show::{LedgerLine, TaskReport};
 
 /// A pane of the open loop.
@@ -268,7 +268,7 @@ impl OpenLoop {
         let Some(at) = at else { return draw_message(canvas, "no agent was started yet", theme) };
         let (attempt, what) = &attempts[at];
         let heading = format!("{attempt} {what}  ({} of {})", at + 1, attempts.len());
-        canvas.line(0, &Line::from(span(cut(&heading, canvas.width()), theme.bold())));
+        canvas.line(0, &Line::from(span(truncate_line(&heading, canvas.width()), theme.bold())));
         self.transcript.draw(&mut canvas.part(1, usize::MAX), theme);
     }
 
@@ -281,6 +281,6 @@ impl OpenLoop {
 }
 
 fn draw_message(canvas: &mut Canvas<'_>, text: &str, theme: Theme) {
-    let text = cut(text, canvas.width());
+    let text = truncate_line(text, canvas.width());
     canvas.line(0, &Line::from(Span::styled(text, theme.faint())));
 }

@@ -9,7 +9,7 @@ use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
-use crate::fit::{count, cut};
+use crate::fit::{count, truncate_line};
 use crate::{labels, progress};
 
 /// Maximum width of the message; no screen has room for more.
@@ -122,7 +122,7 @@ pub struct TuiRow {
 impl TuiRow {
     pub fn from_view(view: &LoopRow) -> Self {
         let name = match view.task {
-            Some(task) => format!("#{task} {}", cut(&view.title, MAX_NAME_WIDTH)),
+            Some(task) => format!("#{task} {}", truncate_line(&view.title, MAX_NAME_WIDTH)),
             None => labels::subject(view),
         };
         Self {
@@ -135,9 +135,9 @@ impl TuiRow {
             name,
             position: if view.badge == Badge::Wait { String::new() } else { progress::phase_position(view) },
             cost: progress::cost(view.usage),
-            branch: cut(&view.branch, MAX_NAME_WIDTH),
+            branch: truncate_line(&view.branch, MAX_NAME_WIDTH),
             since: view.since,
-            message: cut(&message(view), MAX_MESSAGE_WIDTH),
+            message: truncate_line(&message(view), MAX_MESSAGE_WIDTH),
         }
     }
 
@@ -152,13 +152,17 @@ impl TuiRow {
         // Do not show a voided approval as approved.
         let is_voided = rank != self.rank && self.state.is_approved();
         let state = if is_voided { TaskState::NeedsYou } else { self.state };
-        Self { rank, state, message: cut(&message, MAX_MESSAGE_WIDTH), ..self }
+        Self { rank, state, message: truncate_line(&message, MAX_MESSAGE_WIDTH), ..self }
     }
 
     /// Marks the row as interrupted, with the command that resumes it.
     pub fn interrupted(self, next: Option<&str>) -> Self {
         let next = next.map(|next| format!(": {next}")).unwrap_or_default();
-        Self { rank: Rank::Interrupted, message: cut(&format!("interrupted{next}"), MAX_MESSAGE_WIDTH), ..self }
+        Self {
+            rank: Rank::Interrupted,
+            message: truncate_line(&format!("interrupted{next}"), MAX_MESSAGE_WIDTH),
+            ..self
+        }
     }
 
     /// The row of a task without a run.
@@ -172,12 +176,12 @@ impl TuiRow {
             state: task.state(),
             stopped: false,
             badge_label: Badge::Wait.as_str().to_owned(),
-            name: format!("#{} {}", task.id, cut(&task.title, MAX_NAME_WIDTH)),
+            name: format!("#{} {}", task.id, truncate_line(&task.title, MAX_NAME_WIDTH)),
             position: String::new(),
             cost: String::new(),
-            branch: cut(task.branch.as_deref().unwrap_or_default(), MAX_NAME_WIDTH),
+            branch: truncate_line(task.branch.as_deref().unwrap_or_default(), MAX_NAME_WIDTH),
             since: None,
-            message: cut(&message, MAX_MESSAGE_WIDTH),
+            message: truncate_line(&message, MAX_MESSAGE_WIDTH),
         }
     }
 

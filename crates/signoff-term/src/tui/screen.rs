@@ -12,7 +12,7 @@ use super::key_hints::{self, KeyHint};
 use super::pane::{OpenLoop, Pane};
 use super::row::{Rank, TuiRow};
 use super::{Tui, TuiMode, list};
-use crate::fit::{cut, join};
+use crate::fit::{join, truncate_line};
 use crate::progress::DisplaySize;
 
 /// Number of lines of the head, the runs, the details and the keys.
@@ -129,7 +129,7 @@ impl Tui {
         }
         let (width, last) = (canvas.width(), canvas.height() - 1);
         let line = if !self.note.is_empty() {
-            styled(&cut(&self.note, width), width, self.theme.warning().patch(self.theme.bold()))
+            styled(&truncate_line(&self.note, width), width, self.theme.warning().patch(self.theme.bold()))
         } else if self.shutting_down {
             styled("finishing; Ctrl-C again stops the agents", width, self.theme.warning().patch(self.theme.bold()))
         } else {

@@ -111,7 +111,7 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
       [1/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 1 cycle)
     ✓ Run 1 completed, all approved: 3 tasks, 3 completed
-        It is on signoff/run-1; `signoff land` lands it on the default branch
+        Its work is on signoff/run-1; `signoff land` lands it on the default branch
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Log in       completed  APPROVED (1 cycle)
@@ -858,7 +858,7 @@ fn a_question_about_the_run_is_answered_by_its_number() {
       [2/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 2 cycles)
     ✓ Run 1 completed, all approved: 3 tasks, 3 completed
-        It is on signoff/run-1; `signoff land` lands it on the default branch
+        Its work is on signoff/run-1; `signoff land` lands it on the default branch
     ");
 }
 

@@ -6,7 +6,7 @@ use signoff_core::ledger::FindingState;
 use signoff_core::merge::MergedReview;
 use signoff_core::merge::render::plain_text::location;
 
-use crate::fit::{columns, count, cut, pad, shorten, span as time, wrap};
+use crate::fit::{columns, count, format_duration, pad, truncate, truncate_line, wrap};
 use crate::show::{Cycle, LedgerLine, ReviewReport, TaskReport};
 use crate::tui::canvas::{Canvas, Theme, span};
 use crate::tui::list::{Navigation, Scroll};
@@ -55,7 +55,12 @@ fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> 
         span(format!("Round {at} of {all}: "), theme.bold()),
         span(cycle.verdict, theme.verdict(cycle.verdict).patch(theme.bold())),
         span(
-            format!("  {} {}{scope}, commit {}, {found}", cut(&cycle.phase, 40), cycle.n, cut(&commit, 10)),
+            format!(
+                "  {} {}{scope}, commit {}, {found}",
+                truncate_line(&cycle.phase, 40),
+                cycle.n,
+                truncate_line(&commit, 10)
+            ),
             theme.faint(),
         ),
     ])
@@ -69,13 +74,16 @@ fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll
 /// The full review of one reviewer, `width` columns wide.
 fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
-        Line::from(span(cut(&review.reviewer, width), theme.bold())),
-        Line::from(span(cut(review.verdict, width), theme.verdict(review.verdict))),
+        Line::from(span(truncate_line(&review.reviewer, width), theme.bold())),
+        Line::from(span(truncate_line(review.verdict, width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
     let confidence =
         if review.confidence == "unstated" { String::new() } else { format!("  confidence {}", review.confidence) };
-    lines.push(Line::from(span(cut(&format!("{}{cost}{confidence}", time(review.duration_ms)), width), theme.faint())));
+    lines.push(Line::from(span(
+        truncate_line(&format!("{}{cost}{confidence}", format_duration(review.duration_ms)), width),
+        theme.faint(),
+    )));
     let mut text = |mark: String, text: &str, style: Style| {
         let room = width.saturating_sub(2);
         let wrapped = wrap(&format!("{mark}{text}"), room, MAX_TEXT_LINES);
@@ -180,7 +188,7 @@ fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> 
         span(if chosen { "> " } else { "  " }, base),
         span(format!("{state} "), theme.finding_state(line.state)),
         span(format!("{severity} "), theme.severity(finding.severity)),
-        span(cut(&format!("{location}{}", finding.description), room), base),
+        span(truncate_line(&format!("{location}{}", finding.description), room), base),
     ])
 }
 
@@ -208,7 +216,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     let lines = texts.into_iter().flat_map(|(text, style)| {
         wrap(&text, room, MAX_DETAIL_LINES)
             .into_iter()
-            .map(move |line| Line::from(span(shorten(format!("      {line}"), width), style)))
+            .map(move |line| Line::from(span(truncate(format!("      {line}"), width), style)))
     });
     lines.collect()
 }

@@ -209,7 +209,7 @@ fn paused_by_budget_and_rate_limit() {
       [1/3] Paused: another attempt may go over the budget
         Raise it, then: signoff work 29
       [1/3] Resuming: budget available
-      [1/3] Rate limited: waiting until 2026-01-29T12:00:00Z
+      [1/3] Rate limited: waiting until 12:00 UTC
       [1/3] Resuming: the wait is over
       [1/3] Rate limited: another agent takes over
       [1/3] An attempt was lost when signoff ended; trying again

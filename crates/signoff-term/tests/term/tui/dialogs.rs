@@ -12,9 +12,9 @@ use crate::story::{Story, reviewed};
 const ENTER: [KeyCode; 1] = [KeyCode::Enter];
 
 /// The requests without those for data.
-fn decided(wishes: Vec<TuiRequest>) -> Vec<TuiRequest> {
-    let errand = |wish: &TuiRequest| matches!(wish, TuiRequest::Load(_));
-    wishes.into_iter().filter(|wish| !errand(wish)).collect()
+fn decided(requests: Vec<TuiRequest>) -> Vec<TuiRequest> {
+    let is_load = |request: &TuiRequest| matches!(request, TuiRequest::Load(_));
+    requests.into_iter().filter(|request| !is_load(request)).collect()
 }
 
 /// Snapshots of a dialog at all tested sizes.
@@ -38,9 +38,9 @@ fn a_question_is_answered() {
     assert_eq!(decided(scene.press(&[KeyCode::Enter, KeyCode::Esc])), [], "nothing is chosen before a key chose it");
     let long_after = scene.now() + jiff::SignedDuration::from_secs(1);
     assert_eq!(scene.tui.handle_key(KeyCode::Down, long_after), []);
-    let wishes = scene.tui.handle_key(KeyCode::Enter, long_after);
-    let [TuiRequest::QuestionDecided(QuestionDecision::Answer { loop_id, choice, .. })] = wishes.as_slice() else {
-        panic!("{wishes:?}")
+    let requests = scene.tui.handle_key(KeyCode::Enter, long_after);
+    let [TuiRequest::QuestionDecided(QuestionDecision::Answer { loop_id, choice, .. })] = requests.as_slice() else {
+        panic!("{requests:?}")
     };
     assert_eq!((loop_id.as_str(), *choice), ("task-29", Choice::Continue));
     assert!(!scene.text(SMALL).contains("Question"), "it is settled until facts come");
@@ -118,8 +118,11 @@ fn type_ahead_answers_no_question() {
         assert!(scene.text(SMALL).contains(" Question "));
     }
     scene.tui.handle_key(down, begun + later(2000));
-    let wishes = scene.tui.handle_key(enter, begun + later(2010));
-    assert!(matches!(wishes.as_slice(), [TuiRequest::QuestionDecided(QuestionDecision::Answer { .. })]), "{wishes:?}");
+    let requests = scene.tui.handle_key(enter, begun + later(2010));
+    assert!(
+        matches!(requests.as_slice(), [TuiRequest::QuestionDecided(QuestionDecision::Answer { .. })]),
+        "{requests:?}"
+    );
 }
 
 #[test]
@@ -184,9 +187,9 @@ fn a_finding_is_disputed() {
     assert_eq!(scene.press(&ENTER), []);
     assert!(scene.text(SMALL).contains("enter a reason"));
     scene.type_in("it is spelled so");
-    let wishes = decided(scene.press(&ENTER));
-    let [TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason })] = wishes.as_slice() else {
-        panic!("{wishes:?}")
+    let requests = decided(scene.press(&ENTER));
+    let [TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason })] = requests.as_slice() else {
+        panic!("{requests:?}")
     };
     assert!(finding.as_str().starts_with("f-"));
     assert_eq!((*task, reason.as_str()), (TaskId(29), "it is spelled so"));

@@ -96,15 +96,15 @@ fn a_thousand_loops_scroll() {
 }
 
 #[test]
-fn the_plain_theme_has_no_colours_and_the_same_text() {
+fn the_plain_theme_has_no_colors_and_the_same_text() {
     let mut scene = Scene::shown(busy(), TuiMode::Watching, Theme::Plain);
     let buffer = scene.draw(SMALL);
     let plain = |cell: &ratatui::buffer::Cell| {
         (cell.fg, cell.bg) == (ratatui::style::Color::Reset, ratatui::style::Color::Reset)
     };
     assert!(buffer.content().iter().all(plain));
-    let coloured = Scene::shown(busy(), TuiMode::Watching, Theme::Color).text(SMALL);
-    assert_eq!(super::scene::text(&buffer), coloured);
+    let colored = Scene::shown(busy(), TuiMode::Watching, Theme::Color).text(SMALL);
+    assert_eq!(super::scene::text(&buffer), colored);
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn a_frame_is_needed_on_changes_and_once_a_second() {
 fn a_replay_shows_its_speed_and_no_questions() {
     let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
     scene.tui.receive(TuiData::ReplayState(ReplayState { speed: "4×".into(), paused: true, ended: false }));
-    let wishes = scene.press(&[KeyCode::Char(' '), KeyCode::Char('+'), KeyCode::Char('-'), KeyCode::Char('c')]);
-    assert_eq!(wishes, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
+    let requests = scene.press(&[KeyCode::Char(' '), KeyCode::Char('+'), KeyCode::Char('-'), KeyCode::Char('c')]);
+    assert_eq!(requests, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
     insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
 }
 

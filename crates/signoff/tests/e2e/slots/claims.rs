@@ -87,7 +87,7 @@ fn a_bead_of_another_assignee_is_left_alone() {
       #2 b-2 Landed on signoff/run-1 as [COMMIT]
     ○ Task #2 (b-2) completed (not reviewed)
     ○ Run 1 completed, not all approved: 2 tasks, 1 cancelled, 1 completed
-        It is on signoff/run-1; `signoff land` lands the approved work on the default branch
+        Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     ");

@@ -289,7 +289,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
     ✓ Task #2 completed (APPROVED after 1 cycle)
     Landing on the default branch
     ✓ Run 1 completed, all approved: 2 tasks, 2 completed
-        It is on signoff/run-1 and on the default branch
+        Its work is on signoff/run-1 and on the default branch
     ");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     insta::assert_snapshot!(said(&project.run(&["run", "--resume", "1"])), @"
