@@ -86,7 +86,7 @@ pub enum NoticeKind {
 
 /// The overview of all tasks and runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Home {
+pub struct HomePage {
     /// The name of the repository.
     pub project: String,
     pub tasks: Vec<TaskRow>,
@@ -126,8 +126,16 @@ pub struct DiffText {
     pub stat: String,
     /// Number of bytes cut off at the end of the patch.
     pub left_out: u64,
-    /// Changed files that the patch does not show, each with the reason.
-    pub not_shown: Vec<(String, String)>,
+    /// Changed files that the patch does not show.
+    pub not_shown: Vec<HiddenFile>,
+}
+
+/// A changed file that a diff does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenFile {
+    pub path: String,
+    /// Why it is not shown.
+    pub reason: String,
 }
 
 /// The end of an attempt's transcript.

@@ -30,9 +30,9 @@ pub trait TaskReader: Send + Sync + 'static {
 pub struct ReadError(pub String);
 
 /// Serves requests until stdin closes.
-pub async fn serve_stdio(reading: Arc<dyn TaskReader>) -> Result<(), ReadError> {
+pub async fn serve_stdio(reader: Arc<dyn TaskReader>) -> Result<(), ReadError> {
     let read_error = |error: &dyn std::fmt::Display| ReadError(error.to_string());
-    let service = match (UserMcp { reader: reading }).serve(rmcp::transport::stdio()).await {
+    let service = match (UserMcp { reader }).serve(rmcp::transport::stdio()).await {
         // A client that disconnects before the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         service => service.map_err(|error| read_error(&error))?,
@@ -47,9 +47,7 @@ struct UserMcp {
 
 impl ServerHandler for UserMcp {
     fn get_info(&self) -> ServerConfig {
-        server_info(
-            "Looks at the tasks of this repository, at their reviews and at what was found. It changes nothing.",
-        )
+        server_info("Reads the tasks of this repository, their reviews and findings. It changes nothing.")
     }
 
     async fn list_tools(
@@ -65,9 +63,9 @@ impl ServerHandler for UserMcp {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (reading, name) = (self.reader.clone(), request.name);
+        let (reader, name) = (self.reader.clone(), request.name);
         let arguments = request.arguments.unwrap_or_default();
-        let result = tokio::task::spawn_blocking(move || call_tool_by_name(&*reading, &name, &arguments)).await;
+        let result = tokio::task::spawn_blocking(move || call_tool_by_name(&*reader, &name, &arguments)).await;
         let result = result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(match result {
             Ok(value) => CallToolResult::structured(value).into(),
@@ -76,11 +74,11 @@ impl ServerHandler for UserMcp {
     }
 }
 
-fn call_tool_by_name(reading: &dyn TaskReader, name: &str, arguments: &Map<String, Value>) -> Result<Value, ReadError> {
+fn call_tool_by_name(reader: &dyn TaskReader, name: &str, arguments: &Map<String, Value>) -> Result<Value, ReadError> {
     match name.parse() {
-        Ok(UserTool::ListTasks) => reading.tasks(),
-        Ok(UserTool::ShowTask) => reading.task(tool::task_id(arguments)?),
-        Ok(UserTool::ReadFindings) => reading.findings(tool::task_id(arguments)?),
+        Ok(UserTool::ListTasks) => reader.tasks(),
+        Ok(UserTool::ShowTask) => reader.task(tool::task_id(arguments)?),
+        Ok(UserTool::ReadFindings) => reader.findings(tool::task_id(arguments)?),
         Err(strum::ParseError::VariantNotFound) => {
             Err(ReadError(format!("there is no tool `{name}`: tools/list names the available ones")))
         }

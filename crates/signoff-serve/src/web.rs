@@ -52,16 +52,7 @@ pub struct WebServer {
 
 impl WebServer {
     /// Starts the server on the current tokio runtime. Port 0 picks a free port.
-    pub async fn start(backend: Arc<dyn Backend>, at: SocketAddr) -> io::Result<Self> {
-        Self::start_with_limits(backend, at, ConnectionLimits::default()).await
-    }
-
-    /// Starts the server with non-default limits.
-    pub async fn start_with_limits(
-        backend: Arc<dyn Backend>,
-        at: SocketAddr,
-        limits: ConnectionLimits,
-    ) -> io::Result<Self> {
+    pub async fn start(backend: Arc<dyn Backend>, at: SocketAddr, limits: ConnectionLimits) -> io::Result<Self> {
         let listener = TcpListener::bind(at).await?;
         let at = listener.local_addr()?;
         let (token, one_time_token) = (SecretToken::random()?, SecretToken::random()?);
@@ -118,38 +109,32 @@ impl Drop for WebServer {
 pub struct WebRoute {
     /// `/tasks/{task}`.
     pub path: &'static str,
-    /// Whether the route takes a submitted form (POST); the others are pages (GET).
-    pub is_form: bool,
     handler: fn() -> MethodRouter<Arc<AppState>>,
 }
 
-const fn page(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
-    WebRoute { path, is_form: false, handler }
-}
-
-const fn form(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
-    WebRoute { path, is_form: true, handler }
+const fn route(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
+    WebRoute { path, handler }
 }
 
 /// All routes. Tests iterate over them.
 pub const ROUTES: [WebRoute; 17] = [
-    page("/", || get(pages::home)),
-    page("/stats", || get(pages::stats)),
-    page("/add", || get(pages::add)),
-    page("/runs/{run}", || get(pages::run)),
-    page("/runs/{run}/report.html", || get(pages::run_report)),
-    page("/tasks/{task}", || get(pages::task)),
-    page("/tasks/{task}/diff", || get(pages::diff)),
-    page("/tasks/{task}/transcript/{attempt}", || get(pages::transcript)),
-    page("/tasks/{task}/report.html", || get(pages::task_report)),
-    page("/events", || get(pages::events)),
-    page("/assets/{name}", || get(pages::asset)),
-    form("/tasks", || post(actions::add)),
-    form("/questions/{question}/answer", || post(actions::answer)),
-    form("/tasks/{task}/retry", || post(actions::retry)),
-    form("/tasks/{task}/cancel", || post(actions::cancel)),
-    form("/tasks/{task}/edit", || post(actions::edit)),
-    form("/findings/{finding}/dispute", || post(actions::dispute)),
+    route("/", || get(pages::home)),
+    route("/stats", || get(pages::stats)),
+    route("/add", || get(pages::add)),
+    route("/runs/{run}", || get(pages::run)),
+    route("/runs/{run}/report.html", || get(pages::run_report)),
+    route("/tasks/{task}", || get(pages::task)),
+    route("/tasks/{task}/diff", || get(pages::diff)),
+    route("/tasks/{task}/transcript/{attempt}", || get(pages::transcript)),
+    route("/tasks/{task}/report.html", || get(pages::task_report)),
+    route("/events", || get(pages::events)),
+    route("/assets/{name}", || get(pages::asset)),
+    route("/tasks", || post(actions::add)),
+    route("/questions/{question}/answer", || post(actions::answer)),
+    route("/tasks/{task}/retry", || post(actions::retry)),
+    route("/tasks/{task}/cancel", || post(actions::cancel)),
+    route("/tasks/{task}/edit", || post(actions::edit)),
+    route("/findings/{finding}/dispute", || post(actions::dispute)),
 ];
 
 fn router(state: Arc<AppState>) -> Router {
@@ -166,13 +151,13 @@ fn router(state: Arc<AppState>) -> Router {
 
 /// Authenticates each request and adds the default headers to each response.
 async fn authenticate(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
-    let answer = match state.auth.check(request.method(), request.uri(), request.headers()) {
+    let response = match state.auth.check(request.method(), request.uri(), request.headers()) {
         AuthDecision::Allow => next.run(request).await,
         AuthDecision::AllowPublic => app_state::close_connection(next.run(request).await),
         AuthDecision::SetCookie { redirect_to: to } => set_cookie_and_redirect(&state.auth, &to),
         AuthDecision::Deny(denied) => app_state::close_connection(self::deny_response(denied)),
     };
-    app_state::add_default_headers(answer)
+    app_state::add_default_headers(response)
 }
 
 /// Sets the session cookie and redirects to the same page without the token. The URL with the token is not sent as a
@@ -185,23 +170,21 @@ fn set_cookie_and_redirect(auth: &RequestAuth, to: &str) -> Response {
 
 fn deny_response(denied: DenyReason) -> Response {
     let (status, message, hint) = match denied {
-        DenyReason::Host => (
-            StatusCode::MISDIRECTED_REQUEST,
-            "this request is for another host",
-            "use the address that `signoff serve` prints where it was started",
-        ),
+        DenyReason::Host => {
+            (StatusCode::MISDIRECTED_REQUEST, "wrong Host header", "open the address printed by `signoff serve`")
+        }
         DenyReason::Origin => (
             StatusCode::FORBIDDEN,
             "this request comes from another page",
-            "type the address, or open it from where `signoff serve` prints it",
+            "open the address printed by `signoff serve`",
         ),
         DenyReason::Method => {
             (StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here", "go back to the page you came from")
         }
         DenyReason::Token => (
             StatusCode::UNAUTHORIZED,
-            "this page needs the full address, with its token",
-            "open the address that `signoff serve` prints where it was started; each start makes a new one",
+            "the token is missing or expired",
+            "open the address printed by `signoff serve`; each start creates a new token",
         ),
     };
     let mut response = error_response(status, message, Some(hint));

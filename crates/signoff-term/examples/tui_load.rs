@@ -61,7 +61,7 @@ fn shown(log: &[RecordedFact], keys: &[KeyCode], seconds: u64) -> (Duration, u64
             }
         }
         if number == 1 {
-            keys.iter().for_each(|key| drop(tui.press(*key, Timestamp::UNIX_EPOCH)));
+            keys.iter().for_each(|key| drop(tui.handle_key(*key, Timestamp::UNIX_EPOCH)));
         }
         let now = facts.last().map_or(Timestamp::UNIX_EPOCH, |recorded| recorded.at);
         tui.requests();
@@ -165,7 +165,7 @@ impl World {
         let (this, policy) = (self.view.loop_state(loop_id)?, self.view.policy(loop_id)?);
         outstanding(this, policy)
             .into_iter()
-            .find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
+            .find_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
     }
 
     fn moves(&mut self, loop_id: &LoopId, event: Event) {

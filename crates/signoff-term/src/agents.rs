@@ -7,7 +7,7 @@ use signoff_core::review::Usage;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::AgentKind;
 
-use crate::fit::cut;
+use crate::fit::truncate_line;
 use crate::json::{DoctorCheck, VERSION};
 
 /// `agents --json`: all configured and all installed agents.
@@ -97,7 +97,7 @@ impl AgentCheckReport {
         let (input, output) = (self.input_tokens, self.output_tokens);
         let spent = format!("{seconds:.1} s, {input} tokens in, {output} out{cost}");
         let how = if self.works { "works" } else { "does not work" };
-        let first = format!("{how}: {} ({spent})", cut(&self.message, MESSAGE_WIDTH));
+        let first = format!("{how}: {} ({spent})", truncate_line(&self.message, MESSAGE_WIDTH));
         let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
         [first].into_iter().chain(hint).collect()
     }
@@ -147,18 +147,18 @@ impl AgentRow {
         let kind = self.kind.as_str();
         let kind = (self.name != kind).then(|| format!("kind {kind}"));
         let place = match &self.program {
-            Some(program) => Some(cut(program, MESSAGE_WIDTH)),
+            Some(program) => Some(truncate_line(program, MESSAGE_WIDTH)),
             None if self.login == "not_needed" => Some("part of signoff".to_owned()),
             None => None,
         };
-        let model = self.model.as_ref().map(|model| format!("model {}", cut(model, 60)));
+        let model = self.model.as_ref().map(|model| format!("model {}", truncate_line(model, 60)));
         let known = (!self.configured).then(|| "not configured".to_owned());
         let parts = [kind, self.program_version.clone(), place, self.login(), model, known];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let mut lines = vec![format!("{} {}: {}", self.mark(), cut(&self.name, 40), parts.join(", "))];
-        lines.extend(self.problem.iter().map(|problem| cut(problem, MESSAGE_WIDTH)));
+        let mut lines = vec![format!("{} {}: {}", self.mark(), truncate_line(&self.name, 40), parts.join(", "))];
+        lines.extend(self.problem.iter().map(|problem| truncate_line(problem, MESSAGE_WIDTH)));
         lines.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
-        lines.extend(self.note.iter().map(|note| cut(note, MESSAGE_WIDTH)));
+        lines.extend(self.note.iter().map(|note| truncate_line(note, MESSAGE_WIDTH)));
         lines.extend(self.check.iter().flat_map(AgentCheckReport::text_lines));
         lines.join("\n    ") + "\n"
     }

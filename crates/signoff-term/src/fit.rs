@@ -6,15 +6,15 @@ use signoff_core::merge::render::plain_text::one_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Maximum width of a finding, a question or an agent's line within a longer line.
-pub const SENTENCE: usize = 100;
+pub const MAX_SENTENCE_WIDTH: usize = 100;
 
 /// Joins the text into one clean line of at most `columns` columns; a truncated line ends with `…`.
-pub fn cut(text: &str, columns: usize) -> String {
+pub fn truncate_line(text: &str, columns: usize) -> String {
     // Fast path: most text is plain, and lists are long.
     if text.len() <= columns && is_plain(text) {
         return text.to_owned();
     }
-    shorten(one_line(text), columns)
+    truncate(one_line(text), columns)
 }
 
 /// Whether the text is printable ASCII on one line without double spaces: one column per byte, nothing to clean.
@@ -25,7 +25,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Truncates text that is already clean and on one line. Keeps double spaces.
-pub fn shorten(text: String, columns: usize) -> String {
+pub fn truncate(text: String, columns: usize) -> String {
     if text.width() <= columns {
         return text;
     }
@@ -48,13 +48,13 @@ pub fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
     for word in one_line(text).split_whitespace() {
         match wrapped.last_mut().filter(|line| self::columns(line) + 1 + self::columns(word) <= columns) {
             Some(line) => *line = format!("{line} {word}"),
-            None => wrapped.push(shorten(word.to_owned(), columns)),
+            None => wrapped.push(truncate(word.to_owned(), columns)),
         }
     }
     if wrapped.len() > lines {
         wrapped.truncate(lines);
         wrapped.iter_mut().skip(lines.saturating_sub(1)).for_each(|last| {
-            *last = shorten(format!("{last} …"), columns);
+            *last = truncate(format!("{last} …"), columns);
         });
     }
     wrapped
@@ -75,7 +75,7 @@ pub fn pad(text: &str, columns: usize) -> String {
 }
 
 /// Lays out rows in columns, two spaces apart. `is_number` tells which columns are right-aligned.
-pub fn table(rows: &[Vec<String>], is_number: impl Fn(usize) -> bool) -> Vec<String> {
+pub fn align_rows(rows: &[Vec<String>], is_number: impl Fn(usize) -> bool) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
     let widths: Vec<usize> = (0..count).map(|column| wide(column).unwrap_or(0)).collect();
@@ -113,10 +113,10 @@ where
 }
 
 /// The first names, and the number of the others: `#1, #2 and 3 more`.
-pub fn first(names: &[String], most: usize) -> String {
-    let more = names.len().saturating_sub(most);
+pub fn first(names: &[String], max: usize) -> String {
+    let more = names.len().saturating_sub(max);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names[..names.len().min(most)].join(", "))
+    format!("{}{more}", names[..names.len().min(max)].join(", "))
 }
 
 /// Joins the parts that are not empty.
@@ -131,7 +131,7 @@ pub fn capitalized(text: &str) -> String {
 }
 
 /// `450ms`, `20s`, `1m 20s`, `2h 05m`.
-pub fn span(milliseconds: u64) -> String {
+pub fn format_duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;
     match seconds {
         0 => format!("{milliseconds}ms"),
@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn truncated_text_fits_and_ends_with_an_ellipsis() {
-        assert_eq!(cut("Add login", 9), "Add login");
-        assert_eq!(cut("Add a login form", 9), "Add a lo…");
-        assert_eq!(cut("Add a login form", 7), "Add a…");
-        assert_eq!(cut("two\n lines\x1b[31m", 40), "two lines␛[31m");
-        assert_eq!(cut(" a  b ", 9), "a b");
-        assert_eq!(cut("漢字漢字", 5), "漢字…");
-        assert_eq!(cut("❤️❤️❤️❤️", 5), "❤️❤️…");
+        assert_eq!(truncate_line("Add login", 9), "Add login");
+        assert_eq!(truncate_line("Add a login form", 9), "Add a lo…");
+        assert_eq!(truncate_line("Add a login form", 7), "Add a…");
+        assert_eq!(truncate_line("two\n lines\x1b[31m", 40), "two lines␛[31m");
+        assert_eq!(truncate_line(" a  b ", 9), "a b");
+        assert_eq!(truncate_line("漢字漢字", 5), "漢字…");
+        assert_eq!(truncate_line("❤️❤️❤️❤️", 5), "❤️❤️…");
         assert_eq!(pad("漢字", 6), "漢字  ");
         assert_eq!(wrap("One more fix and review?", 10, 3), ["One more", "fix and", "review?"]);
         assert_eq!(wrap("One more fix and review?", 10, 2), ["One more", "fix and …"]);

@@ -3,7 +3,7 @@
 use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, can_begin};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 
-use crate::fit::{self, cut};
+use crate::fit::{self, truncate_line};
 use crate::{runs, status};
 
 const EMPTY: &str = "\
@@ -68,7 +68,7 @@ fn attention_entries(questions: &[QuestionRow], tasks: &[&TaskRow], snapshot: &P
 fn task_entries(tasks: &[&TaskRow], snapshot: &ProjectSnapshot) -> String {
     let mut out = String::new();
     for task in tasks.iter().take(SHOWN) {
-        let (title, standing) = (cut(&task.title, status::TITLE), status::status_line(task));
+        let (title, standing) = (truncate_line(&task.title, status::MAX_TITLE_WIDTH), status::status_line(task));
         out.push_str(&format!("  {} {}. {title}: {standing}\n", task.state().mark(), task.id));
         out.push_str(&format!("      {}\n", NextStep::for_task(task, snapshot)));
     }

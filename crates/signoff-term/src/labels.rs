@@ -1,11 +1,12 @@
 //! Labels and sentences for the codes of the core: reasons, failures, verdicts, phases and roles.
 
+use jiff::Timestamp;
 use signoff_core::machine::{AttemptFailure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::{LoopRow, RateLimitWait};
 use signoff_core::workflow::Role;
 
-use crate::fit::{capitalized, count, cut};
+use crate::fit::{capitalized, count, truncate_line};
 
 /// `, 1 open finding`, appended to the label of approved work; empty if none is open.
 pub fn open_findings(open: u64) -> String {
@@ -21,22 +22,22 @@ pub fn overruled(findings: u64) -> String {
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::CyclesExhausted => "the review cycles are used up",
-        Reason::PassesExhausted => "it started over as often as it may",
+        Reason::PassesExhausted => "the maximum number of passes is reached",
         Reason::AttemptsExhausted => "the attempts are used up",
         Reason::SameFinding => "the same finding keeps coming back",
         Reason::NoopFix => "the fix changed nothing",
-        Reason::RecoveryExhausted => "signoff was killed too often while the task ran",
+        Reason::RecoveryExhausted => "too many attempts were lost to crashes",
         Reason::ConflictUnresolved => "the conflict could not be resolved",
-        Reason::LandingChecksFailed => "the checks fail where it lands",
-        Reason::UnclearReview => "a review could not be understood",
+        Reason::LandingChecksFailed => "the checks fail on the target branch",
+        Reason::UnclearReview => "a review could not be parsed",
         Reason::ReviewerFailed => "a reviewer or check failed",
         Reason::FixerFailed => "the fixer failed",
         Reason::ImplementerFailed => "the implementer failed",
         Reason::LandingFailed => "it could not be landed",
         Reason::GateFailed => "the review found something",
         Reason::Discussion => "a reviewer wants to discuss it",
-        Reason::TaskStuck => "the agent says it cannot go on",
-        Reason::NoOneToAsk => "a question came up and asking is turned off",
+        Reason::TaskStuck => "the agent reports that it is stuck",
+        Reason::NoOneToAsk => "a question was open with --no-ask",
         Reason::StoppedByPerson => "a person stopped it",
         Reason::CancelledByPerson => "a person cancelled it",
         Reason::EditedByPerson => "a person set the verdict",
@@ -45,8 +46,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ChangedAfterReview => "something was committed after the review",
         Reason::NothingToCheck => "there was nothing to check",
         Reason::NothingToReview => "there is no change to review",
-        Reason::NoWorkLeft => "its agent says that no work is left",
-        Reason::RateLimited => "the provider of its agent refuses it for now",
+        Reason::NoWorkLeft => "the agent reports no work left",
+        Reason::RateLimited => "rate limited by the agent's provider",
         Reason::Budget => "the budget is used up",
     }
 }
@@ -63,20 +64,27 @@ pub fn reason_suffix(reason: Option<Reason>) -> String {
 
 /// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
 pub fn wait(wait: &RateLimitWait) -> String {
-    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
+    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { truncate_line(&wait.agent, 40) };
     let what = if wait.overloaded { "overload" } else { "rate limit" };
-    let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
-    let fell_in = wait.fallbacks.join(" and ");
+    let why = wait.why.as_deref().map(|why| format!(": {}", truncate_line(why, 80))).unwrap_or_default();
+    let fallbacks = wait.fallbacks.join(" and ");
     let were = if wait.fallbacks.len() == 1 { "was" } else { "were" };
-    let too = if fell_in.is_empty() { fell_in } else { format!("; {} {were} refused too", cut(&fell_in, 40)) };
-    // A time given by the provider is a full minute; a backoff of our own needs the seconds.
-    let until = wait.until.strftime(if wait.until.as_second() % 60 == 0 { "%H:%M" } else { "%H:%M:%S" });
-    format!("waits for {agent} until {until} UTC ({what}{why}{too})")
+    let too = if fallbacks.is_empty() {
+        fallbacks
+    } else {
+        format!("; {} {were} refused too", truncate_line(&fallbacks, 40))
+    };
+    format!("waits for {agent} until {} ({what}{why}{too})", utc_time(wait.until))
+}
+
+/// `12:31 UTC`, or `12:31:08 UTC`: the time given by a provider is a full minute; our own backoff needs the seconds.
+pub fn utc_time(time: Timestamp) -> String {
+    time.strftime(if time.as_second() % 60 == 0 { "%H:%M UTC" } else { "%H:%M:%S UTC" }).to_string()
 }
 
 /// Why an attempt failed.
 pub fn failure(failure: &AttemptFailure) -> String {
-    cut(&failure.to_string(), 230)
+    truncate_line(&failure.to_string(), 230)
 }
 
 /// Why a review is inconclusive; `None` if it has a verdict.
@@ -96,7 +104,7 @@ pub fn inconclusive_reason(verdict: &Verdict) -> Option<String> {
 
 /// A phase's name as a heading: `Plan Review`.
 pub fn phase(name: &str) -> String {
-    cut(&name.split(['_', '-']).map(capitalized).collect::<Vec<_>>().join(" "), 40)
+    truncate_line(&name.split(['_', '-']).map(capitalized).collect::<Vec<_>>().join(" "), 40)
 }
 
 /// The activity of an agent with this role.
@@ -127,18 +135,18 @@ pub fn role_product(role: Role) -> &'static str {
 pub fn subject(row: &LoopRow) -> String {
     match row.task {
         Some(task) => format!("Task #{task}{}", bracketed_id(row)),
-        None if row.title.is_empty() => cut(&capitalized(row.id.as_str()), 60),
-        None => cut(&row.title, 60),
+        None if row.title.is_empty() => truncate_line(&capitalized(row.id.as_str()), 60),
+        None => truncate_line(&row.title, 60),
     }
 }
 
 /// ` (b-1)` for a task of a tracker.
 pub fn bracketed_id(row: &LoopRow) -> String {
-    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, TRACKER_ID))).unwrap_or_default()
+    row.tracker_id.as_ref().map(|id| format!(" ({})", truncate_line(id, MAX_TRACKER_ID_WIDTH))).unwrap_or_default()
 }
 
 /// Maximum width of a tracker's id.
-pub const TRACKER_ID: usize = 40;
+pub const MAX_TRACKER_ID_WIDTH: usize = 40;
 
 /// Lower-cases the first letter, for use within a sentence.
 pub fn lowercase_first(title: &str) -> String {

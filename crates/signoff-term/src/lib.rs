@@ -3,7 +3,6 @@
 //! This crate is pure: it takes values and returns text or values. It does no I/O and does not read the clock.
 
 pub mod agents;
-pub mod dialogue;
 pub mod exit;
 pub mod fit;
 pub mod inbox;
@@ -12,6 +11,7 @@ pub mod labels;
 pub mod line;
 pub mod notification;
 pub mod progress;
+pub mod question_queue;
 pub mod report;
 mod review_round;
 pub mod runs;

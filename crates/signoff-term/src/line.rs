@@ -22,7 +22,7 @@ use signoff_core::view::{LoopRow, LoopTransition, RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use self::checkpoint::CheckpointProgress;
-use crate::fit::{SENTENCE, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
 use crate::review_round::RoundTracker;
 
@@ -39,23 +39,23 @@ pub enum LineNaming {
 /// A line before it is rendered.
 enum ProgressLine {
     /// Not indented; the text already names its task.
-    Own(String),
+    Prefixed(String),
     /// Not indented; the task is named if needed.
-    Margin(String),
+    Unindented(String),
     /// A step of a loop, with its position in the workflow.
-    Step { place: String, text: String },
+    Step { position: String, text: String },
     /// Continues the line above it.
-    Below(String),
+    Continuation(String),
 }
 
 impl ProgressLine {
     /// The text of the line; `name` is the prefix with the task's name.
     fn render(&self, name: &str) -> String {
         match self {
-            Self::Own(text) => text.clone(),
-            Self::Margin(text) => format!("{name}{text}"),
-            Self::Step { place, text } => format!("  {name}{place}{text}"),
-            Self::Below(text) => format!("    {text}").trim_end().to_owned(),
+            Self::Prefixed(text) => text.clone(),
+            Self::Unindented(text) => format!("{name}{text}"),
+            Self::Step { position, text } => format!("  {name}{position}{text}"),
+            Self::Continuation(text) => format!("    {text}").trim_end().to_owned(),
         }
     }
 }
@@ -136,8 +136,8 @@ impl LineRenderer {
 
     /// Whether the loop of this event has ended.
     fn is_over(&self, fact: &Fact) -> bool {
-        let own = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
-        own.and_then(|loop_id| self.state.loop_state(loop_id)).is_some_and(Loop::is_done)
+        let loop_id = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
+        loop_id.and_then(|loop_id| self.state.loop_state(loop_id)).is_some_and(Loop::is_done)
     }
 
     /// Number of active loops.
@@ -197,7 +197,7 @@ impl LineRenderer {
             self.active.remove(loop_id);
         }
         self.names_required |= self.active.len() > 1;
-        self.render(&lines, &row, header_word(step.before, step.event))
+        self.render(&lines, &row, header_verb(step.before, step.event))
     }
 
     /// The lines for a planner's answer, which does not change the state of its loop.
@@ -223,29 +223,29 @@ impl LineRenderer {
     }
 
     fn render(&mut self, lines: &[ProgressLine], row: &LoopRow, header: Option<&str>) -> Vec<String> {
-        let steps = lines.iter().any(|line| matches!(line, ProgressLine::Step { .. } | ProgressLine::Margin(_)));
-        let word = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
-        let mut written = Vec::new();
-        if let (Some(word), true) = (word, steps) {
-            written.push(self.header(word, row));
+        let steps = lines.iter().any(|line| matches!(line, ProgressLine::Step { .. } | ProgressLine::Unindented(_)));
+        let verb = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
+        let mut rendered = Vec::new();
+        if let (Some(verb), true) = (verb, steps) {
+            rendered.push(self.header(verb, row));
             self.announced.insert(row.id.clone());
             self.heading = Some(row.id.clone());
         }
         // Tasks from a tracker are known by their tracker id: each line has it.
-        let named = row.tracker_id.is_some() || self.is_named(&row.id);
-        let name = if named { self.name(row) } else { String::new() };
-        written.extend(lines.iter().map(|line| line.render(&name)));
-        written
+        let is_named = row.tracker_id.is_some() || self.is_named(&row.id);
+        let name = if is_named { self.name(row) } else { String::new() };
+        rendered.extend(lines.iter().map(|line| line.render(&name)));
+        rendered
     }
 
     /// `Running task #29: Add user authentication`, `Run 3: planning`.
-    fn header(&self, word: &str, row: &LoopRow) -> String {
+    fn header(&self, verb: &str, row: &LoopRow) -> String {
         if !row.id.is_run_level() {
-            return format!("{word} {}", announcement(row));
+            return format!("{verb} {}", announcement(row));
         }
         let run = self.state.run;
-        let title = labels::lowercase_first(&cut(&row.title, SENTENCE));
-        let run = if word == "Running" { format!("Run {run}") } else { format!("{word} run {run}") };
+        let title = labels::lowercase_first(&truncate_line(&row.title, MAX_SENTENCE_WIDTH));
+        let run = if verb == "Running" { format!("Run {run}") } else { format!("{verb} run {run}") };
         let branch = self.state.branch().filter(|_| row.id == LoopId::final_review());
         format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())
     }
@@ -293,7 +293,7 @@ fn is_active(this: &Loop) -> bool {
     position::is_in_a_phase(&this.stage) || matches!(this.stage, Stage::Landing { .. })
 }
 
-fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
+fn header_verb(before: &Loop, event: &Event) -> Option<&'static str> {
     if matches!(event, Event::PersonRetried { .. }) {
         Some("Retrying")
     } else {
@@ -303,14 +303,16 @@ fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
 
 /// The tracker id of the task, truncated.
 fn tracker_id(row: &LoopRow) -> Option<String> {
-    row.tracker_id.as_ref().map(|id| cut(id, labels::TRACKER_ID))
+    row.tracker_id.as_ref().map(|id| truncate_line(id, labels::MAX_TRACKER_ID_WIDTH))
 }
 
 /// `task #29: Add user authentication`.
 fn announcement(row: &LoopRow) -> String {
     match row.task {
-        Some(task) => format!("task #{task}{}: {}", labels::bracketed_id(row), cut(&row.title, SENTENCE)),
-        None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
-        None => cut(&row.title, SENTENCE),
+        Some(task) => {
+            format!("task #{task}{}: {}", labels::bracketed_id(row), truncate_line(&row.title, MAX_SENTENCE_WIDTH))
+        }
+        None if row.title.is_empty() => truncate_line(row.id.as_str(), MAX_SENTENCE_WIDTH),
+        None => truncate_line(&row.title, MAX_SENTENCE_WIDTH),
     }
 }

@@ -10,7 +10,7 @@ use signoff_core::policy::CapReached;
 use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
-use crate::fit::{capitalized, count, cut};
+use crate::fit::{capitalized, count, truncate_line};
 use crate::labels;
 
 /// Maximum title width; phones truncate longer titles.
@@ -37,10 +37,10 @@ pub fn message(notification: &Notification, context: MessageContext<'_>) -> Noti
     NotificationMessage {
         version: VERSION,
         event: notification.kind,
-        project: cut(context.project, TITLE),
+        project: truncate_line(context.project, TITLE),
         run_id: notification.run.0,
         task_id: row.and_then(|row| row.task).map(|task| task.0),
-        title: cut(&title.chars().take(TITLE * 2).collect::<String>(), TITLE),
+        title: truncate_line(&title.chars().take(TITLE * 2).collect::<String>(), TITLE),
         text: bounded(&text),
         question: row.and_then(|row| question(row, context)),
         outcome: outcome(row, &overview.stage),
@@ -55,7 +55,7 @@ pub fn message(notification: &Notification, context: MessageContext<'_>) -> Noti
 
 /// Limits the number of columns, and the number of characters in case they have no width.
 fn bounded(text: &str) -> String {
-    cut(&one_line(text).chars().take(TEXT * 2).collect::<String>(), TEXT)
+    truncate_line(&one_line(text).chars().take(TEXT * 2).collect::<String>(), TEXT)
 }
 
 fn question(row: &LoopRow, context: MessageContext<'_>) -> Option<MessageQuestion> {
@@ -199,7 +199,7 @@ pub fn sample(occasion: NotificationKind, project: &str, at: String) -> Notifica
     NotificationMessage {
         version: VERSION,
         event: occasion,
-        project: cut(project, TITLE),
+        project: truncate_line(project, TITLE),
         run_id: 0,
         task_id: None,
         title: format!("A test of signoff: {}", occasion.as_str()),

@@ -6,13 +6,13 @@ use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::review::Usage;
 use signoff_core::view::{Badge, LoopRow, RunOverview, RunTaskCounts};
 
-use crate::fit::{self, cut, join};
+use crate::fit::{self, join, truncate_line};
 
 /// Maximum width of a title.
-const TITLE: usize = 40;
+const MAX_TITLE_WIDTH: usize = 40;
 
 /// Maximum number of blocking loops to name.
-const NAMED: usize = 4;
+const MAX_NAMED_LOOPS: usize = 4;
 
 /// The space available for the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,11 @@ pub(crate) fn stage_text(overview: &RunOverview) -> String {
 
 fn blockers(overview: &RunOverview) -> String {
     let by = &overview.blocked_by;
-    let name =
-        |task: &Option<TaskId>, id: &LoopId| task.map_or_else(|| cut(id.as_str(), TITLE), |task| format!("#{task}"));
-    let mut names: Vec<_> = by.iter().take(NAMED).map(|one| name(&one.task, &one.id)).collect();
-    if by.len() > NAMED {
+    let name = |task: &Option<TaskId>, id: &LoopId| {
+        task.map_or_else(|| truncate_line(id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"))
+    };
+    let mut names: Vec<_> = by.iter().take(MAX_NAMED_LOOPS).map(|blocker| name(&blocker.task, &blocker.id)).collect();
+    if by.len() > MAX_NAMED_LOOPS {
         names.push("…".to_owned());
     }
     names.join(", ")
@@ -75,13 +76,15 @@ pub(crate) fn badge(row: &LoopRow) -> String {
 }
 
 /// `review 2/3`, `implement, attempt 2`, `checkpoint 1`, `phase 5/9 code_review 2/11, iteration 1/10`.
-pub fn place(row: &LoopRow) -> String {
+pub fn phase_position(row: &LoopRow) -> String {
     if let Some(number) = row.checkpoint {
         return format!("checkpoint {number}");
     }
     let phase = match row.progress {
-        Some(place) => format!("phase {}/{} {}", place.phase, place.phases, cut(&row.phase, TITLE)),
-        None => cut(&row.phase, TITLE),
+        Some(progress) => {
+            format!("phase {}/{} {}", progress.phase, progress.phases, truncate_line(&row.phase, MAX_TITLE_WIDTH))
+        }
+        None => truncate_line(&row.phase, MAX_TITLE_WIDTH),
     };
     // A phase with researchers has many attempts, so the number would say nothing.
     let attempt = if row.badge == Badge::Work && row.attempt > 1 && row.progress.is_none() {
@@ -98,7 +101,7 @@ pub fn place(row: &LoopRow) -> String {
         (phase, cycle, None) => format!("{phase} {cycle}{attempt}"),
     };
     match row.progress {
-        Some(place) => format!("{phase_text}, iteration {}/{}", place.pass, place.max_passes),
+        Some(progress) => format!("{phase_text}, iteration {}/{}", progress.pass, progress.max_passes),
         None => phase_text,
     }
 }
@@ -114,7 +117,7 @@ pub(crate) fn cost(usage: Usage) -> String {
 }
 
 /// `02:13`, `1:02:13`.
-pub(crate) fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
+pub(crate) fn elapsed(since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return String::new() };
     let seconds = now.duration_since(since).as_secs().max(0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -4,7 +4,7 @@ use signoff_core::machine::Reason;
 use signoff_core::view::inbox::{Action, NextStep, ProjectSnapshot, RunBlock};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
-use crate::fit::{count, cut, first};
+use crate::fit::{count, first, truncate_line};
 
 /// Maximum number of blocking tasks to name.
 const NAMED: usize = 5;
@@ -87,7 +87,7 @@ pub fn combined_state(states: impl IntoIterator<Item = TaskState>) -> TaskState 
 
 /// The progress of a run with groups.
 fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
-    let name = run.specification.as_ref().map(|name| format!(" {}", cut(name, NAME))).unwrap_or_default();
+    let name = run.specification.as_ref().map(|name| format!(" {}", truncate_line(name, NAME))).unwrap_or_default();
     let group = run.group.zip(run.groups).map(|(group, all)| format!("group {group}/{all}"));
     let group = group.unwrap_or_default();
     let stage = match run.stage.as_str() {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fit::{count, cut};
+use crate::fit::{count, truncate_line};
 use crate::json::VERSION;
 
 /// `run beads --dry-run --json`: the ready tasks, in the order they would start.
@@ -54,16 +54,24 @@ impl SlotsReport {
         };
         let ready = count(self.ready.len() as u64, "task");
         let how = if self.ready.is_empty() { String::new() } else { format!(", {how}") };
-        let mut out = format!("{}: {ready} ready{how}\n", cut(&self.source, WIDE));
+        let mut out = format!("{}: {ready} ready{how}\n", truncate_line(&self.source, MAX_NAME_WIDTH));
         for task in &self.ready {
             let priority = task.priority.map(|priority| format!("P{priority}  ")).unwrap_or_default();
-            out.push_str(&format!("  {}  {priority}{}\n", cut(&task.id, WIDE), cut(&task.title, WIDE)));
+            out.push_str(&format!(
+                "  {}  {priority}{}\n",
+                truncate_line(&task.id, MAX_NAME_WIDTH),
+                truncate_line(&task.title, MAX_NAME_WIDTH)
+            ));
         }
         let left_out = self.left_out.iter().map(|task| {
-            let (id, title, reason) = (cut(&task.id, WIDE), cut(&task.title, WIDE), cut(&task.reason, LONG));
+            let (id, title, reason) = (
+                truncate_line(&task.id, MAX_NAME_WIDTH),
+                truncate_line(&task.title, MAX_NAME_WIDTH),
+                truncate_line(&task.reason, MAX_REASON_WIDTH),
+            );
             format!("  {id}  {title}: {reason}\n")
         });
-        let warnings = self.warnings.iter().map(|warning| format!("  {}\n", cut(warning, LONG)));
+        let warnings = self.warnings.iter().map(|warning| format!("  {}\n", truncate_line(warning, MAX_REASON_WIDTH)));
         for (title, lines) in [("Left out", left_out.collect::<String>()), ("Warnings", warnings.collect())] {
             if !lines.is_empty() {
                 out.push_str(&format!("\n{title}\n{lines}"));
@@ -74,5 +82,5 @@ impl SlotsReport {
 }
 
 /// Maximum widths of text from trackers.
-const WIDE: usize = 80;
-const LONG: usize = 200;
+const MAX_NAME_WIDTH: usize = 80;
+const MAX_REASON_WIDTH: usize = 200;

@@ -7,11 +7,11 @@ use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
-use crate::fit::{columns, count, cut, pad};
+use crate::fit::{columns, count, pad, truncate_line};
 use crate::{labels, runs};
 
 /// Default maximum width of a title.
-pub const TITLE: usize = 60;
+pub const MAX_TITLE_WIDTH: usize = 60;
 
 /// All tasks in a table, the runs with an entry of their own, and the open questions. `title` is the maximum width of a
 /// title.
@@ -38,7 +38,7 @@ pub fn text(snapshot: &ProjectSnapshot, questions: &[QuestionRow], title: usize)
 
 /// The lines of the tasks, aligned.
 pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
-    let titles: Vec<String> = tasks.iter().map(|task| cut(&task.title, title.max(1))).collect();
+    let titles: Vec<String> = tasks.iter().map(|task| truncate_line(&task.title, title.max(1))).collect();
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
     let kind = tasks.iter().map(|task| task.kind.as_str().len()).max().unwrap_or(0);
@@ -59,7 +59,7 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
 pub(crate) fn question_lines(question: &QuestionRow) -> String {
     let id = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
     let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
-    let text = cut(&question.text, 400);
+    let text = truncate_line(&question.text, 400);
     let choices = question.choices.join(", ");
     format!("  {}{whose} {text}\n      signoff answer {id} CHOICE    ({choices})\n", question.id)
 }
@@ -73,12 +73,15 @@ fn status_text(task: &TaskRow) -> String {
         }
         TaskStatus::Pending => status.to_owned(),
         TaskStatus::Paused => {
-            let parts: Vec<_> =
-                [Some(place(task)), paused_for(task)].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+            let parts: Vec<_> = [Some(phase_position(task)), paused_for(task)]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .collect();
             format!("{status:<11} {}", parts.join("  ")).trim_end().to_owned()
         }
         TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Blocked => {
-            format!("{status:<11} {}", place(task)).trim_end().to_owned()
+            format!("{status:<11} {}", phase_position(task)).trim_end().to_owned()
         }
         TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => {
             let parts = [verdict(task), reason(task).map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>();
@@ -97,7 +100,7 @@ fn paused_for(task: &TaskRow) -> Option<String> {
     match (task.reason, &task.wait) {
         (_, Some(wait)) => Some(labels::wait(wait)),
         (Some(Reason::RateLimited), None) => Some("waits for its agent (rate limit)".to_owned()),
-        (Some(Reason::Budget), None) => Some("waits for money (budget)".to_owned()),
+        (Some(Reason::Budget), None) => Some("waits for budget".to_owned()),
         (Some(_) | None, None) => None,
     }
 }
@@ -109,17 +112,16 @@ pub fn status_line(task: &TaskRow) -> String {
 
 /// `(cycle 2/3)`, `(iteration 1/10, phase 5/9 code_review, cycle 2/11)`. Names the phase before the first review, and
 /// at gates other than `review`.
-fn place(task: &TaskRow) -> String {
+fn phase_position(task: &TaskRow) -> String {
     let cycle = match (task.review_cycle, task.max_review_cycles) {
         (0, _) => None,
         (cycle, Some(max)) => Some(format!("cycle {cycle}/{}", max.max(cycle))),
         (cycle, None) => Some(format!("cycle {cycle}")),
     };
     let phase = task.phase.as_deref().filter(|phase| cycle.is_none() || *phase != "review");
-    let counted = task
-        .progress
-        .map(|place| format!("iteration {}/{}, phase {}/{}", place.pass, place.max_passes, place.phase, place.phases));
-    let phase = phase.map(|phase| cut(phase, 40));
+    let counted =
+        task.progress.map(|at| format!("iteration {}/{}, phase {}/{}", at.pass, at.max_passes, at.phase, at.phases));
+    let phase = phase.map(|phase| truncate_line(phase, 40));
     let phase = match (counted, phase) {
         (Some(counted), Some(phase)) => Some(format!("{counted} {phase}")),
         (counted, phase) => counted.or(phase),
@@ -130,7 +132,7 @@ fn place(task: &TaskRow) -> String {
 
 fn verdict(task: &TaskRow) -> Option<String> {
     let cycles = match (task.progress, task.review_cycle) {
-        (Some(place), _) => format!(" ({})", count(place.pass, "iteration")),
+        (Some(progress), _) => format!(" ({})", count(progress.pass, "iteration")),
         (None, 0) => String::new(),
         (None, cycles) => format!(" ({})", count(cycles, "cycle")),
     };
@@ -152,16 +154,16 @@ fn open_findings(task: &TaskRow) -> String {
 
 /// The reason's code, unless the verdict already says it.
 fn reason(task: &TaskRow) -> Option<&'static str> {
-    let said = [
+    let implied = [
         (FinalVerdict::MaxCyclesReached, Reason::CyclesExhausted),
         (FinalVerdict::NeedsDiscussion, Reason::Discussion),
         (FinalVerdict::Approved, Reason::EditedByPerson),
     ];
-    let known = |reason: &Reason| {
-        task.final_verdict.is_some_and(|verdict| said.contains(&(verdict, *reason)))
+    let is_implied = |reason: &Reason| {
+        task.final_verdict.is_some_and(|verdict| implied.contains(&(verdict, *reason)))
             || matches!(reason, Reason::CancelledByPerson | Reason::NothingToReview)
     };
-    task.reason.filter(|reason| !known(reason)).map(Reason::code)
+    task.reason.filter(|reason| !is_implied(reason)).map(Reason::code)
 }
 
 /// The unfinished dependencies of a pending task.

@@ -24,7 +24,7 @@ use self::dialog::Dialog;
 use self::list::TaskList;
 use self::model::TuiModel;
 use self::pane::OpenLoop;
-use crate::dialogue::{QuestionDecision, QuestionDialogue};
+use crate::question_queue::{QuestionDecision, QuestionQueue};
 use crate::show::TaskReport;
 
 pub use canvas::Theme;
@@ -52,14 +52,14 @@ pub struct Tui {
     list: TaskList,
     opened: Option<OpenLoop>,
     dialog: Option<Dialog>,
-    dialogue: QuestionDialogue,
-    pace: Option<ReplayState>,
+    questions: QuestionQueue,
+    replay: Option<ReplayState>,
     note: String,
     /// Interrupted: the program is shutting down.
-    ending: bool,
+    shutting_down: bool,
     dirty: bool,
     /// When a key was last handled by the list.
-    listed_at: Option<Timestamp>,
+    list_input_at: Option<Timestamp>,
     drawn_at: Option<Timestamp>,
 }
 
@@ -80,12 +80,12 @@ impl Tui {
         self.dirty = true;
         let event = &transition.event;
         let (Some(opened), Fact::Loop(loop_id, fact)) = (&mut self.opened, &event.fact) else { return };
-        let own = opened.key.run == event.run && opened.key.loop_id == *loop_id;
+        let is_opened = opened.key.run == event.run && opened.key.loop_id == *loop_id;
         // Output of an agent does not change the report.
-        if own && !matches!(fact, LoopFact::AgentOutput { .. }) {
+        if is_opened && !matches!(fact, LoopFact::AgentOutput { .. }) {
             opened.invalidate();
         }
-        if let (true, LoopFact::AgentOutput { attempt, line }) = (own, fact) {
+        if let (true, LoopFact::AgentOutput { attempt, line }) = (is_opened, fact) {
             opened.add_live_line(event.run, loop_id, *attempt, line);
         }
     }
@@ -121,8 +121,8 @@ impl Tui {
     /// Passes in requested data.
     pub fn receive(&mut self, data: TuiData) {
         self.dirty = true;
-        if let TuiData::ReplayState(pace) = data {
-            self.pace = Some(pace);
+        if let TuiData::ReplayState(replay) = data {
+            self.replay = Some(replay);
         } else if let Some(opened) = &mut self.opened {
             opened.receive(data);
         }
@@ -135,17 +135,17 @@ impl Tui {
     }
 
     /// Interrupted: running work is finished, and no more questions are asked.
-    pub fn set_ending(&mut self) {
-        self.ending = true;
-        self.dialogue.close();
+    pub fn set_shutting_down(&mut self) {
+        self.shutting_down = true;
+        self.questions.close();
         self.dialog = None;
         self.dirty = true;
     }
 
     /// Requests for data that the open pane needs. Call this before each frame.
     pub fn requests(&mut self) -> Vec<TuiRequest> {
-        let fold = &self.model;
-        self.opened.as_mut().map(|opened| opened.requests(fold)).unwrap_or_default()
+        let model = &self.model;
+        self.opened.as_mut().map(|opened| opened.requests(model)).unwrap_or_default()
     }
 
     /// Whether a frame would show anything new. Clocks change once a second.
@@ -155,12 +155,12 @@ impl Tui {
 
     /// Updates rows and questions.
     fn refresh(&mut self) {
-        self.model.refresh(&mut self.dialogue);
+        self.model.refresh(&mut self.questions);
         self.list.update_selection(&self.model);
         if let Some(opened) = &mut self.opened {
             opened.follow(&self.model);
         }
-        let asks = self.mode != TuiMode::Replaying && self.dialogue.is_open();
+        let asks = self.mode != TuiMode::Replaying && self.questions.is_open();
         match &self.dialog {
             // A question waits until the open loop or dialog is closed.
             None if asks && self.opened.is_none() => self.dialog = Some(Dialog::Question),

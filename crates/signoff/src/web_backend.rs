@@ -16,7 +16,7 @@ use signoff_core::view::{RunRow, TaskRow};
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
-use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
+use signoff_serve::page::{HomePage, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_serve::web::{ActionOutcome, Backend, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
 use signoff_store::Store;
 use signoff_term::show::{AttemptRow, TaskReport};
@@ -51,7 +51,7 @@ impl Backend for WebBackend {
         name.to_string_lossy().into_owned()
     }
 
-    fn home(&self, all: bool) -> Result<Home, RequestError> {
+    fn home(&self, all: bool) -> Result<HomePage, RequestError> {
         self.home_page(all).map_err(page_error)
     }
 
@@ -108,14 +108,14 @@ const EXCERPTS: usize = 4;
 const TAIL: u64 = 1024 * 1024;
 
 impl WebBackend {
-    fn home_page(&self, all: bool) -> Result<Home> {
+    fn home_page(&self, all: bool) -> Result<HomePage> {
         let (project, now) = (self.project(), host::now());
         let Some(read_only) = ReadOnlyProject::find()? else {
             let (tasks, runs, questions, driven) = Default::default();
-            return Ok(Home { project, tasks, runs, questions, driven, all, now });
+            return Ok(HomePage { project, tasks, runs, questions, driven, all, now });
         };
         let TaskContext { tasks, runs, driven } = TaskContext::load(&read_only, read_only.tasks()?)?;
-        Ok(Home { project, tasks, runs, questions: read_only.store.questions()?, driven, all, now })
+        Ok(HomePage { project, tasks, runs, questions: read_only.store.questions()?, driven, all, now })
     }
 
     fn run_page(&self, run: u64) -> Result<RunPage> {

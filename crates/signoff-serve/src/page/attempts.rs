@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_term::fit::{dollars, span};
+use signoff_term::fit::{dollars, format_duration};
 use signoff_term::show::{AttemptRow, PersonDecision};
 use signoff_term::stats::ByRole;
 
@@ -16,7 +16,7 @@ const EMBEDDED_BYTES: usize = 8 * 1024;
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// The table of attempts.
-pub fn table(attempts: &[AttemptRow], setting: PageContext) -> Markup {
+pub fn table(attempts: &[AttemptRow], context: PageContext) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="Attempts" {
             table.figures.attempts {
@@ -27,25 +27,25 @@ pub fn table(attempts: &[AttemptRow], setting: PageContext) -> Markup {
                         th scope="col" { "Tokens in / out" } th scope="col" { "Outcome" }
                     }
                 }
-                tbody { @for attempt in attempts { (row(attempt, setting)) } }
+                tbody { @for attempt in attempts { (row(attempt, context)) } }
             }
         }
     }
 }
 
-fn row(attempt: &AttemptRow, setting: PageContext) -> Markup {
+fn row(attempt: &AttemptRow, context: PageContext) -> Markup {
     let name = html! { (text::code(&attempt.id)) };
     html! {
         tr {
             th scope="row" {
-                @if setting.is_served {
-                    a href={ "/tasks/" (setting.task) "/transcript/" (text::segment(&attempt.id)) } { (name) }
+                @if context.is_served {
+                    a href={ "/tasks/" (context.task) "/transcript/" (text::segment(&attempt.id)) } { (name) }
                 } @else { (name) }
             }
             td { (text::line(&role_and_cycle(attempt))) }
             td { (text::line(&attempt.agent_and_model())) }
             td { (badges::timestamp(&attempt.started_at)) }
-            td.number { @if attempt.outcome.is_some() { (span(attempt.duration_ms)) } @else { "…" } }
+            td.number { @if attempt.outcome.is_some() { (format_duration(attempt.duration_ms)) } @else { "…" } }
             td.number { (dollars(attempt.cost_usd, attempt.cost_is_estimated)) }
             td.number { (attempt.input_tokens) " / " (attempt.output_tokens) }
             td { (outcome(attempt)) }
@@ -97,19 +97,19 @@ pub fn decisions(decisions: &[PersonDecision]) -> Markup {
 }
 
 /// The ends of the transcripts, collapsed.
-pub fn transcripts(transcripts: &[TranscriptTail], attempts: &[AttemptRow], setting: PageContext) -> Markup {
-    let mut names = ElementIds::new(setting, "transcript");
+pub fn transcripts(transcripts: &[TranscriptTail], attempts: &[AttemptRow], context: PageContext) -> Markup {
+    let mut ids = ElementIds::new(context, "transcript");
     html! {
         @for transcript in transcripts {
             @let attempt = attempts.iter().find(|attempt| attempt.id == transcript.attempt);
-            details.transcript id=(names.next_id(&transcript.attempt)) {
+            details.transcript id=(ids.next_id(&transcript.attempt)) {
                 summary {
                     (text::code(&transcript.attempt)) " " (text::line(&attempt.map(role_and_cycle).unwrap_or_default()))
                 }
                 (transcript_text(transcript, EMBEDDED_BYTES))
-                @if setting.is_served {
+                @if context.is_served {
                     p {
-                        a href={ "/tasks/" (setting.task) "/transcript/" (text::segment(&transcript.attempt)) } {
+                        a href={ "/tasks/" (context.task) "/transcript/" (text::segment(&transcript.attempt)) } {
                             "The whole transcript of " (text::line(&transcript.attempt))
                         }
                     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::review::Severity;
 use signoff_core::view::{TaskRow, TaskState};
-use signoff_term::fit::{cut, span};
+use signoff_term::fit::{format_duration, truncate_line};
 use signoff_term::status;
 
 use super::text;
@@ -87,7 +87,7 @@ pub fn state_badge(state: TaskState, word: &str) -> Markup {
 /// The details of a status: verdict, cycles, reason.
 pub fn status_details(task: &TaskRow) -> String {
     let status_text = status::status_line(task);
-    cut(status_text.strip_prefix(task.status.as_str()).unwrap_or(&status_text).trim(), 120)
+    truncate_line(status_text.strip_prefix(task.status.as_str()).unwrap_or(&status_text).trim(), 120)
 }
 
 /// The duration of a task, until now if it runs. The page's script keeps counting a running one.
@@ -96,7 +96,7 @@ pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<Markup> {
     let ended: Option<Timestamp> = task.ended_at.as_deref().and_then(|at| at.parse().ok());
     let took = between(started, ended.unwrap_or(now));
     let goes_on = ended.is_none().then_some(took);
-    Some(html! { time datetime={ "PT" (took / 1000) "S" } data-ms=[goes_on] { (span(took)) } })
+    Some(html! { time datetime={ "PT" (took / 1000) "S" } data-ms=[goes_on] { (format_duration(took)) } })
 }
 
 fn between(from: Timestamp, to: Timestamp) -> u64 {

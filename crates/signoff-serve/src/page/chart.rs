@@ -1,24 +1,24 @@
 //! SVG charts, each with the same data as a table, and the statistics page that shows them.
 //!
-//! They are narrow so that their text is readable on a phone. Colours come from the style sheet.
+//! They are narrow so that their text is readable on a phone. Colors come from the style sheet.
 
 use maud::{Markup, html};
-use signoff_term::fit::{count, cut, dollars, span};
+use signoff_term::fit::{count, dollars, format_duration, truncate_line};
 use signoff_term::stats::{ByReviewer, ByRole, StatsReport};
 
 use super::cycles::CycleChange;
 use super::frame::{PageFrame, PageSubject};
 
 /// The width of every chart.
-const WIDTH: f64 = 360.0;
+const CHART_WIDTH: f64 = 360.0;
 
 /// A chart with its title, a text description and a table of its data.
 struct Figure {
     id: String,
     title: &'static str,
-    says: String,
+    description: String,
     height: f64,
-    picture: Markup,
+    svg: Markup,
     table: Markup,
 }
 
@@ -27,10 +27,10 @@ impl Figure {
         let (title, desc) = (format!("{}-title", self.id), format!("{}-desc", self.id));
         html! {
             figure.chart {
-                svg viewBox={ "0 0 " (WIDTH) " " (self.height) } role="img" aria-labelledby={ (title) " " (desc) } {
+                svg viewBox={ "0 0 " (CHART_WIDTH) " " (self.height) } role="img" aria-labelledby={ (title) " " (desc) } {
                     title id=(title) { (self.title) }
-                    desc id=(desc) { (self.says) }
-                    (self.picture)
+                    desc id=(desc) { (self.description) }
+                    (self.svg)
                 }
                 figcaption { (self.title) }
                 details id={ (self.id) "-figures" } {
@@ -46,15 +46,15 @@ impl Figure {
 pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
     let (height, floor) = (150.0, 120.0);
     let most = changes.iter().flat_map(series).map(|(number, _)| number).max().unwrap_or(0).max(1);
-    let step = (WIDTH - 10.0) / changes.len().max(1) as f64;
+    let step = (CHART_WIDTH - 10.0) / changes.len().max(1) as f64;
     let width = (step / 5.0).min(28.0);
     let bar = |cycle: usize, at: usize, number: u32| {
         let x = 5.0 + step * cycle as f64 + step / 2.0 + (at as f64 - 1.5) * (width + 2.0);
         let tall = f64::from(number) / f64::from(most) * (floor - 24.0);
         (round(x), round(floor - tall), round(tall))
     };
-    let picture = html! {
-        line.axis x1="0" x2=(WIDTH) y1=(floor) y2=(floor) {}
+    let svg = html! {
+        line.axis x1="0" x2=(CHART_WIDTH) y1=(floor) y2=(floor) {}
         @for (cycle, change) in changes.iter().enumerate() {
             @for (at, (number, class)) in series(change).into_iter().enumerate().filter(|(_, (number, _))| *number > 0) {
                 @let (x, y, tall) = bar(cycle, at, number);
@@ -65,14 +65,14 @@ pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
         }
         (legend(&[("new or back", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
     };
-    let says = changes.iter().enumerate().map(|(at, change)| {
+    let description = changes.iter().enumerate().map(|(at, change)| {
         let CycleChange { new, carried, fixed, regressed } = change;
         let back = if *regressed > 0 { format!(", {regressed} regressed") } else { String::new() };
         format!("Cycle {}: {new} new, {carried} carried, {fixed} fixed{back}", at + 1)
     });
-    let says = says.collect::<Vec<_>>().join(". ");
+    let description = description.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), changes_table(changes));
-    Figure { id, title: "Findings per cycle", says, height: height + 8.0, picture, table }.render()
+    Figure { id, title: "Findings per cycle", description, height: height + 8.0, svg, table }.render()
 }
 
 /// The bars of one cycle. Regressed findings count as new, because the fixer has to fix them again.
@@ -81,13 +81,13 @@ fn series(change: &CycleChange) -> [(u32, &'static str); 3] {
 }
 
 /// Upper bound of a letter's width in a legend; fonts differ.
-const LETTER: f64 = 7.0;
+const MAX_LETTER_WIDTH: f64 = 7.0;
 
 /// The legend entries in one row, each as wide as its text.
 fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
     let placed = entries.iter().scan(5.0, |end, (word, class)| {
         let x = *end;
-        *end += 23.0 + LETTER * word.chars().count() as f64;
+        *end += 23.0 + MAX_LETTER_WIDTH * word.chars().count() as f64;
         Some((x, word, class))
     });
     html! {
@@ -124,7 +124,7 @@ fn table(head: &[&str], rows: impl Iterator<Item = (Markup, Vec<String>)>) -> Ma
 
 /// A name from outside in the heading of a row.
 fn row_name(name: &str, width: usize) -> Markup {
-    html! { bdi { (cut(name, width)) } }
+    html! { bdi { (truncate_line(name, width)) } }
 }
 
 /// One horizontal bar.
@@ -137,14 +137,14 @@ struct ChartBar {
 
 /// A column of bars, each with its name on the left and its value on the right.
 fn bars(bars: &[ChartBar], y: f64) -> Markup {
-    let (left, room) = (112.0, WIDTH - 112.0 - 76.0);
+    let (left, room) = (112.0, CHART_WIDTH - 112.0 - 76.0);
     let sum = |bar: &ChartBar| bar.parts.iter().map(|(part, _)| part).sum::<f64>();
     let most = bars.iter().map(sum).fold(0.0, f64::max);
     let scale = if most > 0.0 { room / most } else { 0.0 };
     html! {
         @for (at, bar) in bars.iter().enumerate() {
             @let top = y + 22.0 * at as f64;
-            text.name x=(left - 6.0) y=(top + 11.0) { (cut(&bar.name, 17)) }
+            text.name x=(left - 6.0) y=(top + 11.0) { (truncate_line(&bar.name, 17)) }
             @for (index, (part, class)) in bar.parts.iter().enumerate() {
                 @let before: f64 = bar.parts.iter().take(index).map(|(part, _)| part).sum();
                 rect class=(class) x=(round(left + before * scale)) y=(top) width=(round(part * scale)) height="14" {}
@@ -160,24 +160,26 @@ pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
         .iter()
         .map(|role| one_bar(role, role.cost_usd, "c-cost", dollars(role.cost_usd, role.cost_is_estimated)))
         .collect();
-    let times: Vec<ChartBar> =
-        roles.iter().map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms))).collect();
+    let times: Vec<ChartBar> = roles
+        .iter()
+        .map(|role| one_bar(role, role.duration_ms as f64, "c-time", format_duration(role.duration_ms)))
+        .collect();
     let half = 22.0 * roles.len() as f64 + 26.0;
-    let picture = html! {
+    let svg = html! {
         text.key x="5" y="12" { "cost" } (bars(&costs, 20.0))
         text.key x="5" y=(half + 12.0) { "time" } (bars(&times, half + 20.0))
     };
-    let says = roles.iter().map(|role| {
+    let description = roles.iter().map(|role| {
         format!(
             "{}: {}, {}",
-            cut(&role.role, 40),
+            truncate_line(&role.role, 40),
             dollars(role.cost_usd, role.cost_is_estimated),
-            span(role.duration_ms)
+            format_duration(role.duration_ms)
         )
     });
-    let says = says.collect::<Vec<_>>().join(". ");
+    let description = description.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), roles_table(roles));
-    Figure { id, title: "Cost and time by role", says, height: 2.0 * half, picture, table }.render()
+    Figure { id, title: "Cost and time by role", description, height: 2.0 * half, svg, table }.render()
 }
 
 fn one_bar(role: &ByRole, part: f64, class: &'static str, value: String) -> ChartBar {
@@ -187,24 +189,24 @@ fn one_bar(role: &ByRole, part: f64, class: &'static str, value: String) -> Char
 fn roles_table(roles: &[ByRole]) -> Markup {
     let rows = roles.iter().map(|role| {
         let cost = dollars(role.cost_usd, role.cost_is_estimated);
-        (row_name(&role.role, 40), vec![role.attempts.to_string(), span(role.duration_ms), cost])
+        (row_name(&role.role, 40), vec![role.attempts.to_string(), format_duration(role.duration_ms), cost])
     });
     table(&["Role", "Attempts", "Time", "Cost"], rows)
 }
 
 /// Outcomes of the findings of each reviewer.
 pub fn reviewers(id: &str, reviewers: &[ByReviewer]) -> Markup {
-    let all: Vec<ChartBar> = reviewers.iter().map(reviewer).collect();
+    let all: Vec<ChartBar> = reviewers.iter().map(reviewer_bar).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
-    let picture = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
-    let says = reviewers.iter().map(|one| {
-        let fates = outcome_counts(one).into_iter().zip(OUTCOMES);
-        let fates: String = fates.map(|(number, (word, _))| format!(", {number} {word}")).collect();
-        format!("{}: {} raised{fates}", cut(&one.reviewer, 40), one.raised + one.pending)
+    let svg = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
+    let description = reviewers.iter().map(|reviewer| {
+        let outcomes = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
+        let outcomes: String = outcomes.map(|(number, (word, _))| format!(", {number} {word}")).collect();
+        format!("{}: {} raised{outcomes}", truncate_line(&reviewer.reviewer, 40), reviewer.raised + reviewer.pending)
     });
-    let says = says.collect::<Vec<_>>().join(". ");
+    let description = description.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), reviewers_table(reviewers));
-    Figure { id, title: "Findings by reviewer", says, height: below + 14.0, picture, table }.render()
+    Figure { id, title: "Findings by reviewer", description, height: below + 14.0, svg, table }.render()
 }
 
 /// The outcomes of a finding, each with its CSS class.
@@ -216,30 +218,34 @@ const OUTCOMES: [(&str, &str); 5] = [
     ("pending", "c-carried"),
 ];
 
-fn outcome_counts(one: &ByReviewer) -> [u64; 5] {
-    [one.upheld, one.refuted, one.out_of_scope, one.open, one.pending]
+fn outcome_counts(reviewer: &ByReviewer) -> [u64; 5] {
+    [reviewer.upheld, reviewer.refuted, reviewer.out_of_scope, reviewer.open, reviewer.pending]
 }
 
-fn reviewer(one: &ByReviewer) -> ChartBar {
-    let parts = outcome_counts(one).into_iter().zip(OUTCOMES);
-    let parts = parts.map(|(number, (_, colour))| (number as f64, colour)).collect();
+fn reviewer_bar(reviewer: &ByReviewer) -> ChartBar {
+    let parts = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
+    let parts = parts.map(|(number, (_, class))| (number as f64, class)).collect();
     ChartBar {
-        name: one.reviewer.clone(),
+        name: reviewer.reviewer.clone(),
         parts,
-        value: format!("{}, {}", one.raised + one.pending, dollars(one.cost_usd, one.cost_is_estimated)),
+        value: format!(
+            "{}, {}",
+            reviewer.raised + reviewer.pending,
+            dollars(reviewer.cost_usd, reviewer.cost_is_estimated)
+        ),
     }
 }
 
 fn reviewers_table(reviewers: &[ByReviewer]) -> Markup {
-    let share = |one: &ByReviewer| match one.raised {
+    let share = |reviewer: &ByReviewer| match reviewer.raised {
         0 => "–".to_owned(),
-        settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
+        settled => format!("{:.0} %", 100.0 * reviewer.upheld as f64 / settled as f64),
     };
-    let rows = reviewers.iter().map(|one| {
-        let numbers = [one.raised + one.pending].into_iter().chain(outcome_counts(one));
+    let rows = reviewers.iter().map(|reviewer| {
+        let numbers = [reviewer.raised + reviewer.pending].into_iter().chain(outcome_counts(reviewer));
         let cells = numbers.map(|number| number.to_string());
-        let cells = cells.chain([share(one), dollars(one.cost_usd, one.cost_is_estimated)]);
-        (row_name(&one.reviewer, 40), cells.collect())
+        let cells = cells.chain([share(reviewer), dollars(reviewer.cost_usd, reviewer.cost_is_estimated)]);
+        (row_name(&reviewer.reviewer, 40), cells.collect())
     });
     let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
     table(&names, rows)
@@ -253,12 +259,12 @@ pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Marku
         value: number.to_string(),
     });
     let all: Vec<ChartBar> = all.collect();
-    let says = counted.iter().map(|(name, number)| format!("{}: {number}", cut(name, 60)));
-    let says = says.collect::<Vec<_>>().join(". ");
-    let (height, picture) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
+    let description = counted.iter().map(|(name, number)| format!("{}: {number}", truncate_line(name, 60)));
+    let description = description.collect::<Vec<_>>().join(". ");
+    let (height, svg) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
     let rows = counted.iter().map(|(name, number)| (row_name(name, 60), vec![number.to_string()]));
-    let table = table(&["What", "How often"], rows);
-    Figure { id: id.to_owned(), title, says, height, picture, table }.render()
+    let table = table(&["Name", "Count"], rows);
+    Figure { id: id.to_owned(), title, description, height, svg, table }.render()
 }
 
 /// Rounds to a tenth of a unit; more precision is not visible.
@@ -277,7 +283,7 @@ pub fn stats_page(project: &str, report: &StatsReport) -> String {
 
 fn figures(report: &StatsReport) -> Markup {
     let cycles = report.cycles_to_approval.distribution.iter();
-    let cycles: Vec<(String, u64)> = cycles.map(|one| (count(one.cycles, "cycle"), one.tasks)).collect();
+    let cycles: Vec<(String, u64)> = cycles.map(|bucket| (count(bucket.cycles, "cycle"), bucket.tasks)).collect();
     let stops = report.stop_reasons.iter();
     let stops = stops.map(|stop| (super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)), stop.tasks));
     let stops: Vec<(String, u64)> = stops.collect();

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::location;
 use signoff_core::merge::{IssueGroup, MergedReview};
-use signoff_term::fit::{count, counts, dollars, span};
+use signoff_term::fit::{count, counts, dollars, format_duration};
 use signoff_term::show::{Cycle, LedgerLine, ReviewReport, StateChange};
 
 use super::ReviewHistory;
@@ -39,7 +39,7 @@ fn one(cycle: &Cycle, change: &CycleChange, id: &str, is_last: bool) -> Markup {
                 span.changed { (change_summary(change)) }
                 span.facts {
                     span { (text::commit(&cycle.commit)) }
-                    span { (span(duration_ms(cycle))) }
+                    span { (format_duration(duration_ms(cycle))) }
                     @if cycle.scope == "scoped" { span { "the fix only" } }
                 }
             }
@@ -70,7 +70,7 @@ fn reviewer(review: &ReviewReport, id: &str) -> Markup {
             p.facts {
                 @if review.kind != review.reviewer { span { (review.kind) } }
                 @if review.confidence != "unstated" { span { (review.confidence) " confidence" } }
-                span { (span(review.duration_ms)) }
+                span { (format_duration(review.duration_ms)) }
                 span { (dollars(review.cost_usd, review.cost_is_estimated)) }
             }
             @if let Some(reason) = &review.reason { p.bad { (text::line(reason)) } }

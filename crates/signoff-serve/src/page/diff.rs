@@ -66,7 +66,7 @@ fn not_shown(diff: &DiffText) -> Markup {
     html! {
         @if !diff.not_shown.is_empty() {
             p.hint { "Changed, but not shown:" }
-            ul { @for (path, why) in &diff.not_shown { li { (text::code(path)) " (" (text::line(why)) ")" } } }
+            ul { @for file in &diff.not_shown { li { (text::code(&file.path)) " (" (text::line(&file.reason)) ")" } } }
         }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::{location, one_line};
-use signoff_term::fit::cut;
+use signoff_term::fit::truncate_line;
 use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
 
 use super::badges::{self, Tone};
@@ -44,7 +44,7 @@ pub fn all(judged: ReviewHistory, setting: PageContext, context: FindingContext)
 
 fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: FindingContext) -> Markup {
     let found = &line.finding;
-    let heading = cut(&found.description, HEADING_LENGTH);
+    let heading = truncate_line(&found.description, HEADING_LENGTH);
     let is_open = line.state == FindingState::Open;
     html! {
         details.finding id=(anchors.get(&found.id, "")) open[is_open] {

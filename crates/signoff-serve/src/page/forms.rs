@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use signoff_core::machine::FinalVerdict;
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, TaskRow, inbox};
-use signoff_term::fit::{capitalized, count, cut};
+use signoff_term::fit::{capitalized, count, truncate_line};
 use signoff_term::show::{AttemptRow, TaskReport};
 
 use super::frame::{self, PageFrame, PageSubject};
@@ -50,7 +50,7 @@ fn cancel(id: u64, back: &str) -> Markup {
             summary { "Cancel…" }
             form method="post" action={ "/tasks/" (id) "/cancel" } {
                 (frame::return_field(back))
-                p { "Its agents are stopped. Its branch stays." }
+                p { "Stops its agents, keeps its branch." }
                 button.danger { "Cancel task " (id) }
             }
         }
@@ -100,7 +100,7 @@ pub fn question(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup
             }
             p.choices {
                 @for choice in &question.choices {
-                    button name="choice" value=(choice) aria-describedby=(id) { (text::spaced(&capitalized(&cut(choice, 40)))) }
+                    button name="choice" value=(choice) aria-describedby=(id) { (text::spaced(&capitalized(&truncate_line(choice, 40)))) }
                     " "
                 }
             }
@@ -144,7 +144,7 @@ fn add_form(page: &AddPage) -> Markup {
     html! {
         form.sheet method="post" action="/tasks" {
             p {
-                label for="text" { "What is to be done" }
+                label for="text" { "Task description" }
                 textarea #text name="text" rows="8" required dir="auto" aria-describedby="text-hint" { (page.text) }
                 span.hint #text-hint { "The first line is its title." }
             }
@@ -154,13 +154,13 @@ fn add_form(page: &AddPage) -> Markup {
                 label for="auto_review" { "Review it until it is approved" }
             }
             p {
-                label for="max_cycles" { "Reviews at most" }
+                label for="max_cycles" { "Maximum number of reviews" }
                 input #max_cycles name="max_cycles" type="number" min="1" inputmode="numeric" value=(page.max_cycles)
                     aria-describedby="max_cycles-hint";
                 span.hint #max_cycles-hint { "Empty: the configured limit." }
             }
             p {
-                label for="depends_on" { "After the tasks" }
+                label for="depends_on" { "Depends on tasks" }
                 input #depends_on name="depends_on" type="text" autocomplete="off" value=(page.depends_on)
                     aria-describedby="depends_on-hint";
                 span.hint #depends_on-hint { "Their numbers, with commas between: 12, 15." }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maud::{DOCTYPE, Markup, html};
-use signoff_term::fit::cut;
+use signoff_term::fit::truncate_line;
 use signoff_term::show::LedgerLine;
 
 use super::text;
@@ -34,9 +34,9 @@ pub struct PageFrame<'a> {
 const NAV_LINKS: [(&str, &str); 3] = [("/", "Overview"), ("/stats", "Statistics"), ("/add", "Add a task")];
 
 /// Banners for a page that is out of date.
-const DISCONNECTED: &str = "Not connected. What you see may be old.";
-const TOKEN_EXPIRED: &str = "What you see is old: open the address that `signoff serve` prints now.";
-const REFRESH_FAILED: &str = "The page could not be refreshed. What you see may be old.";
+const DISCONNECTED: &str = "Not connected: this page may be out of date.";
+const TOKEN_EXPIRED: &str = "This page is out of date: open the address that `signoff serve` prints now.";
+const REFRESH_FAILED: &str = "The page could not be refreshed: it may be out of date.";
 
 impl<'a> PageFrame<'a> {
     pub fn new(title: &'a str, project: &'a str, subject: PageSubject, body: Markup) -> Self {
@@ -87,7 +87,7 @@ impl<'a> PageFrame<'a> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (attention) (cut(self.title, 80)) " · " (cut(of, 80)) }
+                title { (attention) (truncate_line(self.title, 80)) " · " (truncate_line(of, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 @if self.subject != PageSubject::Static { script src="/assets/live.js" defer {} }
@@ -102,8 +102,8 @@ impl<'a> PageFrame<'a> {
                 @if !self.project.is_empty() { span.project { (text::line(self.project)) } }
                 nav aria-label="Pages" {
                     ul {
-                        @for (way, name) in NAV_LINKS {
-                            li { a href=(way) aria-current=[(name == self.title).then_some("page")] { (name) } }
+                        @for (path, name) in NAV_LINKS {
+                            li { a href=(path) aria-current=[(name == self.title).then_some("page")] { (name) } }
                         }
                     }
                 }
@@ -147,15 +147,15 @@ pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
 }
 
 /// The hidden form field with the page to return to.
-pub fn return_field(way: &str) -> Markup {
-    html! { input type="hidden" name="back" value=(way); }
+pub fn return_field(path: &str) -> Markup {
+    html! { input type="hidden" name="back" value=(path); }
 }
 
 /// The page to return to (the hidden field `back`) if it is one of our own; otherwise the overview.
-pub fn return_path(asked: &str) -> &str {
+pub fn return_path(path: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let ours = ["/tasks/", "/runs/"].iter().any(|page| asked.strip_prefix(page).is_some_and(is_number));
-    if ours { asked } else { "/" }
+    let is_own = ["/tasks/", "/runs/"].iter().any(|page| path.strip_prefix(page).is_some_and(is_number));
+    if is_own { path } else { "/" }
 }
 
 /// The context of one task on a page. A page can hold several tasks, so all element ids start with its key.
@@ -181,14 +181,14 @@ impl PageContext {
 
 /// Creates element ids from names rather than positions, so that they stay stable when a list shifts.
 pub struct ElementIds {
-    setting: PageContext,
+    context: PageContext,
     kind: &'static str,
     given: BTreeMap<u64, u32>,
 }
 
 impl ElementIds {
-    pub fn new(setting: PageContext, kind: &'static str) -> Self {
-        Self { setting, kind, given: BTreeMap::new() }
+    pub fn new(context: PageContext, kind: &'static str) -> Self {
+        Self { context, kind, given: BTreeMap::new() }
     }
 
     /// The id of the next element with this name.
@@ -199,7 +199,7 @@ impl ElementIds {
         let given = self.given.entry(hash).or_default();
         *given += 1;
         let more = if *given > 1 { format!("-{given}") } else { String::new() };
-        self.setting.id(&format!("{}-{hash:016x}{more}", self.kind))
+        self.context.id(&format!("{}-{hash:016x}{more}", self.kind))
     }
 }
 
@@ -208,13 +208,13 @@ pub struct Anchors<'a>(BTreeMap<&'a str, String>);
 
 impl<'a> Anchors<'a> {
     /// Uses the ids of findings directly if they are safe in HTML; imported ones may not be.
-    pub fn new(ledger: &'a [LedgerLine], setting: PageContext) -> Self {
+    pub fn new(ledger: &'a [LedgerLine], context: PageContext) -> Self {
         let plain =
             |id: &str| id.starts_with("f-") && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let mut names = ElementIds::new(setting, "finding");
+        let mut ids = ElementIds::new(context, "finding");
         let named = ledger.iter().map(|line| {
             let id = line.finding.id.as_str();
-            (id, if plain(id) { setting.id(id) } else { names.next_id(id) })
+            (id, if plain(id) { context.id(id) } else { ids.next_id(id) })
         });
         Self(named.collect())
     }

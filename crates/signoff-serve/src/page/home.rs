@@ -11,7 +11,7 @@ use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
 use super::run::RunProgress;
-use super::{Home, PageNotice, badges, forms, text};
+use super::{HomePage, PageNotice, badges, forms, text};
 
 /// Maximum number of completed tasks unless all are requested.
 const MAX_DONE: usize = 200;
@@ -23,7 +23,7 @@ const MAX_RUNS: usize = 20;
 const MAX_DETAILED: usize = 50;
 
 /// `/`.
-pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
+pub fn page(page: &HomePage, notice: Option<&PageNotice>) -> String {
     let scene = ProjectSnapshot { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
     let sorted = InboxTasks::new(&scene);
     let attention_items = AttentionItems::new(page, &scene, &sorted);
@@ -67,18 +67,18 @@ struct AttentionItems<'a> {
 }
 
 impl<'a> AttentionItems<'a> {
-    fn new(page: &'a Home, scene: &ProjectSnapshot, sorted: &InboxTasks<'a>) -> Self {
+    fn new(page: &'a HomePage, scene: &ProjectSnapshot, sorted: &InboxTasks<'a>) -> Self {
         let needs = |run: &&RunRow| run.needs_attention() || scene.is_run_interrupted(run);
         let runs = page.runs.iter().filter(needs).take(MAX_RUNS).collect();
         Self { runs, tasks: sorted.needs_attention.iter().chain(&sorted.interrupted).copied().collect() }
     }
 
-    fn number(&self, page: &Home) -> usize {
+    fn number(&self, page: &HomePage) -> usize {
         page.questions.len() + self.runs.len() + self.tasks.len()
     }
 }
 
-fn attention_section(page: &Home, scene: &ProjectSnapshot, attention_items: &AttentionItems) -> Markup {
+fn attention_section(page: &HomePage, scene: &ProjectSnapshot, attention_items: &AttentionItems) -> Markup {
     let number = attention_items.number(page);
     let rest = attention_items.tasks.get(MAX_DETAILED..).unwrap_or_default();
     html! {
@@ -100,7 +100,7 @@ fn attention_section(page: &Home, scene: &ProjectSnapshot, attention_items: &Att
 }
 
 /// Whether tasks are pending and no process works on them.
-fn is_idle(page: &Home) -> bool {
+fn is_idle(page: &HomePage) -> bool {
     page.driven.is_empty() && page.tasks.iter().any(|task| task.status == TaskStatus::Pending)
 }
 
@@ -166,7 +166,7 @@ fn task_section(id: &str, title: &str, tasks: &[&TaskRow], most: usize, now: Tim
 }
 
 /// Tasks that no other section lists: the finished ones if `over`, else the unfinished ones.
-fn unlisted_tasks<'a>(page: &'a Home, sorted: &InboxTasks, over: bool) -> Vec<&'a TaskRow> {
+fn unlisted_tasks<'a>(page: &'a HomePage, sorted: &InboxTasks, over: bool) -> Vec<&'a TaskRow> {
     let listed = sorted.needs_attention.iter().chain(&sorted.interrupted).chain(&sorted.running).map(|task| task.id);
     let asked = page.questions.iter().filter_map(|question| question.task_id);
     let listed: BTreeSet<u64> = listed.chain(asked).collect();
@@ -178,7 +178,7 @@ fn show_all(rest: usize) -> Markup {
 }
 
 /// Completed tasks, latest first.
-fn done(page: &Home, sorted: &InboxTasks) -> Markup {
+fn done(page: &HomePage, sorted: &InboxTasks) -> Markup {
     let mut tasks = unlisted_tasks(page, sorted, true);
     tasks.sort_by(|a, b| (&b.ended_at, b.id).cmp(&(&a.ended_at, a.id)));
     let shown = if page.all { tasks.len() } else { MAX_DONE };
@@ -198,7 +198,7 @@ fn done(page: &Home, sorted: &InboxTasks) -> Markup {
 }
 
 /// Runs with their progress, latest first.
-fn run_list(page: &Home) -> Markup {
+fn run_list(page: &HomePage) -> Markup {
     let mut counted: BTreeMap<u64, RunProgress> = BTreeMap::new();
     for task in &page.tasks {
         if let Some(run) = task.run_id {
@@ -221,7 +221,7 @@ fn run_list(page: &Home) -> Markup {
     }
 }
 
-fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &Home) -> Markup {
+fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &HomePage) -> Markup {
     let driven = page.driven.contains(&run.id);
     let state = runs::state(run, &page.tasks);
     html! {

@@ -5,7 +5,7 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::visible;
 use signoff_core::view::TaskRow;
-use signoff_term::fit::{count, counts, cut, dollars};
+use signoff_term::fit::{count, counts, dollars, truncate_line};
 use signoff_term::report::{Changes, PartSection, ReportResult, result_of_report};
 
 use super::findings::FindingContext;
@@ -24,7 +24,7 @@ pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (cut(&title, 120)) }
+                title { (truncate_line(&title, 120)) }
                 style { (PreEscaped(STYLE)) }
             }
             body.report {
@@ -105,7 +105,7 @@ fn part(part: &PartSection, key: u64) -> Markup {
     let judged = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
     let outcome = text::spaced(part.outcome.map_or("unfinished", OutcomeKind::as_str));
     html! {
-        article.task id=(setting.id("part")) aria-label=(cut(&part.name, 120)) {
+        article.task id=(setting.id("part")) aria-label=(truncate_line(&part.name, 120)) {
             h2 { (text::line(&part.name)) }
             p.lead { (outcome) @if let Some(why) = &part.reason { ": " (text::line(why)) } }
             @if !part.ledger.is_empty() {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_term::fit::{count, cut};
+use signoff_term::fit::{count, truncate_line};
 
 /// Maximum size of a text that is shown expanded.
 const EXPANDED_BYTES: usize = 1_200;
@@ -15,12 +15,12 @@ const MAX_LINE_WIDTH: usize = 300;
 
 /// One line, isolated from text in the other writing direction.
 pub fn line(text: &str) -> Markup {
-    html! { bdi { (cut(text, MAX_LINE_WIDTH)) } }
+    html! { bdi { (truncate_line(text, MAX_LINE_WIDTH)) } }
 }
 
 /// One line in a monospaced font: a path, a branch, a commit.
 pub fn code(text: &str) -> Markup {
-    html! { code { bdi { (cut(text, MAX_LINE_WIDTH)) } } }
+    html! { code { bdi { (truncate_line(text, MAX_LINE_WIDTH)) } } }
 }
 
 /// The first characters of a commit.

@@ -15,45 +15,45 @@ use crate::page::{self, AddPage, PageNotice, TypedFields, return_path};
 type ActionResponse = Result<Response, RequestError>;
 type ActionState = State<Arc<AppState>>;
 
-pub async fn answer(state: ActionState, question: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
-    let choice = sent.form.required("choice");
-    perform(&state, choice.map(|choice| WebAction::Answer { question: question.0, choice }), sent).await
+pub async fn answer(state: ActionState, question: PathParams<String>, submitted: SubmittedForm) -> ActionResponse {
+    let choice = submitted.form.required("choice");
+    perform(&state, choice.map(|choice| WebAction::Answer { question: question.0, choice }), submitted).await
 }
 
-pub async fn retry(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+pub async fn retry(state: ActionState, task: PathParams<String>, submitted: SubmittedForm) -> ActionResponse {
     let task = parse_id(&task.0)?;
-    perform(&state, Ok(WebAction::Retry { task }), sent).await
+    perform(&state, Ok(WebAction::Retry { task }), submitted).await
 }
 
-pub async fn cancel(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
+pub async fn cancel(state: ActionState, task: PathParams<String>, submitted: SubmittedForm) -> ActionResponse {
     let task = parse_id(&task.0)?;
-    perform(&state, Ok(WebAction::Cancel { task }), sent).await
+    perform(&state, Ok(WebAction::Cancel { task }), submitted).await
 }
 
-pub async fn edit(state: ActionState, task: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
-    let (task, reason) = (parse_id(&task.0)?, sent.form.text("reason").trim().to_owned());
-    let verdict = sent.form.required("verdict");
-    perform(&state, verdict.map(|verdict| WebAction::Edit { task, verdict, reason }), sent).await
+pub async fn edit(state: ActionState, task: PathParams<String>, submitted: SubmittedForm) -> ActionResponse {
+    let (task, reason) = (parse_id(&task.0)?, submitted.form.text("reason").trim().to_owned());
+    let verdict = submitted.form.required("verdict");
+    perform(&state, verdict.map(|verdict| WebAction::Edit { task, verdict, reason }), submitted).await
 }
 
-pub async fn dispute(state: ActionState, finding: PathParams<String>, sent: SubmittedForm) -> ActionResponse {
-    let fields = sent.form.number("task").and_then(|task| Ok((task, sent.form.required("reason")?)));
+pub async fn dispute(state: ActionState, finding: PathParams<String>, submitted: SubmittedForm) -> ActionResponse {
+    let fields = submitted.form.number("task").and_then(|task| Ok((task, submitted.form.required("reason")?)));
     let action = fields.map(|(task, reason)| WebAction::Dispute { finding: finding.0, task, reason });
-    perform(&state, action, sent).await
+    perform(&state, action, submitted).await
 }
 
 /// Adds a task. If that fails, the form is shown again with its values.
 pub async fn add(State(state): ActionState, form: FormFields) -> ActionResponse {
     let added = match new_task(&form) {
         Ok(task) => state.call(RequestClass::Act, move |backend| backend.perform(WebAction::Add(task))).await,
-        Err(refused) => Err(refused),
+        Err(error) => Err(error),
     };
     match added {
-        Ok(done) => {
-            let page = done.added_task.map_or("/".to_owned(), |task| format!("/tasks/{task}"));
-            Ok(redirect_with_notice(&page, &state.add_notice(done.into())))
+        Ok(outcome) => {
+            let page = outcome.added_task.map_or("/".to_owned(), |task| format!("/tasks/{task}"));
+            Ok(redirect_with_notice(&page, &state.add_notice(outcome.into())))
         }
-        Err(refused) => show_form_again(&state, &form, refused).await,
+        Err(error) => show_form_again(&state, &form, error).await,
     }
 }
 
@@ -71,7 +71,7 @@ fn new_task(form: &FormFields) -> Result<AddTask, RequestError> {
     })
 }
 
-async fn show_form_again(state: &AppState, form: &FormFields, refused: RequestError) -> ActionResponse {
+async fn show_form_again(state: &AppState, form: &FormFields, error: RequestError) -> ActionResponse {
     let project = state.call(RequestClass::Read, |backend| Ok(backend.project())).await?;
     let typed = |name| form.text(name).to_owned();
     let page = AddPage {
@@ -82,8 +82,8 @@ async fn show_form_again(state: &AppState, form: &FormFields, refused: RequestEr
         max_cycles: typed("max_cycles"),
         depends_on: typed("depends_on"),
     };
-    let status = refused.status();
-    Ok(html(status, page::add(&page, Some(&refused.into()))))
+    let status = error.status();
+    Ok(html(status, page::add(&page, Some(&error.into()))))
 }
 
 /// A submitted form and the path it was sent to.
@@ -102,25 +102,29 @@ impl<S: Send + Sync> FromRequest<S> for SubmittedForm {
 }
 
 /// Performs an action and redirects to the page of the form. On failure, that page shows the error and the input.
-async fn perform(state: &AppState, action: Result<WebAction, RequestError>, sent: SubmittedForm) -> ActionResponse {
-    let done = match action {
+async fn perform(
+    state: &AppState,
+    action: Result<WebAction, RequestError>,
+    submitted: SubmittedForm,
+) -> ActionResponse {
+    let result = match action {
         Ok(action) => state.call(RequestClass::Act, move |backend| backend.perform(action)).await,
-        Err(refused) => Err(refused),
+        Err(error) => Err(error),
     };
-    let back = sent.form.text("back");
-    let notice = match done {
-        Ok(done) => PageNotice::from(done),
+    let back = submitted.form.text("back");
+    let notice = match result {
+        Ok(outcome) => PageNotice::from(outcome),
         // A program that names no return page gets the error directly. So does a browser on an internal error,
         // because the page may be broken, too.
-        Err(refused) if back.is_empty() || refused.kind == RequestErrorKind::Internal => return Err(refused),
-        Err(refused) => PageNotice { typed: Some(typed_fields(&sent)), ..PageNotice::from(refused) },
+        Err(error) if back.is_empty() || error.kind == RequestErrorKind::Internal => return Err(error),
+        Err(error) => PageNotice { typed: Some(typed_fields(&submitted)), ..PageNotice::from(error) },
     };
     Ok(redirect_with_notice(return_path(back), &state.add_notice(notice)))
 }
 
-fn typed_fields(sent: &SubmittedForm) -> TypedFields {
-    let text = |name| sent.form.text(name).to_owned();
-    TypedFields { action: sent.action.clone(), verdict: text("verdict"), reason: text("reason") }
+fn typed_fields(submitted: &SubmittedForm) -> TypedFields {
+    let text = |name| submitted.form.text(name).to_owned();
+    TypedFields { action: submitted.action.clone(), verdict: text("verdict"), reason: text("reason") }
 }
 
 /// Redirects to a page that shows the notice with this key.

@@ -60,33 +60,33 @@ impl AppState {
         let permit = self.permits[kind as usize].clone().acquire_owned().await;
         let permit = permit.map_err(|error| internal_error(error.to_string()))?;
         let backend = self.backend.clone();
-        let worked = tokio::task::spawn_blocking(move || {
-            let _hand = permit;
+        let result = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
             work(&*backend)
         });
-        worked.await.map_err(|_| internal_error("this could not be done: signoff has a bug".to_owned()))?
+        result.await.map_err(|_| internal_error("internal error: a request handler panicked".to_owned()))?
     }
 
     /// Stores a notice and returns its key.
     pub fn add_notice(&self, notice: PageNotice) -> String {
-        let mut name = [0; 8];
+        let mut bytes = [0; 8];
         // Without randomness the notice is lost; the action itself is done.
-        if getrandom::fill(&mut name).is_err() {
+        if getrandom::fill(&mut bytes).is_err() {
             return String::new();
         }
-        let name = format!("{:016x}", u64::from_ne_bytes(name));
+        let key = format!("{:016x}", u64::from_ne_bytes(bytes));
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.push_back((name.clone(), notice));
+        notices.push_back((key.clone(), notice));
         if notices.len() > MAX_NOTICES {
             notices.pop_front();
         }
-        name
+        key
     }
 
     /// Takes the notice with this key. Each notice is shown once.
-    pub fn take_notice(&self, name: &str) -> Option<PageNotice> {
+    pub fn take_notice(&self, key: &str) -> Option<PageNotice> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = notices.iter().position(|(known, _)| known == name)?;
+        let index = notices.iter().position(|(known, _)| known == key)?;
         notices.remove(index).map(|(_, notice)| notice)
     }
 }
@@ -102,14 +102,14 @@ pub fn error_response(status: StatusCode, message: &str, hint: Option<&str>) -> 
 }
 
 impl From<ActionOutcome> for PageNotice {
-    fn from(done: ActionOutcome) -> Self {
-        Self { kind: NoticeKind::Done, message: done.message, hint: done.hint, typed: None }
+    fn from(outcome: ActionOutcome) -> Self {
+        Self { kind: NoticeKind::Done, message: outcome.message, hint: outcome.hint, typed: None }
     }
 }
 
 impl From<RequestError> for PageNotice {
-    fn from(refused: RequestError) -> Self {
-        Self { kind: NoticeKind::Refused, message: refused.message, hint: refused.hint, typed: None }
+    fn from(error: RequestError) -> Self {
+        Self { kind: NoticeKind::Refused, message: error.message, hint: error.hint, typed: None }
     }
 }
 

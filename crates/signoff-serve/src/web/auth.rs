@@ -54,7 +54,7 @@ impl RequestAuth {
         let Some(host) = self.matching_host(uri, headers) else {
             return AuthDecision::Deny(DenyReason::Host);
         };
-        let bearer = bearer(headers).is_some_and(|said| self.token.matches(said));
+        let bearer = bearer(headers).is_some_and(|token| self.token.matches(token));
         if !is_same_origin(method, host, headers, bearer) {
             return AuthDecision::Deny(DenyReason::Origin);
         }
@@ -93,8 +93,8 @@ impl RequestAuth {
     }
 
     fn use_one_time_token(&self, token: &str) -> bool {
-        let mut ticket = self.one_time_token.lock().unwrap_or_else(PoisonError::into_inner);
-        ticket.take_if(|ticket| ticket.matches(token)).is_some()
+        let mut one_time_token = self.one_time_token.lock().unwrap_or_else(PoisonError::into_inner);
+        one_time_token.take_if(|known| known.matches(token)).is_some()
     }
 
     /// The `Host` of the request, if it is this server.
@@ -103,8 +103,8 @@ impl RequestAuth {
         let (host, more) = (hosts.next()?.to_str().ok()?, hosts.next());
         let named: Authority = host.parse().ok()?;
         // Only a request to a proxy has an authority in its target; it must match the header.
-        let asked = uri.authority().is_none_or(|asked| asked.as_str().eq_ignore_ascii_case(host));
-        (more.is_none() && asked && !host.contains('@') && self.is_own_host(&named)).then_some(host)
+        let is_same = uri.authority().is_none_or(|target| target.as_str().eq_ignore_ascii_case(host));
+        (more.is_none() && is_same && !host.contains('@') && self.is_own_host(&named)).then_some(host)
     }
 
     /// Accepts only `localhost` and IP addresses. The owner of any other name could point it at this machine (DNS
@@ -195,7 +195,7 @@ impl SecretToken {
 
 impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
+        f.write_str("SecretToken")
     }
 }
 
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
 
     fn test_auth(ip: impl Into<IpAddr>, port: u16) -> RequestAuth {
-        let ticket = Mutex::new(Some(SecretToken::random().expect("randomness")));
-        RequestAuth { ip: ip.into(), port, token: SecretToken::random().expect("randomness"), one_time_token: ticket }
+        let one_time_token = Mutex::new(Some(SecretToken::random().expect("randomness")));
+        RequestAuth { ip: ip.into(), port, token: SecretToken::random().expect("randomness"), one_time_token }
     }
 
     fn accepts_host(auth: &RequestAuth, host: &str) -> bool {
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn loopback_hosts_are_accepted_with_the_port() {
-        let door = test_auth(Ipv4Addr::LOCALHOST, 7447);
+        let auth = test_auth(Ipv4Addr::LOCALHOST, 7447);
         for ours in ["127.0.0.1:7447", "localhost:7447", "LOCALHOST:7447", "[::1]:7447"] {
-            assert!(accepts_host(&door, ours), "{ours}");
+            assert!(accepts_host(&auth, ours), "{ours}");
         }
         for other in [
             "127.0.0.1",
@@ -233,7 +233,7 @@ mod tests {
             "127.0.0.1:7447:7447",
             "",
         ] {
-            assert!(!accepts_host(&door, other), "{other}");
+            assert!(!accepts_host(&auth, other), "{other}");
         }
     }
 
@@ -244,20 +244,20 @@ mod tests {
 
     #[test]
     fn unspecified_address_accepts_ips_but_no_names() {
-        let door = test_auth(Ipv4Addr::UNSPECIFIED, 7447);
-        assert!(accepts_host(&door, "192.168.1.5:7447") && accepts_host(&door, "[fe80::1]:7447"));
-        assert!(accepts_host(&door, "localhost:7447") && !accepts_host(&door, "evil.example:7447"));
-        let one = self::test_auth([192, 168, 1, 5], 7447);
-        assert!(accepts_host(&one, "192.168.1.5:7447") && !accepts_host(&one, "localhost:7447"));
+        let auth = test_auth(Ipv4Addr::UNSPECIFIED, 7447);
+        assert!(accepts_host(&auth, "192.168.1.5:7447") && accepts_host(&auth, "[fe80::1]:7447"));
+        assert!(accepts_host(&auth, "localhost:7447") && !accepts_host(&auth, "evil.example:7447"));
+        let auth = self::test_auth([192, 168, 1, 5], 7447);
+        assert!(accepts_host(&auth, "192.168.1.5:7447") && !accepts_host(&auth, "localhost:7447"));
     }
 
     #[test]
     fn a_one_time_token_is_valid_once() {
-        let door = test_auth(Ipv4Addr::LOCALHOST, 7447);
-        let ticket = door.one_time_token.lock().expect("a lock").clone().expect("a ticket");
-        assert!(!door.use_one_time_token("another"));
-        assert!(door.use_one_time_token(ticket.reveal()));
-        assert!(!door.use_one_time_token(ticket.reveal()));
+        let auth = test_auth(Ipv4Addr::LOCALHOST, 7447);
+        let token = auth.one_time_token.lock().expect("a lock").clone().expect("a token");
+        assert!(!auth.use_one_time_token("another"));
+        assert!(auth.use_one_time_token(token.reveal()));
+        assert!(!auth.use_one_time_token(token.reveal()));
     }
 
     #[test]
@@ -277,6 +277,6 @@ mod tests {
         assert!((0..word.len()).all(|end| !token.matches(&word[..end])), "a part of it");
         assert!(!token.matches(&format!("{word}0")) && !token.matches(&word.to_uppercase().replace('0', "O")));
         assert!(!token.matches(SecretToken::random().expect("randomness").reveal()));
-        assert_eq!(format!("{token:?}"), "Token");
+        assert_eq!(format!("{token:?}"), "SecretToken");
     }
 }

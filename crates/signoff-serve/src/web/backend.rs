@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use signoff_term::stats::StatsReport;
 
-use crate::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage};
+use crate::page::{HomePage, ReportHead, RunPage, TaskPage, TranscriptPage};
 
 /// Supplies the pages and performs the actions. Calls may block on the disk, on git and on other programs.
 pub trait Backend: Send + Sync + 'static {
     /// The name of the repository.
     fn project(&self) -> String;
 
-    fn home(&self, all: bool) -> Result<Home, RequestError>;
+    fn home(&self, all: bool) -> Result<HomePage, RequestError>;
 
     fn run(&self, run: u64) -> Result<RunPage, RequestError>;
 

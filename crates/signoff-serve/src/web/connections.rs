@@ -72,7 +72,8 @@ pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<LiveUpda
         {
             connections.spawn(handle_connection(stream, context.clone()));
         }
-        slots_exhausted_sender.send_if_modified(|short| std::mem::replace(short, next.is_some()) != next.is_some());
+        slots_exhausted_sender
+            .send_if_modified(|exhausted| std::mem::replace(exhausted, next.is_some()) != next.is_some());
         tokio::select! {
             () = &mut ended => break,
             Some(_) = connections.join_next() => {}
@@ -91,9 +92,9 @@ async fn handle_connection(stream: TcpStream, mut context: ConnectionContext) {
     let slots_exhausted = context.slots_exhausted.clone();
     let service = service_fn(|request| {
         had_request.store(true, Ordering::Relaxed);
-        let answering = router.call(request);
+        let response = router.call(request);
         async {
-            answering.await.map(|answer| if *slots_exhausted.borrow() { close_connection(answer) } else { answer })
+            response.await.map(|response| if *slots_exhausted.borrow() { close_connection(response) } else { response })
         }
     });
     let mut server = http1::Builder::new();
@@ -106,7 +107,7 @@ async fn handle_connection(stream: TcpStream, mut context: ConnectionContext) {
         tokio::select! {
             _ = connection.as_mut() => return,
             () = &mut ended => break,
-            // When slots run out, close connections that had a request. A new one may have a request under way.
+            // When slots run out, close connections that had a request. A new one may have a request in progress.
             Ok(()) = context.slots_exhausted.changed() => {
                 if *context.slots_exhausted.borrow_and_update() && had_request.load(Ordering::Relaxed) { break }
             }
@@ -129,14 +130,14 @@ impl WriteTimeoutStream {
         Self { stream, limit, timer: None }
     }
 
-    fn check_timeout<T>(&mut self, context: &mut Context<'_>, sent: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if sent.is_ready() {
+    fn check_timeout<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
             self.timer = None;
-            return sent;
+            return written;
         }
         let limit = self.limit;
-        let waiting = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
-        waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        timer.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -148,8 +149,8 @@ impl AsyncRead for WriteTimeoutStream {
 
 impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let sent = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.check_timeout(context, sent)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check_timeout(context, written)
     }
 
     fn poll_write_vectored(
@@ -157,8 +158,8 @@ impl AsyncWrite for WriteTimeoutStream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let sent = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.check_timeout(context, sent)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.check_timeout(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -22,7 +22,7 @@ impl FormFields {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(body) {
             if fields.contains_key(&*name) {
-                return Err(invalid(format!("the form says `{name}` twice")));
+                return Err(invalid(format!("field `{name}` is repeated")));
             }
             // Browsers end lines with CRLF.
             fields.insert(name.into_owned(), value.replace("\r\n", "\n"));
@@ -38,14 +38,14 @@ impl FormFields {
     /// The value of a required field.
     pub fn required(&self, name: &str) -> Result<String, RequestError> {
         let text = self.text(name).trim();
-        if text.is_empty() { Err(invalid(format!("the form lacks `{name}`"))) } else { Ok(text.to_owned()) }
+        if text.is_empty() { Err(invalid(format!("field `{name}` is missing"))) } else { Ok(text.to_owned()) }
     }
 
     /// The value of an optional numeric field.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, RequestError> {
         match self.text(name).trim() {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| invalid(format!("`{text}` is no number for `{name}`"))),
+            text => text.parse().map(Some).map_err(|_| invalid(format!("`{text}` in field `{name}` is not a number"))),
         }
     }
 
@@ -53,7 +53,7 @@ impl FormFields {
     pub fn task_ids(&self, name: &str) -> Result<Vec<u64>, RequestError> {
         let words = self.text(name).split([',', ' ']).map(|word| word.trim().trim_start_matches('#'));
         let number =
-            |word: &str| word.parse().map_err(|_| invalid(format!("`{word}` is no number of a task for `{name}`")));
+            |word: &str| word.parse().map_err(|_| invalid(format!("`{word}` in field `{name}` is not a task number")));
         words.filter(|word| !word.is_empty()).map(number).collect()
     }
 }
@@ -67,19 +67,19 @@ impl<S: Send + Sync> FromRequest<S> for FormFields {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         if !is_form(request.headers()) {
-            let message = format!("only forms are taken here, as {CONTENT_TYPE}");
+            let message = format!("expected a form ({CONTENT_TYPE})");
             return Err(error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, &message, None));
         }
-        let body = Bytes::from_request(request, state).await.map_err(|refused| {
-            error_response(refused.status(), "the form is too long", Some("`signoff add -` takes longer texts"))
+        let body = Bytes::from_request(request, state).await.map_err(|rejection| {
+            error_response(rejection.status(), "the form is too long", Some("`signoff add -` takes longer texts"))
         })?;
         Self::parse(&body).map_err(IntoResponse::into_response)
     }
 }
 
 fn is_form(headers: &HeaderMap) -> bool {
-    let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    sent.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(CONTENT_TYPE))
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    content_type.split(';').next().is_some_and(|mime| mime.trim().eq_ignore_ascii_case(CONTENT_TYPE))
 }
 
 /// The parameters of a path. If they are not valid UTF-8, the response is our own "not found" page.
@@ -112,17 +112,14 @@ mod tests {
         assert_eq!(form(" ").task_ids("after").expect("none"), [0u64; 0]);
         assert_eq!(
             form("the first").task_ids("after").expect_err("no number").message,
-            "`the` is no number of a task for `after`"
+            "`the` in field `after` is not a task number"
         );
     }
 
     #[test]
     fn a_repeated_field_is_rejected() {
-        let refused = FormFields::parse(b"choice=retry&choice=stop").expect_err("twice");
-        assert_eq!(
-            (refused.kind, refused.message.as_str()),
-            (RequestErrorKind::Invalid, "the form says `choice` twice")
-        );
+        let error = FormFields::parse(b"choice=retry&choice=stop").expect_err("twice");
+        assert_eq!((error.kind, error.message.as_str()), (RequestErrorKind::Invalid, "field `choice` is repeated"));
     }
 
     proptest! {

@@ -91,22 +91,22 @@ impl LiveUpdates {
             heartbeat,
         });
         let live = this.clone();
-        let looking = thread::Builder::new().name("watcher".to_owned()).spawn(move || live.poll_changes(watcher))?;
-        *this.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(looking.thread().clone());
+        let thread = thread::Builder::new().name("watcher".to_owned()).spawn(move || live.poll_changes(watcher))?;
+        *this.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread.thread().clone());
         Ok(this)
     }
 
     /// Stops polling and closes all streams.
     pub fn stop(&self) {
-        self.state.send_modify(|beat| beat.stopped = true);
+        self.state.send_modify(|state| state.stopped = true);
         self.wake();
     }
 
     /// Completes when updates have stopped.
     pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
-        let mut beat = self.state.subscribe();
+        let mut state = self.state.subscribe();
         async move {
-            beat.wait_for(|beat| beat.stopped).await.ok();
+            state.wait_for(|state| state.stopped).await.ok();
         }
     }
 
@@ -115,16 +115,16 @@ impl LiveUpdates {
             let change = watcher.poll();
             if !change.is_empty() {
                 let last = self.recent().push(change);
-                self.state.send_modify(|beat| beat.last = last);
+                self.state.send_modify(|state| state.last = last);
             }
-            let alone = self.slots.available_permits() == MAX_LISTENERS;
-            thread::park_timeout(if alone { IDLE_POLL_INTERVAL } else { POLL_INTERVAL });
+            let is_idle = self.slots.available_permits() == MAX_LISTENERS;
+            thread::park_timeout(if is_idle { IDLE_POLL_INTERVAL } else { POLL_INTERVAL });
         }
     }
 
     fn wake(&self) {
-        if let Some(looking) = &*self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) {
-            looking.unpark();
+        if let Some(thread) = &*self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.unpark();
         }
     }
 
@@ -142,17 +142,12 @@ impl LiveUpdates {
     /// Opens an event stream that starts after the change `seen`. Without `seen`, the first event says that everything
     /// changed, because the page may be older than the stream. Returns `None` if there are too many listeners.
     pub fn listen(self: &Arc<Self>, seen: Option<u64>) -> Option<Response> {
-        let place = self.slots.clone().try_acquire_owned().ok()?;
+        let slot = self.slots.clone().try_acquire_owned().ok()?;
         self.wake();
-        let mut pace = interval(MIN_EVENT_INTERVAL);
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let listener = LiveListener {
-            live: self.clone(),
-            state: self.state.subscribe(),
-            seen,
-            event_interval: pace,
-            _slot: place,
-        };
+        let mut event_interval = interval(MIN_EVENT_INTERVAL);
+        event_interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let listener =
+            LiveListener { live: self.clone(), state: self.state.subscribe(), seen, event_interval, _slot: slot };
         let events = stream::unfold(listener, |mut listener| async move {
             let event = listener.next().await?;
             Some((Ok::<_, Infallible>(event), listener))
@@ -174,8 +169,8 @@ impl LiveListener {
     /// The next event; `None` when updates have stopped.
     async fn next(&mut self) -> Option<Event> {
         if let Some(seen) = self.seen {
-            let beat = self.state.wait_for(|beat| beat.stopped || beat.last != seen).await.ok()?;
-            if beat.stopped {
+            let state = self.state.wait_for(|state| state.stopped || state.last != seen).await.ok()?;
+            if state.stopped {
                 return None;
             }
         }
@@ -193,11 +188,11 @@ impl LiveListener {
 }
 
 fn event(last: u64, change: &ChangeSet) -> Event {
-    let ChangeSet { everything, runs, tasks, transcripts: said } = change;
+    let ChangeSet { everything, runs, tasks, transcripts } = change;
     // An event without ids means that anything may have changed.
     let data = match everything {
         true => json!({ "seq": last }),
-        false => json!({ "seq": last, "runs": runs, "tasks": tasks, "said": said }),
+        false => json!({ "seq": last, "runs": runs, "tasks": tasks, "said": transcripts }),
     };
     Event::default().event("changed").id(last.to_string()).data(data.to_string())
 }

@@ -93,12 +93,12 @@ pub async fn asset(PathParams(name): PathParams<String>, headers: HeaderMap) -> 
     let mut hasher = DefaultHasher::new();
     asset.text.hash(&mut hasher);
     let tag = format!("\"{:016x}\"", hasher.finish());
-    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());
-    let kept = [(header::CACHE_CONTROL, "private, no-cache".to_owned()), (header::ETAG, tag)];
-    if known {
-        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+    let is_cached = headers.get(header::IF_NONE_MATCH).is_some_and(|cached| cached == tag.as_str());
+    let headers = [(header::CACHE_CONTROL, "private, no-cache".to_owned()), (header::ETAG, tag)];
+    if is_cached {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
-    Ok((kept, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response())
+    Ok((headers, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response())
 }
 
 fn ok_page(text: String) -> PageResult {

@@ -81,7 +81,7 @@ fn a_stuck_task_shows_its_reason_at_the_top() {
     let last = page.report.attempts.last_mut().expect("an attempt");
     (last.outcome, last.detail) = (Some("stuck"), Some("there is no such table".to_owned()));
     insta::assert_snapshot!(part(&page::task(&page, None), "#head .lead, #head .bad:not(.chip)"), @"
-    ! stuck the agent says it cannot go on (task_stuck)
+    ! stuck the agent reports that it is stuck (task_stuck)
     there is no such table
     ");
 }

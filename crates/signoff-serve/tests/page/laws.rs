@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use signoff_core::view::TaskStatus;
-use signoff_serve::page::{self, Home, NoticeKind, PageNotice, TaskPage, TypedFields};
+use signoff_serve::page::{self, HomePage, NoticeKind, PageNotice, TaskPage, TypedFields};
 use signoff_term::show::LedgerLine;
 
 use crate::page::dom::{all, faults, parse, skeleton, words};
@@ -232,7 +232,7 @@ fn a_page_with_a_thousand_tasks_stays_small() {
     let page = parse(&html);
     assert_eq!(all(&page, "#done .row").len(), 200);
     assert_eq!(words(all(&page, "#done p a")[0]), "Show 679 more");
-    let every = parse(&page::home(&Home { all: true, ..home }, None));
+    let every = parse(&page::home(&HomePage { all: true, ..home }, None));
     assert_eq!(all(&every, "#done .row").len(), 879);
 }
 
@@ -240,7 +240,7 @@ fn a_page_with_a_thousand_tasks_stays_small() {
 fn no_task_is_lost_on_the_overview() {
     for driven in [BTreeSet::new(), BTreeSet::from([3])] {
         let rows = (1..).zip(TaskStatus::ALL).map(|(id, status)| sample::row(id, "Some task", *status));
-        let home = Home { tasks: rows.collect(), questions: Vec::new(), driven, ..sample::home() };
+        let home = HomePage { tasks: rows.collect(), questions: Vec::new(), driven, ..sample::home() };
         let page = parse(&page::home(&home, None));
         for task in &home.tasks {
             let listed = all(&page, &format!(".row > a[href='/tasks/{}']", task.id)).len();

@@ -6,7 +6,7 @@ use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::merge::merge;
 use signoff_core::review::{FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
-use signoff_serve::page::{AddPage, DiffText, Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
+use signoff_serve::page::{AddPage, DiffText, HomePage, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
     AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, PersonDecision, ReviewReport, Sighting, StateChange,
     TaskReport,
@@ -73,7 +73,7 @@ pub fn question() -> QuestionRow {
     }
 }
 
-pub fn home() -> Home {
+pub fn home() -> HomePage {
     let at_review = TaskRow {
         review_cycle: 2,
         phase: Some("review".into()),
@@ -91,7 +91,7 @@ pub fn home() -> Home {
         "MAX_CYCLES_REACHED",
         "cycles_exhausted",
     );
-    Home {
+    HomePage {
         project: "shop".into(),
         tasks: vec![
             ended(row(27, "Rename the package", TaskStatus::Completed), "approved", "APPROVED", ""),
@@ -113,14 +113,14 @@ pub fn home() -> Home {
 }
 
 /// An overview with `number` tasks, most of them done.
-pub fn home_with_tasks(number: u64) -> Home {
+pub fn home_with_tasks(number: u64) -> HomePage {
     let one = |id: u64| match id % 25 {
         0 => ended(row(id, "Send a mail after sign-up", TaskStatus::Stuck), "stuck", "", "task_stuck"),
         1 => TaskRow { review_cycle: 2, ..row(id, "Rate limits for the login endpoint", TaskStatus::InProgress) },
         2 => row(id, "Two-factor authentication", TaskStatus::Pending),
         _ => ended(row(id, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", ""),
     };
-    Home { tasks: (1..=number).map(one).collect(), ..home() }
+    HomePage { tasks: (1..=number).map(one).collect(), ..home() }
 }
 
 fn finding_line(id: &str, severity: Severity, place: (&str, u32), text: &str) -> FindingLine {
@@ -450,7 +450,7 @@ pub fn task() -> TaskPage {
 }
 
 pub fn run_page() -> RunPage {
-    let Home { project, tasks, questions, .. } = home();
+    let HomePage { project, tasks, questions, .. } = home();
     let tasks = tasks.into_iter().filter(|task| task.run_id == Some(3)).collect();
     RunPage { project, run: run(), tasks, questions, driven: true, now: now() }
 }

@@ -2,7 +2,7 @@
 
 use scraper::{ElementRef, Html};
 use signoff_core::view::{TaskRow, TaskStatus};
-use signoff_serve::page::{self, DiffText, Home, TaskPage};
+use signoff_serve::page::{self, DiffText, HomePage, TaskPage};
 
 use crate::page::dom::{all, parse, words};
 use crate::page::sample;
@@ -60,7 +60,7 @@ fn a_question_is_answered_where_it_is_read() {
 
 #[test]
 fn an_empty_overview_shows_how_to_add_a_task() {
-    let empty = Home { tasks: Vec::new(), runs: Vec::new(), questions: Vec::new(), ..sample::home() };
+    let empty = HomePage { tasks: Vec::new(), runs: Vec::new(), questions: Vec::new(), ..sample::home() };
     insta::assert_snapshot!(part(&page::home(&empty, None), "main"), @"Overview No tasks yet. Add the first one . Needs you Nothing. It goes on by itself.");
 }
 
@@ -69,7 +69,7 @@ fn waiting_tasks_without_a_process_show_how_to_start_one() {
     let shown = |tasks: &[TaskStatus], driven: bool| {
         let tasks = (1..).zip(tasks).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
         let driven = if driven { [3].into() } else { Default::default() };
-        let home = Home { tasks, driven, questions: Vec::new(), runs: Vec::new(), ..sample::home() };
+        let home = HomePage { tasks, driven, questions: Vec::new(), runs: Vec::new(), ..sample::home() };
         part(&page::home(&home, None), "#attention .hint").trim().to_owned()
     };
     assert_eq!(shown(&[TaskStatus::Pending], false), "No process is running: signoff work starts one.");
@@ -109,10 +109,10 @@ fn a_question_says_what_it_is_about() {
 
 #[test]
 fn the_title_shows_the_number_of_tasks_that_need_the_user() {
-    let title = |home: &Home| part(&page::home(home, None), "title").trim().to_owned();
+    let title = |home: &HomePage| part(&page::home(home, None), "title").trim().to_owned();
     let home = sample::home();
     assert_eq!(title(&home), "(3) Overview · shop");
-    let quiet = Home { tasks: Vec::new(), questions: Vec::new(), ..home };
+    let quiet = HomePage { tasks: Vec::new(), questions: Vec::new(), ..home };
     assert_eq!(title(&quiet), "Overview · shop");
     assert_eq!(part(&page::home(&sample::home(), None), "nav [aria-current]"), "Overview\n");
 }
@@ -121,7 +121,7 @@ fn the_title_shows_the_number_of_tasks_that_need_the_user() {
 fn only_running_tasks_have_a_live_duration() {
     let row = |id, status| sample::row(id, "Log in", status);
     let over = sample::ended(row(1, TaskStatus::Completed), "approved", "APPROVED", "");
-    let home = Home { tasks: vec![row(2, TaskStatus::InProgress), over], ..sample::home() };
+    let home = HomePage { tasks: vec![row(2, TaskStatus::InProgress), over], ..sample::home() };
     let page = parse(&page::home(&home, None));
     let shown = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
     assert_eq!(shown("time[data-ms='7200000']"), ["2h 00m"]);
@@ -132,12 +132,12 @@ fn only_running_tasks_have_a_live_duration() {
 fn the_connection_banner_has_its_texts() {
     let page = parse(&page::home(&sample::home(), None));
     let banner = all(&page, "#connection[hidden]")[0];
-    assert_eq!(words(banner), "Not connected. What you see may be old.");
+    assert_eq!(words(banner), "Not connected: this page may be out of date.");
     assert_eq!(
         banner.value().attr("data-refused"),
-        Some("What you see is old: open the address that `signoff serve` prints now.")
+        Some("This page is out of date: open the address that `signoff serve` prints now.")
     );
-    assert_eq!(banner.value().attr("data-failed"), Some("The page could not be refreshed. What you see may be old."));
+    assert_eq!(banner.value().attr("data-failed"), Some("The page could not be refreshed: it may be out of date."));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_run_with_its_tasks() {
 fn a_task_with_all_details() {
     insta::assert_snapshot!(part(&page::task(&sample::task(), None), "h1, h2, #head, summary h3, .changed, .review, figcaption"), @"
     #29 Add user authentication
-    ! completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Its agents are stopped. Its branch stays. Cancel task 29 Diff Report Run 3
+    ! completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Stops its agents, keeps its branch. Cancel task 29 Diff Report Run 3
     What was asked
     4 findings, 1 open
     open critical missing input validation: an empty password is accepted
@@ -262,13 +262,13 @@ fn charts_have_text_descriptions() {
     check 40 52m 00s $0.00
     Cycles to approval, by tasks
     1 cycle: 6. 2 cycles: 11. 3 cycles: 4
-    What How often
+    Name Count
     1 cycle 6
     2 cycles 11
     3 cycles 4
     Why tasks stopped
     cycles exhausted: 3. task stuck: 1. budget: 1
-    What How often
+    Name Count
     cycles exhausted 3
     task stuck 1
     budget 1

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage};
+use signoff_serve::page::{HomePage, ReportHead, RunPage, TaskPage, TranscriptPage};
 use signoff_serve::web::{
     ActionOutcome, Backend, ChangeSet, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
 };
@@ -38,10 +38,10 @@ impl Backend for EmptyBackend {
         "bare".to_owned()
     }
 
-    fn home(&self, all: bool) -> Result<Home, RequestError> {
+    fn home(&self, all: bool) -> Result<HomePage, RequestError> {
         let (tasks, runs, questions, driven) = Default::default();
         let now = jiff::Timestamp::UNIX_EPOCH;
-        Ok(Home { project: self.project(), tasks, runs, questions, driven, all, now })
+        Ok(HomePage { project: self.project(), tasks, runs, questions, driven, all, now })
     }
 
     fn auto_review_default(&self) -> bool {

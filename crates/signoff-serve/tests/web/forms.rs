@@ -82,13 +82,13 @@ fn invalid_forms_cause_no_action() {
     let fixture = WebFixture::start();
     for (path, form, status, said) in [
         ("/tasks", "text=+", 400, "a task needs a text"),
-        ("/tasks", "text=Greet&max_cycles=many", 400, "`many` is no number"),
-        ("/tasks", "text=Greet&depends_on=first", 400, "`first` is no number of a task"),
-        ("/questions/q1/answer", "", 400, "the form lacks `choice`"),
-        ("/questions/q1/answer", "choice=a&choice=b", 400, "the form says `choice` twice"),
-        ("/tasks/1/edit", "reason=so", 400, "the form lacks `verdict`"),
-        ("/findings/f-1/dispute", "task=1", 400, "the form lacks `reason`"),
-        ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` is no number"),
+        ("/tasks", "text=Greet&max_cycles=many", 400, "`many` in field `max_cycles` is not a number"),
+        ("/tasks", "text=Greet&depends_on=first", 400, "`first` in field `depends_on` is not a task number"),
+        ("/questions/q1/answer", "", 400, "field `choice` is missing"),
+        ("/questions/q1/answer", "choice=a&choice=b", 400, "field `choice` is repeated"),
+        ("/tasks/1/edit", "reason=so", 400, "field `verdict` is missing"),
+        ("/findings/f-1/dispute", "task=1", 400, "field `reason` is missing"),
+        ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` in field `task` is not a number"),
         ("/tasks/one/retry", "", 404, "there is no such page"),
     ] {
         let answer = fixture.visitor.post(path, form);
@@ -110,9 +110,9 @@ fn a_refusal_returns_to_the_page_of_the_form() {
     let fixture = WebFixture::start();
     for (path, form, says) in [
         ("/tasks/9/cancel", "back=/", "task 9 has ended"),
-        ("/tasks/1/edit", "reason=so&back=/", "the form lacks `verdict`"),
-        ("/findings/f-1/dispute", "reason=+&back=/", "the form lacks `reason`"),
-        ("/questions/q1/answer", "back=/", "the form lacks `choice`"),
+        ("/tasks/1/edit", "reason=so&back=/", "field `verdict` is missing"),
+        ("/findings/f-1/dispute", "reason=+&back=/", "field `reason` is missing"),
+        ("/questions/q1/answer", "back=/", "field `choice` is missing"),
     ] {
         let page = fixture.visitor.submit(path, form).body;
         assert!(page.contains("<div class=\"notice bad\" role=\"alert\">") && page.contains(says), "{page}");

@@ -46,12 +46,12 @@ impl CheckpointProgress {
         if self.loops == now {
             return Vec::new();
         }
-        let was = std::mem::replace(self, Self { loops: now.to_vec(), ..Self::default() });
-        let found = was.findings_text(&names);
-        let reviewed: Vec<_> = was.loops.iter().filter(|one| was.reviewed.contains(one)).cloned().collect();
-        let ended = (!reviewed.is_empty()).then(|| format!("Checkpoint review of {}: {found}", names(&reviewed)));
-        let begun = (!now.is_empty()).then(|| format!("Checkpoint review of {}...", names(now)));
-        ended.into_iter().chain(begun).collect()
+        let ended = std::mem::replace(self, Self { loops: now.to_vec(), ..Self::default() });
+        let findings = ended.findings_text(&names);
+        let reviewed: Vec<_> = ended.loops.iter().filter(|loop_id| ended.reviewed.contains(loop_id)).cloned().collect();
+        let end = (!reviewed.is_empty()).then(|| format!("Checkpoint review of {}: {findings}", names(&reviewed)));
+        let start = (!now.is_empty()).then(|| format!("Checkpoint review of {}...", names(now)));
+        end.into_iter().chain(start).collect()
     }
 
     /// The number of findings, and the loops without a usable review.
@@ -59,7 +59,7 @@ impl CheckpointProgress {
         let found = if self.findings == 0 { "nothing found".to_owned() } else { count(self.findings, "finding") };
         match self.unreviewed.len() as u64 {
             0 => found,
-            unheard if unheard == self.reviewed.len() as u64 => "no usable review came".to_owned(),
+            unreviewed if unreviewed == self.reviewed.len() as u64 => "no usable review arrived".to_owned(),
             _ => format!("{found}; no usable review of {}", names(&self.unreviewed)),
         }
     }
@@ -68,9 +68,9 @@ impl CheckpointProgress {
 /// Number of findings a checkpoint review reported for the loop. Duplicates of two reviewers count once.
 fn findings(step: &LoopTransition) -> u64 {
     let Event::CheckpointEnded { findings, number } = step.event else { return 0 };
-    let of_it = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.checkpoint == *number);
+    let is_reported = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.checkpoint == *number);
     match number {
-        Some(_) => step.after.ledger.entries().iter().filter(of_it).count() as u64,
+        Some(_) => step.after.ledger.entries().iter().filter(is_reported).count() as u64,
         None => findings.len() as u64,
     }
 }
@@ -94,17 +94,17 @@ pub fn findings_line(step: &LoopTransition) -> Option<String> {
 }
 
 /// Lines about failures of the checkpoint's own loop. Its findings are reported for the loop under review.
-pub fn failure_lines(step: &LoopTransition, goes_on: bool) -> Vec<ProgressLine> {
+pub fn failure_lines(step: &LoopTransition, announces_next: bool) -> Vec<ProgressLine> {
     let lines = if let Event::AttemptFailed { failure, .. } = step.event {
-        event_lines::failure_lines(step, failure, goes_on).into_iter().chain(event_lines::hint(step)).collect()
+        event_lines::failure_lines(step, failure, announces_next).into_iter().chain(event_lines::hint(step)).collect()
     } else if let Event::ReviewArrived { review, .. } = step.event {
-        event_lines::unclear_review(step, review, goes_on)
+        event_lines::unclear_review(step, review, announces_next)
     } else {
         Vec::new()
     };
-    let with_place = |line: ProgressLine| match line {
-        ProgressLine::Step { text, .. } => ProgressLine::Step { place: "Checkpoint review: ".to_owned(), text },
-        ProgressLine::Own(_) | ProgressLine::Margin(_) | ProgressLine::Below(_) => line,
+    let with_position = |line: ProgressLine| match line {
+        ProgressLine::Step { text, .. } => ProgressLine::Step { position: "Checkpoint review: ".to_owned(), text },
+        ProgressLine::Prefixed(_) | ProgressLine::Unindented(_) | ProgressLine::Continuation(_) => line,
     };
-    lines.into_iter().map(with_place).collect()
+    lines.into_iter().map(with_position).collect()
 }

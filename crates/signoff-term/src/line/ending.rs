@@ -7,7 +7,7 @@ use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
-use crate::fit::{SENTENCE, count, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
 use crate::review_round::GateRound;
 
@@ -24,7 +24,7 @@ pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_o
         let place = position::before(step);
         // Without a position, the line about the new iteration says enough.
         let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
-        let line = || ProgressLine::Step { place, text: started_over(step, round) };
+        let line = || ProgressLine::Step { position: place, text: started_over(step, round) };
         lines.extend(needs_line.then(line));
     }
     lines
@@ -54,7 +54,7 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
         return lines;
     }
     let text = format!("Going on without approval: {}", labels::reason_with_code(reason));
-    lines.push(ProgressLine::Step { place: position::before(step), text });
+    lines.push(ProgressLine::Step { position: position::before(step), text });
     lines
 }
 
@@ -68,7 +68,7 @@ fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLi
         }
         None => format!("Max review cycles ({})", this.review_number()),
     };
-    let line = || ProgressLine::Margin(format!("{text} reached without approval"));
+    let line = || ProgressLine::Unindented(format!("{text} reached without approval"));
     (reason == Reason::CyclesExhausted).then(line)
 }
 
@@ -85,8 +85,8 @@ pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
         Some(task) => format!("signoff answer {task} CHOICE    ({choices})"),
         None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
     };
-    let text = format!("Question: {}", cut(&question.text, 400));
-    vec![ProgressLine::Step { place: position::after(step), text }, ProgressLine::Below(how)]
+    let text = format!("Question: {}", truncate_line(&question.text, 400));
+    vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(how)]
 }
 
 /// The result of the loop, if it ended with this event.
@@ -102,8 +102,8 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mark = row.state.mark();
     let subject = labels::subject(row);
     let how = how(step.after, ending, row, step.policy);
-    lines.push(ProgressLine::Own(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Below));
+    lines.push(ProgressLine::Prefixed(format!("{mark} {subject} {how}")));
+    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Continuation));
     lines
 }
 
@@ -114,7 +114,7 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
     let why = labels::reason_suffix(*reason);
     match outcome {
         Outcome::Accepted { by } => {
-            format!("completed ({verdict} by {}, not by a review{open})", cut(by, 40))
+            format!("completed ({verdict} by {}, not by a review{open})", truncate_line(by, 40))
         }
         Outcome::Unreviewed => "completed (not reviewed)".to_owned(),
         Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
@@ -136,7 +136,7 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
 
 /// ` after 3 cycles`; with several gates, the number of all reviews.
 fn after(this: &Loop, policy: &Policy) -> String {
-    match (position::has_several_judges(policy), this.tally.reviews) {
+    match (position::has_several_gates(policy), this.tally.reviews) {
         (_, 0) => String::new(),
         (true, reviews) => {
             let passes = position::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));
@@ -178,24 +178,28 @@ fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
 /// An answer, an edited verdict or a decided finding, with the name of the person.
 pub fn decision_text(event: &Event) -> Option<String> {
     if let Event::PersonAnswered { choice, by, .. } = event {
-        return Some(format!("{} answers: {}", cut(by, 40), choice.as_str()));
+        return Some(format!("{} answers: {}", truncate_line(by, 40), choice.as_str()));
     }
     if let Event::PersonEdited { verdict, by, reason, .. } = event {
-        let reason = if reason.trim().is_empty() { String::new() } else { format!(" - {}", cut(reason, SENTENCE)) };
-        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), cut(by, 40)));
+        let reason = if reason.trim().is_empty() {
+            String::new()
+        } else {
+            format!(" - {}", truncate_line(reason, MAX_SENTENCE_WIDTH))
+        };
+        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), truncate_line(by, 40)));
     }
     let Event::FindingDecided { finding, decision } = event else { return None };
-    let evidence = cut(&decision.evidence, SENTENCE);
+    let evidence = truncate_line(&decision.evidence, MAX_SENTENCE_WIDTH);
     let evidence = if evidence.is_empty() { evidence } else { format!(" - {evidence}") };
-    let (id, by) = (cut(finding.as_str(), 40), decider(&decision.by));
+    let (id, by) = (truncate_line(finding.as_str(), 40), decider(&decision.by));
     Some(format!("Finding {id} {} by {by}{evidence}", state(decision.state)))
 }
 
 /// The name of the decider.
 fn decider(by: &DecidedBy) -> String {
     match by {
-        DecidedBy::Reviewer(name) => cut(name.as_str(), 40),
-        DecidedBy::Person(name) | DecidedBy::Check(name) => cut(name, 40),
+        DecidedBy::Reviewer(name) => truncate_line(name.as_str(), 40),
+        DecidedBy::Person(name) | DecidedBy::Check(name) => truncate_line(name, 40),
     }
 }
 

@@ -14,27 +14,27 @@ use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
 use super::{ProgressLine, checkpoint, ending, position};
-use crate::fit::{SENTENCE, count, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
 use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
 
-/// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If `goes_on` is
-/// false the program is shutting down and nothing starts. `branch` is the branch of the run.
+/// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If
+/// `announces_next` is false the program is shutting down and nothing starts. `branch` is the branch of the run.
 pub fn lines(
     step: &LoopTransition,
     round: Option<&GateRound>,
     row: &LoopRow,
-    goes_on: bool,
+    announces_next: bool,
     branch: Option<String>,
 ) -> Vec<ProgressLine> {
     let mut lines = match (round, step.event) {
         (Some(round), _) => review_lines(step, round),
         (None, Event::LandingEnded { report, .. }) => landing_lines(step, report, branch),
-        (None, _) => end_lines(step, row, goes_on),
+        (None, _) => end_lines(step, row, announces_next),
     };
     lines.extend(hint(step));
-    lines.extend(ending::transition_lines(step, round, goes_on));
-    lines.extend(position::start_lines(step).into_iter().filter(|_| goes_on));
+    lines.extend(ending::transition_lines(step, round, announces_next));
+    lines.extend(position::start_lines(step).into_iter().filter(|_| announces_next));
     lines.extend(ending::question(step, row));
     lines.extend(ending::end(step, row));
     lines
@@ -44,16 +44,16 @@ pub fn lines(
 pub fn hint(step: &LoopTransition) -> Option<ProgressLine> {
     let Event::AttemptFailed { failure, .. } = step.event else { return None };
     let launch = step.launch?;
-    let launch = Launch { agent: cut(&launch.agent, 40), ..launch.clone() };
+    let launch = Launch { agent: truncate_line(&launch.agent, 40), ..launch.clone() };
     let hint = failure.hint(&launch)?;
-    Some(ProgressLine::Below(format!("hint: {hint}")))
+    Some(ProgressLine::Continuation(format!("hint: {hint}")))
 }
 
 fn step_line(step: &LoopTransition, text: impl Into<String>) -> Vec<ProgressLine> {
-    vec![ProgressLine::Step { place: position::before(step), text: text.into() }]
+    vec![ProgressLine::Step { position: position::before(step), text: text.into() }]
 }
 
-fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<ProgressLine> {
+fn end_lines(step: &LoopTransition, row: &LoopRow, announces_next: bool) -> Vec<ProgressLine> {
     match step.event {
         Event::BaseSet { .. }
         | Event::FindingsInherited { .. }
@@ -62,7 +62,7 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<Progres
         | Event::LandingGranted
         | Event::LandingEnded { .. }
         | Event::PersonRetried { .. } => Vec::new(),
-        Event::Imported { .. } => vec![ProgressLine::Margin(format!("Taken over at {}", row.phase))],
+        Event::Imported { .. } => vec![ProgressLine::Unindented(format!("Imported at {}", row.phase))],
         // Imported items are known before the loop starts.
         Event::ItemsPlanned { .. } if step.after.stage == Stage::Queued => Vec::new(),
         Event::ItemsPlanned { count: items } => step_line(step, format!("{} planned", count(*items, "item"))),
@@ -71,10 +71,10 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<Progres
             step_line(step, "Nothing to check: no checks are configured, and none were found")
         }
         Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
-        Event::ReviewArrived { review, .. } => unclear_review(step, review, goes_on),
+        Event::ReviewArrived { review, .. } => unclear_review(step, review, announces_next),
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
-        Event::AttemptFailed { failure, .. } => failure_lines(step, failure, goes_on),
-        Event::AttemptLost { loss, .. } => lost_attempt(step, *loss, goes_on),
+        Event::AttemptFailed { failure, .. } => failure_lines(step, failure, announces_next),
+        Event::AttemptLost { loss, .. } => lost_attempt(step, *loss, announces_next),
         Event::RateLimited { plan, why, .. } => rate_limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
@@ -83,7 +83,7 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<Progres
             checkpoint::findings_line(step).map_or_else(Vec::new, |text| step_line(step, text))
         }
         Event::HeadMoved { head } => {
-            step_line(step, format!("New commit on the branch: {}", cut(head.commit.as_str(), 40)))
+            step_line(step, format!("New commit on the branch: {}", truncate_line(head.commit.as_str(), 40)))
         }
         Event::PersonAnswered { .. } | Event::PersonEdited { .. } | Event::FindingDecided { .. } => {
             ending::decision_text(step.event).map_or_else(Vec::new, |text| step_line(step, text))
@@ -105,18 +105,17 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
             ReviewScope::Scoped => format!("Review of the fix: {}", verdict(step, ruling)),
         },
     };
-    let gist = (ruling != Ruling::Approved).then(|| round.headline(&merged, step)).flatten();
-    let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
+    let headline = (ruling != Ruling::Approved).then(|| round.headline(&merged, step)).flatten();
+    let headline = headline.map(|text| format!(" - {}", truncate_line(&text, MAX_SENTENCE_WIDTH))).unwrap_or_default();
     let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
     let overruled = if ruling == Ruling::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
     let (overruled, open) = (labels::overruled(overruled as u64), labels::open_findings(open as u64));
-    let gist = format!("{overruled}{open}{gist}");
     let counted = position::iteration(step.before, step.policy).is_some();
     let word = if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
-    let mut lines = step_line(step, format!("{word}{gist}"));
+    let mut lines = step_line(step, format!("{word}{overruled}{open}{headline}"));
     if round.reviews.len() > 1 {
         let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
-        lines.extend(block.lines().map(|line| ProgressLine::Below(line.to_owned())));
+        lines.extend(block.lines().map(|line| ProgressLine::Continuation(line.to_owned())));
     }
     lines
 }
@@ -124,9 +123,10 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
 /// The label of a ruling: `pass` or `drift` in slots whose reviewers answer so.
 fn verdict(step: &LoopTransition, ruling: Ruling) -> &'static str {
     let workflow = &step.policy.workflow;
-    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
-    let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
-    let drifts = position::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    let gate_policy = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let in_json = |name| workflow.reviewers.get(name).is_some_and(|reviewer| reviewer.contract == Contract::Json);
+    let all_in_json = gate_policy.is_some_and(|gate_policy| gate_policy.gate.reviewers.iter().all(in_json));
+    let drifts = position::is_slot(step.policy) && all_in_json;
     match ruling {
         Ruling::Approved if drifts => "pass",
         Ruling::ChangesRequested if drifts => "drift",
@@ -167,34 +167,41 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
         WorkReport::Incomplete { .. } if working => step_line(step, "Not complete yet"),
         // The next review judges a fix; the agent that combines the reports judges a researcher.
         WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
-        WorkReport::NoWorkLeft { .. } => step_line(step, "No work left, says the agent; nothing was changed"),
+        WorkReport::NoWorkLeft { .. } => step_line(step, "The agent reports no work left; nothing was changed"),
         WorkReport::Stuck { reason, .. } => {
             let researches = matches!(step.before.stage, Stage::Researching { .. });
-            let who = if researches { "A researcher gave up" } else { "Gave up" };
-            step_line(step, format!("{who}: {}", cut(reason, SENTENCE)))
+            let who = if researches { "A researcher reports it is stuck" } else { "The agent reports it is stuck" };
+            step_line(step, format!("{who}: {}", truncate_line(reason, MAX_SENTENCE_WIDTH)))
         }
     }
 }
 
 /// An inconclusive review, while other reviewers are running or it is retried.
-pub fn unclear_review(step: &LoopTransition, review: &Review, goes_on: bool) -> Vec<ProgressLine> {
+pub fn unclear_review(step: &LoopTransition, review: &Review, announces_next: bool) -> Vec<ProgressLine> {
     let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
     let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
     let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
     let why = labels::inconclusive_reason(&review.verdict).unwrap_or_default();
-    step_line(step, format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), retry_suffix(step, goes_on)))
+    step_line(
+        step,
+        format!(
+            "Review by {name} is unclear: {}{}",
+            truncate_line(&why, MAX_SENTENCE_WIDTH),
+            retry_suffix(step, announces_next)
+        ),
+    )
 }
 
 /// `; trying again` if the agent that failed is started again.
-fn retry_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
+fn retry_suffix(step: &LoopTransition, announces_next: bool) -> &'static str {
     let is_called = step.before.slots().len() == step.after.slots().len();
-    if is_called && goes_on { "; trying again" } else { "" }
+    if is_called && announces_next { "; trying again" } else { "" }
 }
 
 /// Whether the fixer of this gate is the planner of a run.
 fn is_planner_fix(step: &LoopTransition) -> bool {
-    let judge = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
-    judge.is_some_and(|judge| matches!(judge.fixer, Role::Enumerate | Role::Plan))
+    let gate_policy = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    gate_policy.is_some_and(|gate_policy| matches!(gate_policy.fixer, Role::Enumerate | Role::Plan))
 }
 
 /// The name of the result that was rejected.
@@ -220,9 +227,9 @@ fn rejected_result(step: &LoopTransition) -> &'static str {
     }
 }
 
-pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: bool) -> Vec<ProgressLine> {
+pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, announces_next: bool) -> Vec<ProgressLine> {
     if let AttemptFailure::BadAnswer { message } = failure {
-        return step_line(step, format!("{} was refused: {}", rejected_result(step), cut(message, 230)));
+        return step_line(step, format!("{} was refused: {}", rejected_result(step), truncate_line(message, 230)));
     }
     let how = labels::failure(failure);
     let text = match &step.before.stage {
@@ -230,17 +237,17 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: b
             format!("{} failed: {how}", labels::role_product(position::role(step.before, step)))
         }
         Stage::Researching { .. } => {
-            format!("A researcher failed: {how}{}", researcher_suffix(step, goes_on))
+            format!("A researcher failed: {how}{}", researcher_suffix(step, announces_next))
         }
         Stage::Reviewing(panel) => {
             let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
             let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
-            format!("Reviewer {name} failed: {how}{}", retry_suffix(step, goes_on))
+            format!("Reviewer {name} failed: {how}{}", retry_suffix(step, announces_next))
         }
         Stage::Checking { .. } => format!("Checks could not run: {how}"),
         Stage::Fixing { .. } if position::is_slot(step.policy) => format!("Fix failed: {how}"),
         Stage::Fixing { .. } => format!("Improvement failed: {how}"),
-        Stage::Combining { .. } => format!("The fixes could not be put together: {how}"),
+        Stage::Combining { .. } => format!("The fixes could not be combined: {how}"),
         Stage::Landing { .. } => format!("Landing failed: {how}"),
         Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
             return Vec::new();
@@ -249,38 +256,38 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: b
     step_line(step, text)
 }
 
-fn researcher_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
+fn researcher_suffix(step: &LoopTransition, announces_next: bool) -> &'static str {
     let absent = |stage: &Stage| {
         let Stage::Researching { team } = stage else { return None };
-        Some(team.iter().filter(|one| **one == Researcher::Absent).count())
+        Some(team.iter().filter(|researcher| **researcher == Researcher::Absent).count())
     };
-    if !goes_on {
+    if !announces_next {
         ""
     } else if absent(&step.before.stage) == absent(&step.after.stage) {
         "; trying again"
     } else {
-        "; going on without it"
+        "; continuing without it"
     }
 }
 
-fn lost_attempt(step: &LoopTransition, loss: AttemptLoss, goes_on: bool) -> Vec<ProgressLine> {
+fn lost_attempt(step: &LoopTransition, loss: AttemptLoss, announces_next: bool) -> Vec<ProgressLine> {
     let what = match loss {
         AttemptLoss::Crashed => "An attempt was lost when signoff ended",
         AttemptLoss::Interrupted => "An attempt was interrupted",
-        AttemptLoss::SessionGone => "The session to go on with is gone",
+        AttemptLoss::SessionGone => "The session to resume no longer exists",
     };
-    step_line(step, format!("{what}{}", retry_suffix(step, goes_on)))
+    step_line(step, format!("{what}{}", retry_suffix(step, announces_next)))
 }
 
 fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>) -> Vec<ProgressLine> {
     let overloaded = why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded);
     let what = if overloaded { "Overloaded" } else { "Rate limited" };
     let why = why.filter(|why| !why.message.is_empty());
-    let why = why.map(|why| format!(" ({})", cut(&why.message, SENTENCE))).unwrap_or_default();
+    let why = why.map(|why| format!(" ({})", truncate_line(&why.message, MAX_SENTENCE_WIDTH))).unwrap_or_default();
     step_line(
         step,
         match plan {
-            LimitPlan::WaitUntil(until) => format!("{what}{why}: waiting until {until}"),
+            LimitPlan::WaitUntil(until) => format!("{what}{why}: waiting until {}", labels::utc_time(until)),
             LimitPlan::FallBack => format!("{what}{why}: another agent takes over"),
         },
     )
@@ -289,22 +296,22 @@ fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>
 fn out_of_budget(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mut lines = step_line(step, "Paused: another attempt may go over the budget");
     if let Some(task) = row.task {
-        lines.push(ProgressLine::Below(format!("Raise it, then: signoff work {task}")));
+        lines.push(ProgressLine::Continuation(format!("Raise it, then: signoff work {task}")));
     }
     lines
 }
 
 fn resumed(step: &LoopTransition, hold: PauseReason) -> Vec<ProgressLine> {
     match hold {
-        PauseReason::Budget => step_line(step, "Going on: there is budget again"),
-        PauseReason::RateLimit { .. } => step_line(step, "Going on: the wait is over"),
+        PauseReason::Budget => step_line(step, "Resuming: budget available"),
+        PauseReason::RateLimit { .. } => step_line(step, "Resuming: the wait is over"),
         PauseReason::Checkpoint => Vec::new(),
     }
 }
 
 fn overlapped(step: &LoopTransition, kept: usize) -> Vec<ProgressLine> {
     let Stage::Combining { fixes, .. } = &step.before.stage else { return Vec::new() };
-    step_line(step, format!("The fixes overlap: {kept} of {} kept, the others are made again", fixes.len()))
+    step_line(step, format!("The fixes overlap: {kept} of {} kept, the others are repeated", fixes.len()))
 }
 
 fn landing_lines(step: &LoopTransition, report: &LandingReport, branch: Option<String>) -> Vec<ProgressLine> {
@@ -313,7 +320,7 @@ fn landing_lines(step: &LoopTransition, report: &LandingReport, branch: Option<S
             // A task that a person lands on its own does not land on the run's branch.
             let branch = branch.filter(|_| step.policy.workflow.landing != Landing::None);
             let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
-            step_line(step, format!("Landed{branch} as {}", cut(commit.as_str(), 40)))
+            step_line(step, format!("Landed{branch} as {}", truncate_line(commit.as_str(), 40)))
         }
         LandingReport::SentBack { findings, .. } => {
             step_line(step, format!("Landing: SENT BACK{}", rejection_reason(findings)))
@@ -326,8 +333,8 @@ fn rejection_reason(findings: &[Finding]) -> String {
     let conflicts = findings.iter().filter(|finding| finding.kind == "conflict");
     let files: Vec<_> = conflicts.filter_map(|finding| finding.file.as_deref()).collect();
     match (files.is_empty(), findings.first()) {
-        (false, _) => format!(" - conflict in {}", cut(&files.join(", "), SENTENCE)),
-        (true, Some(finding)) => format!(" - {}", cut(&finding.description, SENTENCE)),
+        (false, _) => format!(" - conflict in {}", truncate_line(&files.join(", "), MAX_SENTENCE_WIDTH)),
+        (true, Some(finding)) => format!(" - {}", truncate_line(&finding.description, MAX_SENTENCE_WIDTH)),
         (true, None) => String::new(),
     }
 }

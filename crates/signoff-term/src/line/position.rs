@@ -31,7 +31,7 @@ fn position(this: &Loop, policy: &Policy) -> String {
     if let Some(phase) = phase(this, policy) {
         return format!("{phase}: ");
     }
-    let several = has_several_judges(policy);
+    let several = has_several_gates(policy);
     let counter = || counter(this, stage, policy, several).map(|(n, m)| counted(n, m));
     let counter = fix_of_slot(this, stage, policy).or_else(counter);
     let phase = policy.workflow.phases.get(this.at.phase);
@@ -51,9 +51,9 @@ pub fn is_slot(policy: &Policy) -> bool {
 /// `fix 1/5`: slots count fixes instead of reviews.
 fn fix_of_slot(this: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
     let fixes = matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. }) && is_slot(policy);
-    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
+    let gate_policy = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
     let fix = this.tally.fixes.max(1);
-    let bound = judge.gate.bound.fixes().map(|bound| format!("/{}", bound.max(fix)));
+    let bound = gate_policy.gate.bound.fixes().map(|bound| format!("/{}", bound.max(fix)));
     Some(format!("fix {fix}{}", bound.unwrap_or_default()))
 }
 
@@ -64,37 +64,37 @@ fn counted(n: u32, m: Option<u32>) -> String {
 /// `Phase 5/9: Code Review 2/11`; the first review has no number.
 fn phase(this: &Loop, policy: &Policy) -> Option<String> {
     let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
-    let place = PhaseProgress::for_loop(this, policy)?;
+    let progress = PhaseProgress::for_loop(this, policy)?;
     let phase = policy.workflow.phases.get(this.at.phase)?;
     let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
     let again = again.map(|(n, m)| format!(" {}", counted(n, m))).unwrap_or_default();
     let item = phase.per_item && this.items > 1;
     let item = if item { format!(", item {}/{}", this.at.item + 1, this.items) } else { String::new() };
     let name = labels::phase(&phase.name);
-    Some(format!("Phase {}/{}: {name}{again}{item}", place.phase, place.phases))
+    Some(format!("Phase {}/{}: {name}{again}{item}", progress.phase, progress.phases))
 }
 
 /// A line that consists of the phase's name and a suffix: `Phase 1/9: Brainstorm...`.
 pub fn phase_line(this: &Loop, policy: &Policy, suffix: &str) -> Option<ProgressLine> {
-    phase(this, policy).map(|place| ProgressLine::Step { place, text: suffix.to_owned() })
+    phase(this, policy).map(|position| ProgressLine::Step { position, text: suffix.to_owned() })
 }
 
 /// `Iteration 2/10`.
 pub fn iteration(this: &Loop, policy: &Policy) -> Option<String> {
-    PhaseProgress::for_loop(this, policy).map(|place| format!("{}/{}", place.pass, place.max_passes))
+    PhaseProgress::for_loop(this, policy).map(|progress| format!("{}/{}", progress.pass, progress.max_passes))
 }
 
 /// Whether a phase of the workflow is worked on.
 pub fn is_in_a_phase(stage: &Stage) -> bool {
-    let makes = matches!(stage, Stage::Working { .. } | Stage::Researching { .. });
-    let judges = matches!(stage, Stage::Checking { .. } | Stage::Reviewing(_));
-    makes || judges || matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. })
+    let works = matches!(stage, Stage::Working { .. } | Stage::Researching { .. });
+    let reviews = matches!(stage, Stage::Checking { .. } | Stage::Reviewing(_));
+    works || reviews || matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. })
 }
 
 /// Whether the workflow has several gates or checks.
-pub fn has_several_judges(policy: &Policy) -> bool {
-    let judges = |phase: &&Phase| phase.policy().is_some() && !phase.is_off();
-    policy.workflow.phases.iter().filter(judges).count() > 1
+pub fn has_several_gates(policy: &Policy) -> bool {
+    let is_gate = |phase: &&Phase| phase.policy().is_some() && !phase.is_off();
+    policy.workflow.phases.iter().filter(is_gate).count() > 1
 }
 
 fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
@@ -126,7 +126,7 @@ fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option
 pub fn start_lines(step: &LoopTransition) -> Vec<ProgressLine> {
     let Some(text) = text(step) else { return Vec::new() };
     let itself = starts_phase(step).then(|| phase_line(step.after, step.policy, "...")).flatten();
-    let line = itself.unwrap_or_else(|| ProgressLine::Step { place: after(step), text });
+    let line = itself.unwrap_or_else(|| ProgressLine::Step { position: after(step), text });
     iteration_line(step).into_iter().chain([line]).collect()
 }
 
@@ -134,7 +134,7 @@ pub fn start_lines(step: &LoopTransition) -> Vec<ProgressLine> {
 fn iteration_line(step: &LoopTransition) -> Option<ProgressLine> {
     let new = step.before.stage == Stage::Queued || step.before.at.pass != step.after.at.pass;
     let iteration = iteration(step.after, step.policy).filter(|_| new)?;
-    Some(ProgressLine::Margin(format!("Iteration {iteration}")))
+    Some(ProgressLine::Unindented(format!("Iteration {iteration}")))
 }
 
 /// Whether the phase itself starts, rather than a fix or a repetition within it.
@@ -162,14 +162,14 @@ fn text(step: &LoopTransition) -> Option<String> {
         Stage::Fixing { fixes, order, .. } => fixing(step, fixes, *order),
         Stage::Combining { .. } => {
             let begun = !matches!(step.before.stage, Stage::Combining { .. });
-            begun.then(|| "Putting the fixes together...".to_owned())
+            begun.then(|| "Combining the fixes...".to_owned())
         }
         Stage::AwaitingLanding { outcome, .. } => {
             let waited = matches!(step.before.stage, Stage::AwaitingLanding { .. });
             let begun = !waited || step.before.checkpoint.is_some();
             let word = if outcome.is_approval() { "Signed off" } else { "Finished" };
-            let looked_at = step.after.checkpoint.is_some();
-            let until = if looked_at { "waiting for a checkpoint review" } else { "lands with its group" };
+            let under_review = step.after.checkpoint.is_some();
+            let until = if under_review { "waiting for a checkpoint review" } else { "lands with its group" };
             begun.then(|| format!("{word}, {until}"))
         }
         Stage::Landing { .. } => landing(step),
@@ -217,7 +217,7 @@ fn working(step: &LoopTransition) -> Option<String> {
         return is_retry(step).then(|| format!("{doing} again{attempt}..."));
     }
     if matches!(step.before.stage, Stage::Researching { .. }) {
-        return Some("Bringing it together...".to_owned());
+        return Some("Combining the results...".to_owned());
     }
     Some(format!("{doing}..."))
 }

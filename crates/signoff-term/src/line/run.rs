@@ -11,14 +11,14 @@ use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Landing, Scheduling};
 
 use super::LineRenderer;
-use crate::fit::{count, cut, first};
+use crate::fit::{count, first, truncate_line};
 use crate::{labels, progress, runs};
 
 /// Maximum number of tasks a line names; the others are counted.
-const NAMED: usize = 8;
+const MAX_NAMED_TASKS: usize = 8;
 
 /// Maximum width of a title in a list.
-const TITLE: usize = 40;
+const MAX_TITLE_WIDTH: usize = 40;
 
 impl LineRenderer {
     /// Lines about an event of the run, which was in the stage `before`.
@@ -83,7 +83,7 @@ impl LineRenderer {
         };
         let named = names(loops, |loop_id| {
             let row = self.state.row(loop_id);
-            let title = row.as_ref().map(|row| cut(&row.title, TITLE)).unwrap_or_default();
+            let title = row.as_ref().map(|row| truncate_line(&row.title, MAX_TITLE_WIDTH)).unwrap_or_default();
             format!("{} {title}", name(row, loop_id)).trim_end().to_owned()
         });
         vec![format!("Group {}/{}: {named}", group + 1, self.state.machine.groups.len())]
@@ -109,14 +109,18 @@ impl LineRenderer {
     fn blocked(&self) -> Vec<String> {
         let run = self.state.run;
         let by = self.state.overview().blocked_by;
-        let blocker = |one: &Blocker| {
-            let why = one.reason.map(|reason| format!(" ({})", labels::reason(reason))).unwrap_or_default();
-            let name = one.task.map_or_else(|| cut(one.id.as_str(), TITLE), |task| format!("#{task}"));
+        let blocker_text = |blocker: &Blocker| {
+            let why = blocker.reason.map(|reason| format!(" ({})", labels::reason(reason))).unwrap_or_default();
+            let name = blocker
+                .task
+                .map_or_else(|| truncate_line(blocker.id.as_str(), MAX_TITLE_WIDTH), |task| format!("#{task}"));
             format!("{name}{why}")
         };
-        let mut lines =
-            vec![format!("▪ Run {run} is blocked by {}", first(&by.iter().map(blocker).collect::<Vec<_>>(), NAMED))];
-        for task in by.iter().filter_map(|one| one.task).take(NAMED) {
+        let mut lines = vec![format!(
+            "▪ Run {run} is blocked by {}",
+            first(&by.iter().map(blocker_text).collect::<Vec<_>>(), MAX_NAMED_TASKS)
+        )];
+        for task in by.iter().filter_map(|blocker| blocker.task).take(MAX_NAMED_TASKS) {
             lines.push(format!("    {}", NextStep::unblock_run(task.0)));
         }
         lines.push(format!("    then: {}", Action::ResumeRun(Some(run.0))));
@@ -139,10 +143,10 @@ impl LineRenderer {
         let all_cancelled = tasks.iter().all(|row| row.status == TaskStatus::Cancelled) && !tasks.is_empty();
         let (state, word) = match outcome {
             RunOutcome::Approved | RunOutcome::Attention if all_cancelled => {
-                (TaskState::Cancelled, "is over, nothing is done".to_owned())
+                (TaskState::Cancelled, "ended, all tasks cancelled".to_owned())
             }
             RunOutcome::Approved => (TaskState::Approved, all_approved(&rows)),
-            RunOutcome::Attention => (self.not_all_approved(&tasks), "is through, not all approved".to_owned()),
+            RunOutcome::Attention => (self.not_all_approved(&tasks), "completed, not all approved".to_owned()),
             RunOutcome::Failed => (TaskState::Failed, "failed".to_owned()),
             RunOutcome::Cancelled => (TaskState::Cancelled, "cancelled".to_owned()),
         };
@@ -151,8 +155,8 @@ impl LineRenderer {
             return vec![format!("{mark} Run {run} {word} before its first task")];
         }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
-        let over = format!("{mark} Run {run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
-        std::iter::once(over).chain(self.branch_line(outcome, before)).collect()
+        let ended = format!("{mark} Run {run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
+        std::iter::once(ended).chain(self.branch_line(outcome, before)).collect()
     }
 
     /// The branch on which the tasks landed, and the command to type next.
@@ -160,29 +164,29 @@ impl LineRenderer {
         let lands = self.state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
         let landed = self.state.overview().tasks.done > 0;
         let branch = self.state.branch().filter(|_| lands && landed)?;
-        let further = matches!(before, RunStage::Landing(_));
+        let landed_on_default = matches!(before, RunStage::Landing(_));
         Some(match outcome {
-            RunOutcome::Approved | RunOutcome::Attention if further => {
-                format!("    It is on {branch} and on the default branch")
+            RunOutcome::Approved | RunOutcome::Attention if landed_on_default => {
+                format!("    Its work is on {branch} and on the default branch")
             }
             RunOutcome::Approved => {
-                format!("    It is on {branch}; signoff land brings it to the default branch")
+                format!("    Its work is on {branch}; `signoff land` lands it on the default branch")
             }
             RunOutcome::Attention => match self.unapproved_whole() {
-                Some(run) => format!("    It is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
+                Some(run) => format!("    Its work is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
                 None => {
-                    format!("    It is on {branch}; signoff land brings what is approved to the default branch")
+                    format!("    Its work is on {branch}; `signoff land` lands the approved work on the default branch")
                 }
             },
             RunOutcome::Failed => match self.unapproved_whole() {
                 Some(run) => format!(
-                    "    What landed is on {branch}; go on: {}; accept it: {}",
+                    "    The landed work is on {branch}; continue: {}; accept it: {}",
                     Action::RetryRun(run.0),
                     Action::AcceptRun(run.0)
                 ),
-                None => format!("    What landed is on {branch}"),
+                None => format!("    The landed work is on {branch}"),
             },
-            RunOutcome::Cancelled => format!("    What landed is on {branch}"),
+            RunOutcome::Cancelled => format!("    The landed work is on {branch}"),
         })
     }
 
@@ -204,7 +208,7 @@ impl LineRenderer {
     }
 }
 
-/// `is through, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
+/// `completed, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
 fn all_approved(rows: &[LoopRow]) -> String {
     let is_meant = |row: &&LoopRow| row.task.is_some() || row.id == LoopId::final_review();
     let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
@@ -216,16 +220,16 @@ fn all_approved(rows: &[LoopRow]) -> String {
         (tasks, _) => format!(", {tasks} and the final review by a person"),
     };
     let open: usize = tasks.iter().chain(&whole).map(|row| row.open_findings).sum();
-    format!("is through, all approved{by_person}{}", labels::open_findings(open as u64))
+    format!("completed, all approved{by_person}{}", labels::open_findings(open as u64))
 }
 
 fn name(row: Option<LoopRow>, loop_id: &LoopId) -> String {
     match row.and_then(|row| row.task) {
         Some(task) => format!("#{task}"),
-        None => cut(loop_id.as_str(), TITLE),
+        None => truncate_line(loop_id.as_str(), MAX_TITLE_WIDTH),
     }
 }
 
 fn names(loops: &[LoopId], name: impl Fn(&LoopId) -> String) -> String {
-    first(&loops.iter().map(name).collect::<Vec<_>>(), NAMED)
+    first(&loops.iter().map(name).collect::<Vec<_>>(), MAX_NAMED_TASKS)
 }

@@ -14,7 +14,7 @@ use signoff_core::merge::render::plain_text::{location, one_line, visible};
 use signoff_core::merge::render::xml::{XmlElement, representable};
 
 use super::{PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
-use crate::fit::shorten;
+use crate::fit::truncate;
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 
 /// The whole report, with a final line break.
@@ -242,5 +242,5 @@ fn with_text(element: XmlElement, text: &str) -> XmlElement {
 }
 
 fn in_one_line(text: &str) -> String {
-    shorten(representable(&one_line(text)), NAME)
+    truncate(representable(&one_line(text)), NAME)
 }

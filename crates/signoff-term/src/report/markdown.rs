@@ -13,7 +13,7 @@ use signoff_core::view::TaskStatus;
 pub use self::page::LIMIT;
 use self::page::{MarkdownPage, cell, code, code_cell, line, own_line, paragraphs};
 use super::{Changes, PartSection, ReportDocument, TaskSection};
-use crate::fit::{SENTENCE, count, span};
+use crate::fit::{MAX_SENTENCE_WIDTH, count, format_duration};
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 
 /// Maximum length of one text of an agent, in bytes.
@@ -88,7 +88,7 @@ fn head(account: &ReportDocument) -> String {
     let by = if reviewers.is_empty() { String::new() } else { format!(", reviewed by {names}") };
     let found = totals.findings.text();
     let found = if found.is_empty() { "no findings".to_owned() } else { format!("findings: {found}") };
-    let time = totals.passed_ms.map(|passed| format!(", {}", span(passed))).unwrap_or_default();
+    let time = totals.passed_ms.map(|passed| format!(", {}", format_duration(passed))).unwrap_or_default();
     format!(
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
         standing.mark,
@@ -121,7 +121,7 @@ fn tasks(page: &mut MarkdownPage, all: &[&TaskSection]) {
         let text = format!(
             "| {} | {} | {} {} | {} | ${:.2} | {} |\n",
             row.id,
-            cell(&row.title, SENTENCE),
+            cell(&row.title, MAX_SENTENCE_WIDTH),
             task.result.mark,
             own_line(&task.result.text, 400),
             row.review_cycle,
@@ -173,7 +173,7 @@ fn cells(found: &LedgerLine) -> String {
     let state = if found.blocks { "**open**".to_owned() } else { found.state.words() };
     format!(
         "{} | {} | {} | {} | {state} |",
-        cell(&finding.description, SENTENCE),
+        cell(&finding.description, MAX_SENTENCE_WIDTH),
         finding.severity,
         place(found).map(|place| code_cell(&place)).unwrap_or_default(),
         cell(&finding.sources.join(", "), 60),
@@ -271,7 +271,7 @@ fn cycle(cycle: &Cycle) -> String {
     let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == "INCONCLUSIVE");
     for issue in unlisted.take(UNLISTED) {
         let (severity, text) = (issue.finding.severity.as_str(), &issue.finding.description);
-        out.push_str(&format!("  - {severity}: {}\n", line(text, SENTENCE)));
+        out.push_str(&format!("  - {severity}: {}\n", line(text, MAX_SENTENCE_WIDTH)));
     }
     out.push('\n');
     out
@@ -287,7 +287,7 @@ fn review(review: &ReviewReport) -> String {
         "- {} {}, {}, {cost}{why}\n",
         line(&review.reviewer, 60),
         review.verdict.replace('_', " "),
-        span(review.duration_ms),
+        format_duration(review.duration_ms),
     )
 }
 
@@ -298,9 +298,9 @@ fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
             one.id,
             cell(&one.who(), 60),
             cell(&one.agent_and_model(), 60),
-            span(one.duration_ms),
+            format_duration(one.duration_ms),
             one.cost_usd,
-            cell(&one.ending(), SENTENCE),
+            cell(&one.ending(), MAX_SENTENCE_WIDTH),
         )
     };
     let head = "| | Who | Agent | Time | Cost | End |\n|---|---|---|--:|--:|---|\n";
@@ -312,12 +312,13 @@ fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
 fn costs(account: &ReportDocument) -> MarkdownPage {
     let mut page = MarkdownPage::default();
     let row = |role: &crate::stats::ByRole| {
-        let (time, cost) = (span(role.duration_ms), role.cost_usd);
+        let (time, cost) = (format_duration(role.duration_ms), role.cost_usd);
         let tokens = format!("{} | {}", role.input_tokens, role.output_tokens);
         format!("| {} | {} | {time} | ${cost:.2} | {tokens} |\n", cell(&role.role, 60), role.attempts)
     };
     let head = "| Role | Attempts | Time | Cost | Tokens in | out |\n|---|--:|--:|--:|--:|--:|\n";
-    let title = format!("Cost and time: {}, {} of work", account.totals.cost(), span(account.totals.worked_ms));
+    let title =
+        format!("Cost and time: {}, {} of work", account.totals.cost(), format_duration(account.totals.worked_ms));
     page.collapsed_table("costs", &title, head, account.totals.roles.iter().map(row));
     page
 }

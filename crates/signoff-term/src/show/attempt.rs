@@ -14,7 +14,7 @@ use signoff_core::view::RunState;
 use signoff_core::wire::{Launch, LoopFact, RecordedFact};
 
 use super::report_types::usd;
-use crate::fit::{SENTENCE, cut};
+use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
 
 /// The outcome of an attempt whose supervising process is gone.
@@ -185,7 +185,7 @@ impl AttemptRow {
 
     /// The outcome as a short text: `reviewed: approved`, `failed: timed out`.
     pub fn ending(&self) -> String {
-        let detail = self.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
+        let detail = self.detail.as_deref().map(|detail| format!(": {}", truncate_line(detail, MAX_SENTENCE_WIDTH)));
         // The detail describes the failure better.
         let outcome = match self.outcome {
             None => "running".to_owned(),

@@ -7,7 +7,7 @@ use signoff_core::view::TaskState;
 use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 
 use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, ReviewReport, StateChange, TaskReport};
-use crate::fit::{SENTENCE, cut, dollars, span, table};
+use crate::fit::{MAX_SENTENCE_WIDTH, align_rows, dollars, format_duration, truncate_line};
 use crate::status;
 
 /// Title, properties, cycles, findings, attempts, notes, artifacts, question, and the command to type next.
@@ -17,11 +17,14 @@ pub fn text(report: &TaskReport, snapshot: &ProjectSnapshot) -> String {
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
     parts.extend(section("Attempts", columns(report.attempts.iter().map(attempt))));
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
-    parts.extend(section("Decisions", report.decisions.iter().map(|one| cut(&one.text(" - "), 400)).collect()));
-    parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
+    parts.extend(section(
+        "Decisions",
+        report.decisions.iter().map(|one| truncate_line(&one.text(" - "), 400)).collect(),
+    ));
+    parts.extend(section("Artifacts", report.artifacts.iter().map(|path| truncate_line(path, 400)).collect()));
     parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::question_lines(question))));
     if let Some(voided) = &report.voided {
-        parts.push(format!("Not approved any more: {}\n", cut(voided, 400)));
+        parts.push(format!("Not approved any more: {}\n", truncate_line(voided, 400)));
     } else if report.question.is_none() {
         parts.extend(next_command(report, snapshot).map(|next| format!("Next: {next}\n")));
     }
@@ -46,8 +49,8 @@ fn section(title: &str, lines: Vec<String>) -> Option<String> {
 
 fn head(report: &TaskReport) -> String {
     let task = &report.task;
-    let mut out = format!("{} {}. {}\n", task.state().mark(), task.id, cut(&task.title, 200));
-    let optional = |value: &Option<String>| value.as_deref().map(|value| cut(value, 200));
+    let mut out = format!("{} {}. {}\n", task.state().mark(), task.id, truncate_line(&task.title, 200));
+    let optional = |value: &Option<String>| value.as_deref().map(|value| truncate_line(value, 200));
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     let facts = [
         ("type", Some(task.kind.as_str().to_owned())),
@@ -65,17 +68,17 @@ fn head(report: &TaskReport) -> String {
 /// `2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)`.
 fn time(started: Option<&str>, ended: Option<&str>) -> Option<String> {
     let started = started?;
-    let Some(ended) = ended else { return Some(format!("since {}", cut(started, 40))) };
+    let Some(ended) = ended else { return Some(format!("since {}", truncate_line(started, 40))) };
     let both = started.parse::<Timestamp>().ok().zip(ended.parse::<Timestamp>().ok());
     let passed = both.and_then(|(from, to)| u64::try_from(to.duration_since(from).as_millis()).ok());
-    let passed = passed.map(|passed| format!(" ({})", span(passed))).unwrap_or_default();
-    Some(format!("{} to {}{passed}", cut(started, 40), cut(ended, 40)))
+    let passed = passed.map(|passed| format!(" ({})", format_duration(passed))).unwrap_or_default();
+    Some(format!("{} to {}{passed}", truncate_line(started, 40), truncate_line(ended, 40)))
 }
 
 fn cycle(cycle: &Cycle) -> String {
     let pass = if cycle.pass > 1 { format!(", pass {}", cycle.pass) } else { String::new() };
     let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
-    let place = format!("{}{pass}{scope}, {}", cut(&cycle.phase, 40), cut(&cycle.commit, 12));
+    let place = format!("{}{pass}{scope}, {}", truncate_line(&cycle.phase, 40), truncate_line(&cycle.commit, 12));
     let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict);
     let reviews = columns(cycle.reviews.iter().map(review)).into_iter().chain(cycle.reviews.iter().filter_map(intent));
     let issues = (1..).zip(&cycle.merged.issues).map(|(number, one)| format!("{number}. {}", issue(&one.finding)));
@@ -87,36 +90,40 @@ fn cycle(cycle: &Cycle) -> String {
 /// `note by code: src/auth.rs:12 a shorter name would do`.
 fn note(SourcedNote { source, note }: &SourcedNote) -> String {
     let place = place(note.file.as_deref(), note.line);
-    format!("note by {}:{place} {}", cut(source.as_str(), 40), cut(&note.description, SENTENCE))
+    format!(
+        "note by {}:{place} {}",
+        truncate_line(source.as_str(), 40),
+        truncate_line(&note.description, MAX_SENTENCE_WIDTH)
+    )
 }
 
 /// `intent by general: a login that keeps its session`, if the reviewer states the intent it assumed.
 fn intent(review: &ReviewReport) -> Option<String> {
     let intent = review.interpreted_intent.as_deref()?;
-    Some(format!("intent by {}: {}", cut(&review.reviewer, 40), cut(intent, SENTENCE)))
+    Some(format!("intent by {}: {}", truncate_line(&review.reviewer, 40), truncate_line(intent, MAX_SENTENCE_WIDTH)))
 }
 
 fn review(review: &ReviewReport) -> Vec<String> {
     let why = review.reason.as_deref().or(Some(review.summary.as_str()).filter(|text| !text.is_empty()));
     vec![
-        cut(&review.reviewer, 40),
+        truncate_line(&review.reviewer, 40),
         review.verdict.to_owned(),
-        span(review.duration_ms),
+        format_duration(review.duration_ms),
         dollars(review.cost_usd, review.cost_is_estimated),
-        why.map(|why| cut(why, SENTENCE)).unwrap_or_default(),
+        why.map(|why| truncate_line(why, MAX_SENTENCE_WIDTH)).unwrap_or_default(),
     ]
 }
 
 /// `[critical] src/auth.rs:12 missing input validation`.
 fn issue(finding: &Finding) -> String {
     let place = place(finding.file.as_deref(), finding.line);
-    format!("[{}]{place} {}", finding.severity.as_str(), cut(&finding.description, SENTENCE))
+    format!("[{}]{place} {}", finding.severity.as_str(), truncate_line(&finding.description, MAX_SENTENCE_WIDTH))
 }
 
 fn place(file: Option<&str>, line: Option<u32>) -> String {
     match (file, line) {
-        (Some(file), Some(line)) => format!(" {}:{line}", cut(file, 100)),
-        (Some(file), None) => format!(" {}", cut(file, 100)),
+        (Some(file), Some(line)) => format!(" {}:{line}", truncate_line(file, 100)),
+        (Some(file), None) => format!(" {}", truncate_line(file, 100)),
         (None, Some(line)) => format!(" line {line}"),
         (None, None) => String::new(),
     }
@@ -126,11 +133,12 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
 fn finding(line: &LedgerLine) -> Vec<String> {
     let found = &line.finding;
     let place = place(found.file.as_deref(), found.line);
-    let (state, id) = (line.state.as_str(), cut(&found.id, 40));
-    let text = cut(&found.description, SENTENCE);
+    let (state, id) = (line.state.as_str(), truncate_line(&found.id, 40));
+    let text = truncate_line(&found.description, MAX_SENTENCE_WIDTH);
     let mut lines = vec![format!("{state:<12} {id} [{}]{place} {text}", found.severity)];
-    let cycles: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
-    let sources = cut(&found.sources.join(", "), SENTENCE);
+    let cycles: Vec<_> =
+        line.seen.iter().map(|seen| format!("{} {}", truncate_line(&seen.phase, 40), seen.cycle)).collect();
+    let sources = truncate_line(&found.sources.join(", "), MAX_SENTENCE_WIDTH);
     lines.push(format!("             reported by {sources} in {}", cycles.join(", ")));
     lines.extend(line.claims.iter().map(claim));
     lines.extend(line.decisions.iter().map(state_change));
@@ -139,7 +147,7 @@ fn finding(line: &LedgerLine) -> Vec<String> {
 
 /// A fixer's claim, which does not change the state of the finding.
 fn claim(claim: &ClaimLine) -> String {
-    let evidence = match cut(&claim.evidence, SENTENCE) {
+    let evidence = match truncate_line(&claim.evidence, MAX_SENTENCE_WIDTH) {
         text if text.is_empty() => String::new(),
         text => format!(": {text}"),
     };
@@ -148,17 +156,17 @@ fn claim(claim: &ClaimLine) -> String {
 }
 
 fn state_change(change: &StateChange) -> String {
-    let evidence = cut(&change.evidence, SENTENCE);
-    format!("             {} by {}: {evidence}", change.state.words(), cut(&change.by, 40))
+    let evidence = truncate_line(&change.evidence, MAX_SENTENCE_WIDTH);
+    format!("             {} by {}: {evidence}", change.state.words(), truncate_line(&change.by, 40))
 }
 
 fn attempt(attempt: &AttemptRow) -> Vec<String> {
     vec![
         attempt.id.clone(),
-        cut(&attempt.who(), 60),
-        cut(&attempt.agent_and_model(), 60),
-        cut(&attempt.started_at, 40),
-        if attempt.outcome.is_some() { span(attempt.duration_ms) } else { "…".to_owned() },
+        truncate_line(&attempt.who(), 60),
+        truncate_line(&attempt.agent_and_model(), 60),
+        truncate_line(&attempt.started_at, 40),
+        if attempt.outcome.is_some() { format_duration(attempt.duration_ms) } else { "…".to_owned() },
         dollars(attempt.cost_usd, attempt.cost_is_estimated),
         attempt.ending(),
     ]
@@ -167,10 +175,10 @@ fn attempt(attempt: &AttemptRow) -> Vec<String> {
 fn notes(attempt: &AttemptRow) -> Vec<String> {
     let hint = attempt.hint.iter().map(|hint| format!("hint: {hint}"));
     let notes = hint.chain(attempt.notes.iter().cloned());
-    notes.map(|note| format!("{}  {}", attempt.id, cut(&note, 400))).collect()
+    notes.map(|note| format!("{}  {}", attempt.id, truncate_line(&note, 400))).collect()
 }
 
 /// Left-aligned cells in columns.
 fn columns(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
-    table(&rows.collect::<Vec<_>>(), |_| false)
+    align_rows(&rows.collect::<Vec<_>>(), |_| false)
 }

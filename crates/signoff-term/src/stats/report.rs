@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::share::round_to_thousandths;
 use super::{ByPhase, ByReviewer, ByRole, StatsCollector};
-use crate::fit::{count, counts, cut, dollars, span, table};
+use crate::fit::{align_rows, count, counts, dollars, format_duration, truncate_line};
 use crate::json::VERSION;
 
 /// `stats --json`.
@@ -198,7 +198,7 @@ pub fn text(report: &StatsReport) -> String {
 
 /// ` of review since 2026-01-29T10:00:00Z`: what the statistics are limited to.
 fn limits(report: &StatsReport) -> String {
-    let preset = report.preset.as_ref().map(|preset| format!(" of {}", cut(preset, 40))).unwrap_or_default();
+    let preset = report.preset.as_ref().map(|preset| format!(" of {}", truncate_line(preset, 40))).unwrap_or_default();
     let since = report.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
     format!("{preset}{since}")
 }
@@ -245,7 +245,7 @@ fn stops_table(report: &StatsReport) -> Option<String> {
 fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
     let row = |one: &ByReviewer| {
         vec![
-            cut(&one.reviewer, 40),
+            truncate_line(&one.reviewer, 40),
             one.raised.to_string(),
             one.upheld.to_string(),
             one.refuted.to_string(),
@@ -253,7 +253,7 @@ fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
             one.open.to_string(),
             one.precision.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0)),
             dollars(one.cost_usd, one.cost_is_estimated),
-            span(one.duration_ms),
+            format_duration(one.duration_ms),
         ]
     };
     let head = ["reviewer", "raised", "upheld", "refuted", "out of scope", "open", "precision", "cost", "time"];
@@ -262,8 +262,8 @@ fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
 
 fn phases(phases: &[ByPhase]) -> Option<String> {
     let row = |one: &ByPhase| {
-        let (phase, visits) = (cut(&one.phase, 40), one.visits.to_string());
-        vec![phase, visits, span(one.median_ms), span(one.p90_ms), span(one.max_ms)]
+        let (phase, visits) = (truncate_line(&one.phase, 40), one.visits.to_string());
+        vec![phase, visits, format_duration(one.median_ms), format_duration(one.p90_ms), format_duration(one.max_ms)]
     };
     section("Slowest phases:", &["phase", "visits", "median", "p90", "longest"], phases.iter().map(row).collect())
 }
@@ -273,14 +273,23 @@ fn roles(roles: &[ByRole]) -> Option<String> {
         let cost = dollars(one.cost_usd, one.cost_is_estimated);
         let tokens = [one.input_tokens, one.output_tokens].map(|tokens| tokens.to_string());
         let [input, output] = tokens;
-        vec![cut(&one.role, 40), one.attempts.to_string(), span(one.duration_ms), cost, input, output]
+        vec![
+            truncate_line(&one.role, 40),
+            one.attempts.to_string(),
+            format_duration(one.duration_ms),
+            cost,
+            input,
+            output,
+        ]
     };
     let head = ["role", "attempts", "time", "cost", "tokens in", "out"];
     section("Roles:", &head, roles.iter().map(row).collect())
 }
 
 fn failures_table(report: &StatsReport) -> Option<String> {
-    let row = |one: &AgentFailures| vec![cut(&one.agent, 40), one.outcome.replace('_', " "), count(one.times, "time")];
+    let row = |one: &AgentFailures| {
+        vec![truncate_line(&one.agent, 40), one.outcome.replace('_', " "), count(one.times, "time")]
+    };
     section("Attempts that came to nothing:", &[], report.failures.iter().map(row).collect())
 }
 
@@ -294,7 +303,7 @@ fn section(title: &str, head: &[&str], mut rows: Vec<Vec<String>>) -> Option<Str
     if !head.is_empty() {
         rows.insert(0, head.iter().map(|word| (*word).to_owned()).collect());
     }
-    let lines = table(&rows, |column| !head.is_empty() && column > 0);
+    let lines = align_rows(&rows, |column| !head.is_empty() && column > 0);
     let mut out = format!("{title}\n");
     out.extend(lines.iter().map(|line| format!("  {line}\n")));
     if more > 0 {

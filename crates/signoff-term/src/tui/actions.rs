@@ -7,10 +7,10 @@ use signoff_core::ids::FindingId;
 use super::dialog::{Dialog, DialogReply, DialogTask};
 use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
-use super::row::RowKey;
+use super::row::{RowKey, TaskAction};
 use super::{ReplayControl, Tui, TuiMode, TuiRequest};
-use crate::dialogue::{DialogueKey, DialogueQuestion, QuestionDecision};
-use crate::fit::cut;
+use crate::fit::truncate_line;
+use crate::question_queue::{OpenQuestion, QuestionDecision};
 
 /// Keys that follow each other faster than this are type-ahead.
 const TYPE_AHEAD: SignedDuration = SignedDuration::from_millis(400);
@@ -27,7 +27,7 @@ pub fn code_without_control(key: KeyEvent) -> KeyCode {
 
 impl Tui {
     /// Handles a key, and returns the requests that follow.
-    pub fn press(&mut self, key: impl Into<KeyEvent>, now: Timestamp) -> Vec<TuiRequest> {
+    pub fn handle_key(&mut self, key: impl Into<KeyEvent>, now: Timestamp) -> Vec<TuiRequest> {
         let key: KeyEvent = key.into();
         // Apply pending changes first: the key refers to what is on the screen.
         self.refresh();
@@ -75,20 +75,20 @@ impl Tui {
 
     /// Records input for the list: a question may pop up over it. This includes a key that closed a pane.
     fn note_list_input(&mut self, now: Timestamp) {
-        self.listed_at = Some(now).filter(|_| self.opened.is_none());
+        self.list_input_at = Some(now).filter(|_| self.opened.is_none());
     }
 
     /// Whether the key continues input that started before the question popped up. It must not answer the question.
     fn is_type_ahead(&mut self, now: Timestamp) -> bool {
         let soon = |at: Timestamp| now.duration_since(at).abs() < TYPE_AHEAD;
-        let goes_on = self.listed_at.is_some_and(soon);
-        self.listed_at = Some(now).filter(|_| goes_on);
-        goes_on
+        let is_type_ahead = self.list_input_at.is_some_and(soon);
+        self.list_input_at = Some(now).filter(|_| is_type_ahead);
+        is_type_ahead
     }
 
     fn dialog_key(&mut self, mut dialog: Dialog, key: KeyEvent) -> Option<TuiRequest> {
-        match dialog.press(key) {
-            DialogReply::Close(wish) => return wish,
+        match dialog.handle_key(key) {
+            DialogReply::Close(request) => return request,
             DialogReply::Stay => {}
             DialogReply::Refuse(why) => self.show_note(why),
         }
@@ -97,43 +97,29 @@ impl Tui {
     }
 
     fn question_key(&mut self, key: KeyCode) -> Option<TuiRequest> {
-        if key == KeyCode::Char('o') || (key == KeyCode::Enter && !self.dialogue.has_chosen()) {
+        if key == KeyCode::Char('o') || (key == KeyCode::Enter && !self.questions.has_chosen()) {
             self.open_asking_loop();
             return None;
         }
-        let key = match (Navigation::from_key(key), key) {
-            (Some(Navigation::Up), _) => DialogueKey::Up,
-            (Some(Navigation::Down), _) => DialogueKey::Down,
-            (None, KeyCode::Char(digit @ '1'..='9')) => DialogueKey::Digit(digit as usize - '0' as usize),
-            (None, KeyCode::Enter) => DialogueKey::Enter,
-            (None, KeyCode::Esc) => DialogueKey::Esc,
-            (None, KeyCode::Char('?')) => {
-                self.dialog = Some(Dialog::Help { top: 0 });
-                return None;
-            }
-            (Some(_) | None, _) => {
-                self.dialog = Some(Dialog::Question);
-                return None;
-            }
-        };
-        match self.dialogue.press(key) {
-            Some(decided) => {
-                if let QuestionDecision::Later { answer_command: how, .. } = &decided {
-                    self.show_note(&format!("left for later: press a, or type {how}"));
-                }
-                Some(TuiRequest::QuestionDecided(decided))
-            }
-            None => {
-                self.dialog = Some(Dialog::Question);
-                None
-            }
+        if key == KeyCode::Char('?') {
+            self.dialog = Some(Dialog::Help { top: 0 });
+            return None;
         }
+        let decision = self.questions.handle_key(key);
+        match &decision {
+            Some(QuestionDecision::Later { answer_command, .. }) => {
+                self.show_note(&format!("deferred: press a, or type {answer_command}"));
+            }
+            Some(QuestionDecision::Answer { .. }) => {}
+            None => self.dialog = Some(Dialog::Question),
+        }
+        decision.map(TuiRequest::QuestionDecided)
     }
 
     fn command_key(&mut self, key: KeyCode) -> Option<TuiRequest> {
         match (key, self.mode) {
             (KeyCode::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
-            (KeyCode::Char('q'), TuiMode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
+            (KeyCode::Char('q'), TuiMode::Driving) if !self.shutting_down => self.dialog = Some(Dialog::Quit),
             (KeyCode::Char('q'), _) => return Some(TuiRequest::Quit),
             (KeyCode::Char(' '), TuiMode::Replaying) => return Some(TuiRequest::Replay(ReplayControl::Pause)),
             (KeyCode::Char('+' | '='), TuiMode::Replaying) => {
@@ -143,13 +129,14 @@ impl Tui {
                 return Some(TuiRequest::Replay(ReplayControl::Slower));
             }
             (KeyCode::Char('a' | 'r' | 'c' | 'e' | 'x'), TuiMode::Replaying) => {
-                self.show_note("a replay only shows what has happened");
+                self.show_note("not available in a replay");
             }
             (KeyCode::Char('a'), _) => self.show_question(),
-            (KeyCode::Char('r'), _) => self.open_task_dialog(Dialog::Retry),
-            (KeyCode::Char('c'), _) => self.open_task_dialog(Dialog::Cancel),
+            (KeyCode::Char('r'), _) => self.open_task_dialog(Some(TaskAction::Retry), Dialog::Retry),
+            (KeyCode::Char('c'), _) => self.open_task_dialog(Some(TaskAction::Cancel), Dialog::Cancel),
             (KeyCode::Char('e'), _) => {
-                self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None });
+                let dialog = |about| Dialog::Edit { about, chosen: None, reason: None };
+                self.open_task_dialog(Some(TaskAction::Edit), dialog);
             }
             (key, _) => self.navigation_key(key),
         }
@@ -182,7 +169,7 @@ impl Tui {
 
     /// Opens the loop of the question. The question stays open meanwhile.
     fn open_asking_loop(&mut self) {
-        let Some((run, loop_id)) = self.dialogue.shown_loop() else { return };
+        let Some((run, loop_id)) = self.questions.shown_loop() else { return };
         let key = match loop_id.checkpoint_target() {
             Some((of, _)) => RowKey::new(run, &of),
             None => RowKey::new(run, loop_id),
@@ -199,26 +186,29 @@ impl Tui {
         self.opened.as_ref().map(|opened| opened.key.clone()).or_else(selected)
     }
 
-    fn open_task_dialog(&mut self, dialog: impl FnOnce(DialogTask) -> Dialog) {
+    /// Opens a dialog about the task, unless the action does not apply to it.
+    fn open_task_dialog(&mut self, action: Option<TaskAction>, dialog: impl FnOnce(DialogTask) -> Dialog) {
         let row = self.subject().and_then(|key| self.model.row(&key));
-        let task = row.and_then(|row| Some(DialogTask { task: row.task?, name: row.name.clone() }));
-        match task {
-            Some(about) => self.dialog = Some(dialog(about)),
-            None => self.show_note("choose a task first"),
+        let Some((row, task)) = row.and_then(|row| Some((row, row.task?))) else {
+            return self.show_note("choose a task first");
+        };
+        match action.filter(|action| !self.model.allows(*action, row)) {
+            Some(action) => self.show_note(&format!("task #{task} cannot be {} now", action.participle())),
+            None => self.dialog = Some(dialog(DialogTask { task, name: row.name.clone() })),
         }
     }
 
     /// Shows the question of the selected loop, or the oldest postponed one.
     fn show_question(&mut self) {
         let key = self.subject();
-        let is_subject = |question: &DialogueQuestion| {
+        let is_subject = |question: &OpenQuestion| {
             key.as_ref().is_some_and(|key| key.run == question.run && key.loop_id == question.loop_id)
         };
-        if self.ending {
+        if self.shutting_down {
             self.show_note("no more questions: the program is shutting down");
-        } else if self.dialogue.ask_again(is_subject) {
+        } else if self.questions.ask_again(is_subject) {
             // The question was requested, so the next key is meant for it.
-            self.listed_at = None;
+            self.list_input_at = None;
             self.dialog = Some(Dialog::Question);
         } else {
             self.show_note("there is no open question");
@@ -226,14 +216,14 @@ impl Tui {
     }
 
     fn open_dispute(&mut self) {
-        let found = self.opened.as_ref().and_then(|opened| opened.finding());
-        let what = found.map(|line| {
+        let selected = self.opened.as_ref().and_then(|opened| opened.finding());
+        let what = selected.map(|line| {
             let what = format!("{}: {}", line.finding.severity, line.finding.description);
-            (FindingId::new(line.finding.id.clone()), cut(&what, 400))
+            (FindingId::new(line.finding.id.clone()), truncate_line(&what, 400))
         });
         match what {
             Some((finding, what)) => {
-                self.open_task_dialog(|about| Dialog::Dispute { about, finding, what, reason: String::new() });
+                self.open_task_dialog(None, |about| Dialog::Dispute { about, finding, what, reason: String::new() });
             }
             None => self.show_note("choose a finding first: pane 2"),
         }

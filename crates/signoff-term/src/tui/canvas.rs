@@ -9,13 +9,13 @@ use signoff_core::merge::render::plain_text::visible;
 use signoff_core::review::Severity;
 use signoff_core::view::{Badge, TaskState};
 
-use crate::fit::{columns, shorten};
+use crate::fit::{columns, truncate};
 
 /// Maximum number of characters of an agent's line that are processed; some lines contain whole files.
-const LONGEST: usize = 2_000;
+const MAX_LINE_CHARS: usize = 2_000;
 
 /// Tab width.
-const TAB: usize = 4;
+const TAB_WIDTH: usize = 4;
 
 /// A rectangle of the screen.
 pub struct Canvas<'a> {
@@ -73,7 +73,7 @@ pub fn to_u16(number: usize) -> u16 {
 
 /// Cleans an untrusted line: expands tabs and makes control characters visible. Keeps double spaces.
 pub fn sanitize(line: &str) -> String {
-    let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(at, _)| at);
+    let end = line.char_indices().nth(MAX_LINE_CHARS).map_or(line.len(), |(at, _)| at);
     let line = &line[..end];
     if line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return line.to_owned();
@@ -81,7 +81,7 @@ pub fn sanitize(line: &str) -> String {
     let mut cleaned = String::with_capacity(line.len());
     for c in visible(line.trim_end_matches('\r')).chars() {
         match c {
-            '\t' => cleaned.extend(std::iter::repeat_n(' ', TAB - columns(&cleaned) % TAB)),
+            '\t' => cleaned.extend(std::iter::repeat_n(' ', TAB_WIDTH - columns(&cleaned) % TAB_WIDTH)),
             '\n' => cleaned.push(' '),
             '\u{61c}' | '\u{200e}' | '\u{200f}' => {}
             c => cleaned.push(c),
@@ -97,22 +97,22 @@ pub fn span(text: impl Into<String>, style: Style) -> Span<'static> {
 
 /// A line in one style, truncated to `width` columns.
 pub fn styled(text: &str, width: usize, style: Style) -> Line<'static> {
-    Line::from(span(shorten(text.to_owned(), width), style))
+    Line::from(span(truncate(text.to_owned(), width), style))
 }
 
 /// A line with left- and right-aligned text; only the left part is truncated.
 pub fn justified(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
-    let wide = |spans: &[Span<'_>]| spans.iter().map(|one| columns(&one.content)).sum::<usize>();
-    let taken = wide(&right);
+    let width_of = |spans: &[Span<'_>]| spans.iter().map(|span| columns(&span.content)).sum::<usize>();
+    let taken = width_of(&right);
     if taken > width {
         return Line::from(right);
     }
     let mut room = width - taken;
     let mut spans = Vec::new();
-    for one in left {
-        let fitting = shorten(one.content.into_owned(), room);
+    for part in left {
+        let fitting = truncate(part.content.into_owned(), room);
         let used = columns(&fitting);
-        spans.push(span(fitting, one.style));
+        spans.push(span(fitting, part.style));
         if used >= room {
             room = 0;
             break;
@@ -166,7 +166,7 @@ impl Theme {
         self.fg(Color::Yellow)
     }
 
-    /// The style of a badge. The colour of a finished loop follows from its state: only approved work is green.
+    /// The style of a badge. The color of a finished loop follows from its state: only approved work is green.
     pub(super) fn badge(self, badge: Badge, state: TaskState) -> Style {
         let color = match badge {
             Badge::Wait => Color::DarkGray,
@@ -205,8 +205,8 @@ impl Theme {
     }
 
     /// The style of a verdict.
-    pub(super) fn verdict(self, word: &str) -> Style {
-        match word {
+    pub(super) fn verdict(self, verdict: &str) -> Style {
+        match verdict {
             "approved" | "APPROVED" => self.good(),
             "changes_requested" | "CHANGES_REQUESTED" => self.bad(),
             _ => self.warning(),
@@ -214,7 +214,7 @@ impl Theme {
     }
 }
 
-/// The colour of a loop that has ended by itself.
+/// The color of a loop that has ended by itself.
 fn done_color(state: TaskState) -> Color {
     match state {
         TaskState::Approved | TaskState::Landed => Color::Green,

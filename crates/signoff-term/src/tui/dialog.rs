@@ -12,13 +12,13 @@ use super::canvas::{Canvas, Theme, span, to_u16};
 use super::key_hints::{self, KeyHint};
 use super::list::Navigation;
 use super::{TaskDecision, TuiRequest};
-use crate::fit::{columns, cut, pad, shorten, wrap};
+use crate::fit::{columns, pad, truncate, truncate_line, wrap};
 
 /// Maximum width of a dialog.
-const WIDTH: usize = 78;
+const MAX_WIDTH: usize = 78;
 
 /// Maximum length of a reason.
-const REASON: usize = 1_000;
+const MAX_REASON_BYTES: usize = 1_000;
 
 /// The task of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct DialogTask {
 /// An open dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
-    /// A question of a loop; its state is in the `QuestionDialogue`.
+    /// A question of a loop; its state is in the `QuestionQueue`.
     Question,
     Retry(DialogTask),
     Cancel(DialogTask),
@@ -65,7 +65,7 @@ pub enum DialogReply {
 
 impl Dialog {
     /// Handles a key. The keys of questions are handled elsewhere.
-    pub fn press(&mut self, key: KeyEvent) -> DialogReply {
+    pub fn handle_key(&mut self, key: KeyEvent) -> DialogReply {
         if let Some(text) = self.text_field().filter(|_| is_control(key, 'u')) {
             text.clear();
             return DialogReply::Stay;
@@ -81,7 +81,7 @@ impl Dialog {
             Self::Dispute { about, finding, reason, .. } => {
                 let (task, finding) = (about.task, finding.clone());
                 match text_key(reason, key) {
-                    TextInput::Submitted if reason.trim().is_empty() => DialogReply::Refuse("say why it is wrong"),
+                    TextInput::Submitted if reason.trim().is_empty() => DialogReply::Refuse("enter a reason"),
                     TextInput::Submitted => DialogReply::Close(Some(TuiRequest::Decide(
                         task,
                         TaskDecision::Dispute { finding, reason: reason.trim().to_owned() },
@@ -135,15 +135,13 @@ impl Dialog {
         let wrapped = |text: &str| wrap(text, width, 6).into_iter().map(Line::from).collect::<Vec<_>>();
         match self {
             Self::Question => question.into_iter().enumerate().map(|(y, line)| question_line(y, line, theme)).collect(),
-            Self::Retry(about) => wrapped(&format!("Retry {}? It goes on where it ended.", about.name)),
-            Self::Cancel(about) => {
-                wrapped(&format!("Cancel {}? Its agents are stopped; its branch stays.", about.name))
-            }
-            Self::Quit => wrapped("Leave the screen? The work goes on as lines. Ctrl-C would stop it."),
+            Self::Retry(about) => wrapped(&format!("Retry {}? It continues where it stopped.", about.name)),
+            Self::Cancel(about) => wrapped(&format!("Cancel {}? Stops its agents, keeps its branch.", about.name)),
+            Self::Quit => wrapped("Leave the screen? The work continues, with progress as lines. Ctrl-C stops it."),
             Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
             Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), theme, width),
             Self::Dispute { about, what, reason, .. } => {
-                let mut lines = vec![Line::from(span(cut(&about.name, width), theme.bold()))];
+                let mut lines = vec![Line::from(span(truncate_line(&about.name, width), theme.bold()))];
                 lines.extend(wrapped(what));
                 lines.extend(field("Why is it wrong?", reason, theme, width));
                 lines
@@ -153,7 +151,7 @@ impl Dialog {
 }
 
 impl Dialog {
-    /// At most `most` lines, including the one that keys change.
+    /// At most `max` lines, including the one that keys change.
     fn visible_lines(&self, mut lines: Vec<Line<'static>>, max: usize) -> Vec<Line<'static>> {
         let changed = match self {
             Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => lines.len(),
@@ -176,7 +174,7 @@ fn confirm_key(key: KeyCode, request: TuiRequest) -> DialogReply {
 }
 
 fn help_key(top: &mut usize, key: KeyCode) -> DialogReply {
-    let last = help(Theme::Plain, WIDTH).len() - 1;
+    let last = help(Theme::Plain, MAX_WIDTH).len() - 1;
     match (Navigation::from_key(key), key) {
         (Some(Navigation::Up), _) => *top = top.saturating_sub(1),
         (Some(Navigation::Down), _) => *top = (*top + 1).min(last),
@@ -233,7 +231,7 @@ fn text_key(text: &mut String, key: KeyCode) -> TextInput {
 }
 
 fn push_char(text: &mut String, c: char) {
-    if text.len() < REASON && !c.is_control() {
+    if text.len() < MAX_REASON_BYTES && !c.is_control() {
         text.push(c);
     }
 }
@@ -257,7 +255,7 @@ fn edit(
     theme: Theme,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(span(cut(&task.name, width), theme.bold()))];
+    let mut lines = vec![Line::from(span(truncate_line(&task.name, width), theme.bold()))];
     for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
@@ -278,7 +276,7 @@ fn field(label: &str, text: &str, theme: Theme, width: usize) -> Vec<Line<'stati
         shown = rest.as_str();
     }
     vec![
-        Line::from(span(cut(label, width), theme.bold())),
+        Line::from(span(truncate_line(label, width), theme.bold())),
         Line::from(format!("> {}_", super::canvas::sanitize(shown))),
     ]
 }
@@ -287,7 +285,7 @@ fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (heading, keys) in key_hints::ALL {
         lines.push(Line::from(span(heading, theme.bold())));
-        lines.extend(keys.iter().map(|(key, what)| Line::from(shorten(format!("  {} {what}", pad(key, 15)), width))));
+        lines.extend(keys.iter().map(|(key, what)| Line::from(truncate(format!("  {} {what}", pad(key, 15)), width))));
     }
     lines
 }
@@ -296,44 +294,44 @@ fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {
 /// does not cover the line `keep_visible`.
 pub fn draw(
     dialog: &Dialog,
-    sheet: &mut Canvas<'_>,
+    canvas: &mut Canvas<'_>,
     keep_visible: Option<usize>,
-    ink: Theme,
+    theme: Theme,
     question: impl Fn(usize, usize) -> Vec<String>,
 ) {
-    let (width, height) = (sheet.width(), sheet.height());
+    let (width, height) = (canvas.width(), canvas.height());
     let framed = width >= 30 && height >= 8;
-    let inner = if framed { (width - 4).min(WIDTH) } else { width };
-    let most = if framed { height - 2 } else { height };
-    let lines = dialog.lines(ink, inner, question(inner, most));
-    let lines = dialog.visible_lines(lines, most);
+    let inner = if framed { (width - 4).min(MAX_WIDTH) } else { width };
+    let max = if framed { height - 2 } else { height };
+    let lines = dialog.lines(theme, inner, question(inner, max));
+    let lines = dialog.visible_lines(lines, max);
     if !framed {
-        Clear.render(sheet.area, sheet.buffer);
-        sheet.lines(&lines);
+        Clear.render(canvas.area, canvas.buffer);
+        canvas.lines(&lines);
         return;
     }
-    let (wide, high) = (inner + 4, lines.len().min(most) + 2);
+    let (wide, high) = (inner + 4, lines.len().min(max) + 2);
     let area = Rect {
-        x: sheet.area.x + to_u16((width - wide) / 2),
-        y: sheet.area.y + to_u16(first_line(height, high, keep_visible)),
+        x: canvas.area.x + to_u16((width - wide) / 2),
+        y: canvas.area.y + to_u16(first_line(height, high, keep_visible)),
         width: to_u16(wide),
         height: to_u16(high),
     };
-    Clear.render(area, sheet.buffer);
-    Block::bordered().title(dialog.title()).border_style(ink.warning()).render(area, sheet.buffer);
+    Clear.render(area, canvas.buffer);
+    Block::bordered().title(dialog.title()).border_style(theme.warning()).render(area, canvas.buffer);
     let within = Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 };
-    Canvas::new(sheet.buffer, within).lines(&lines);
+    Canvas::new(canvas.buffer, within).lines(&lines);
 }
 
-/// The first line of a box `high` lines tall: centred, unless it would cover the line `keep_visible` and fits below
+/// The first line of a box `high` lines tall: centered, unless it would cover the line `keep_visible` and fits below
 /// or above it.
 fn first_line(height: usize, high: usize, keep_visible: Option<usize>) -> usize {
-    let centred = (height - high) / 2;
+    let centered = (height - high) / 2;
     match keep_visible {
-        Some(line) if (centred..centred + high).contains(&line) => {
+        Some(line) if (centered..centered + high).contains(&line) => {
             let below = Some(line + 1).filter(|first| first + high <= height);
-            below.or_else(|| line.checked_sub(high)).unwrap_or(centred)
+            below.or_else(|| line.checked_sub(high)).unwrap_or(centered)
         }
-        Some(_) | None => centred,
+        Some(_) | None => centered,
     }
 }

@@ -10,17 +10,17 @@ use super::canvas::{Theme, justified, span};
 use super::model::TuiModel;
 use super::row::Rank;
 use super::{ReplayState, TuiMode};
-use crate::fit::{counts, cut, join};
+use crate::fit::{counts, join, truncate_line};
 use crate::progress;
 
 /// Width of a progress bar.
-const BAR: usize = 20;
+const MAX_BAR_WIDTH: usize = 20;
 
 /// The data of the first line.
 pub struct Banner<'a> {
     pub project: &'a str,
     pub mode: TuiMode,
-    pub pace: Option<&'a ReplayState>,
+    pub replay: Option<&'a ReplayState>,
     pub theme: Theme,
 }
 
@@ -28,7 +28,7 @@ pub struct Banner<'a> {
 pub fn line(banner: &Banner<'_>, model: &mut TuiModel, now: Timestamp, width: usize) -> Line<'static> {
     let theme = banner.theme;
     let runs = model.progress(now);
-    let clock = clock(&runs, now);
+    let elapsed = elapsed(&runs, now);
     let done: usize = runs.iter().map(|run| finished(&run.tally.tasks)).sum();
     let all: usize = runs.iter().map(|run| run.overview.tasks.all()).sum();
     let usage = model.overviews().iter().fold(Usage::default(), |sum, run| sum.plus(run.usage));
@@ -36,38 +36,40 @@ pub fn line(banner: &Banner<'_>, model: &mut TuiModel, now: Timestamp, width: us
     let parts = [
         if all > 0 { format!("{done}/{all} done") } else { "nothing to show yet".to_owned() },
         progress::cost(usage),
-        clock,
+        elapsed,
         mode_text(banner),
     ];
-    let name = format!("signoff {}", cut(banner.project, 40)).trim_end().to_owned();
+    let name = format!("signoff {}", truncate_line(banner.project, 40)).trim_end().to_owned();
     let left = vec![span(name, theme.bold()), Span::raw(format!("  {}", join(parts, "  ")))];
     justified(left, vec![attention_text(model, theme)], width)
 }
 
 /// The time since the oldest active run started; without an active run, the duration of the last one.
-fn clock(runs: &[TuiRunProgress], now: Timestamp) -> String {
+fn elapsed(runs: &[TuiRunProgress], now: Timestamp) -> String {
     let open = runs.iter().filter(|run| run.is_running).filter_map(|run| run.overview.since).min();
     match (open, runs.first()) {
-        (Some(since), _) => progress::clock(Some(since), now),
-        (None, Some(last)) => progress::clock(last.overview.since, last.until),
+        (Some(since), _) => progress::elapsed(Some(since), now),
+        (None, Some(last)) => progress::elapsed(last.overview.since, last.until),
         (None, None) => String::new(),
     }
 }
 
 fn mode_text(banner: &Banner<'_>) -> String {
-    match (banner.mode, banner.pace) {
+    match (banner.mode, banner.replay) {
         (TuiMode::Driving, _) => String::new(),
         (TuiMode::Watching, _) => "watching".to_owned(),
         (TuiMode::Replaying, None) => "replay".to_owned(),
-        (TuiMode::Replaying, Some(pace)) if pace.ended => "replay, at its end".to_owned(),
-        (TuiMode::Replaying, Some(pace)) if pace.paused => format!("replay {}, paused", cut(&pace.speed, 8)),
-        (TuiMode::Replaying, Some(pace)) => format!("replay {}", cut(&pace.speed, 8)),
+        (TuiMode::Replaying, Some(replay)) if replay.ended => "replay ended".to_owned(),
+        (TuiMode::Replaying, Some(replay)) if replay.paused => {
+            format!("replay {}, paused", truncate_line(&replay.speed, 8))
+        }
+        (TuiMode::Replaying, Some(replay)) => format!("replay {}", truncate_line(&replay.speed, 8)),
     }
 }
 
 fn attention_text(model: &TuiModel, theme: Theme) -> Span<'static> {
     match model.needing_attention() {
-        0 => span("nothing needs you", theme.faint()),
+        0 => span("no attention needed", theme.faint()),
         1 => span("! 1 needs you", theme.warning().patch(theme.bold())),
         many => span(format!("! {many} need you"), theme.warning().patch(theme.bold())),
     }
@@ -95,9 +97,9 @@ pub fn run_lines(runs: &[TuiRunProgress], lines: usize, theme: Theme, width: usi
         0 => String::new(),
         more => format!("  +{more} more"),
     };
-    let line = |(y, one): (usize, &TuiRunProgress)| {
+    let line = |(y, run): (usize, &TuiRunProgress)| {
         let right = if y + 1 == lines { more.clone() } else { String::new() };
-        justified(run_line(one, theme, width), vec![span(right, theme.faint())], width)
+        justified(run_line(run, theme, width), vec![span(right, theme.faint())], width)
     };
     runs.iter().take(lines).enumerate().map(line).collect()
 }
@@ -107,14 +109,14 @@ fn run_line(run: &TuiRunProgress, theme: Theme, width: usize) -> Vec<Span<'stati
     let (overview, tally) = (&run.overview, &run.tally);
     let name = format!("run {}  ", overview.run);
     let (done, all) = (finished(&tally.tasks), overview.tasks.all());
-    let bar = BAR.min(width / 4);
+    let bar = MAX_BAR_WIDTH.min(width / 4);
     let full = (bar * done).checked_div(all).unwrap_or(0);
     let parts = [
         format!("{done}/{all}"),
         progress::stage_text(overview),
         progress::counts(&tally.tasks, tally.not_approved, tally.driven),
         progress::cost(overview.usage),
-        progress::clock(overview.since, run.until),
+        progress::elapsed(overview.since, run.until),
     ];
     vec![
         Span::raw(name),

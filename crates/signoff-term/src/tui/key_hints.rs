@@ -31,15 +31,15 @@ pub const CYCLES: [KeyHint; 1] = [("[ ]", "older, newer")];
 pub const FINDINGS: [KeyHint; 1] = [("x", "dispute")];
 pub const REPLAY: [KeyHint; 6] = [HELP_KEY, PAUSE, SPEED, OPEN_KEY, LEAVE, CHOOSE_KEYS];
 pub const CONFIRM: [KeyHint; 2] = [("y", "yes"), ("n", "no")];
-pub const CHOOSE: [KeyHint; 3] = [CHOOSE_KEYS, ("Enter", "go on"), BACK];
+pub const CHOOSE: [KeyHint; 3] = [CHOOSE_KEYS, ("Enter", "continue"), BACK];
 pub const QUESTION: [KeyHint; 6] = question("later");
 /// The last open question when nothing else is active: postponing it ends the program.
-pub const LAST_QUESTION: [KeyHint; 6] = question("later, and end");
+pub const LAST_QUESTION: [KeyHint; 6] = question("later, and exit");
 pub const TYPE: [KeyHint; 2] = [("Enter", "send"), BACK];
 pub const HELP: [KeyHint; 2] = [BACK, SCROLL];
 
 const fn question(escape: &'static str) -> [KeyHint; 6] {
-    [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("o", "look at it"), ("Esc", escape), HELP_KEY, STOP]
+    [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("o", "open task"), ("Esc", escape), HELP_KEY, STOP]
 }
 
 /// All keys, for the help.
@@ -52,8 +52,8 @@ pub const ALL: [(&str, &[KeyHint]); 5] = [
             ("r", "retry the chosen task"),
             ("c", "cancel the chosen task"),
             ("e", "set the verdict of the chosen task yourself"),
-            ("q", "leave the screen; the work goes on"),
-            ("Ctrl-C", "finish what is under way and stop; twice stops the agents"),
+            ("q", "leave the screen; the work continues"),
+            ("Ctrl-C", "finish running agents and stop; twice stops the agents"),
         ],
     ),
     (
@@ -70,9 +70,9 @@ pub const ALL: [(&str, &[KeyHint]); 5] = [
         &[
             ("1-5, Tab", "reviews, findings, diff, transcript, events"),
             ("↑ ↓, PgUp PgDn", "scroll; in findings choose one"),
-            ("Home End, g G", "to the top; to the end, and follow it"),
-            ("[ ]", "the cycle, or the attempt, before and after"),
-            ("x", "findings: say that the chosen one is wrong"),
+            ("Home End, g G", "to the top; to the end, and follow"),
+            ("[ ]", "previous/next cycle or attempt"),
+            ("x", "findings: dispute the chosen one"),
             ("Esc", "back to the list"),
         ],
     ),
@@ -80,12 +80,12 @@ pub const ALL: [(&str, &[KeyHint]); 5] = [
         "A question",
         &[
             ("↑ ↓, 1-9", "choose an answer"),
-            ("Enter", "give it"),
-            ("o", "look at the task first; a asks again, and going back does"),
-            ("Esc", "leave it for later; a asks again. The last one ends the work"),
+            ("Enter", "send answer"),
+            ("o", "open the task; `a` shows the question again"),
+            ("Esc", "answer later; if nothing else runs, signoff exits"),
         ],
     ),
-    ("A replay", &[("Space", "pause, go on"), ("+ -", "faster, slower")]),
+    ("A replay", &[("Space", "pause, resume"), ("+ -", "faster, slower")]),
 ];
 
 /// As many keys as fit in one line, the most important first.

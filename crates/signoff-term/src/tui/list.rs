@@ -10,7 +10,7 @@ use signoff_core::wire::QUEUE;
 use super::canvas::{Canvas, Theme, span};
 use super::model::TuiModel;
 use super::row::{RowKey, TuiRow};
-use crate::fit::{columns, join, pad, shorten, wrap};
+use crate::fit::{columns, join, pad, truncate, wrap};
 
 /// The selection and scroll position of the list.
 #[derive(Debug, Default)]
@@ -147,10 +147,10 @@ const MIN_MARKED_WIDTH: usize = 12;
 /// The widths of the columns.
 struct Widths {
     mark: usize,
-    word: usize,
+    badge: usize,
     name: usize,
-    place: usize,
-    clock: usize,
+    position: usize,
+    elapsed: usize,
     cost: usize,
     message: usize,
 }
@@ -167,28 +167,28 @@ impl Widths {
             left = left.saturating_sub(if taken > 0 { taken + 2 } else { 0 });
             taken
         };
-        let word = take(widest(&|(row, _)| columns(&row.word)).max(6), 1);
+        let badge = take(widest(&|(row, _)| columns(&row.badge_label)).max(6), 1);
         let name = take(widest(&|(row, _)| columns(&row.name)).min((width * 3 / 10).max(16)), 4);
-        let place = take(widest(&|(row, _)| columns(&row.place)).min((width / 4).max(10)), 6);
-        let clock = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
+        let position = take(widest(&|(row, _)| columns(&row.position)).min((width / 4).max(10)), 6);
+        let elapsed = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
         let cost = take(widest(&|(row, _)| columns(&row.cost)), 5);
-        let said = take(width, 8);
-        Self { mark, word, name, place, clock, cost, message: said.min(width) }
+        let message = take(width, 8);
+        Self { mark, badge, name, position, elapsed, cost, message: message.min(width) }
     }
 
     fn line(&self, row: &TuiRow, elapsed: &str, chosen: bool, theme: Theme) -> Line<'static> {
         let base = if chosen { theme.bold() } else { Style::new() };
         let mark = if chosen { "> " } else { "  " };
         // No `…` here: the beginning of a badge says more.
-        let badge: String = row.word.chars().take(self.word).collect();
+        let badge: String = row.badge_label.chars().take(self.badge).collect();
         let right = |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
         let parts = [
-            (self.word, pad(&badge, self.word), theme.badge(row.badge, row.state)),
-            (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
-            (self.place, pad(&shorten(row.place.clone(), self.place), self.place), base),
-            (self.clock, right(elapsed, self.clock), base),
+            (self.badge, pad(&badge, self.badge), theme.badge(row.badge, row.state)),
+            (self.name, pad(&truncate(row.name.clone(), self.name), self.name), base),
+            (self.position, pad(&truncate(row.position.clone(), self.position), self.position), base),
+            (self.elapsed, right(elapsed, self.elapsed), base),
             (self.cost, right(&row.cost, self.cost), base),
-            (self.message, shorten(row.message.clone(), self.message), theme.faint()),
+            (self.message, truncate(row.message.clone(), self.message), theme.faint()),
         ];
         let mut spans = vec![span(&mark[..self.mark], base)];
         for (_, text, style) in parts.into_iter().filter(|(width, ..)| *width > 0) {
@@ -201,10 +201,10 @@ impl Widths {
 
 /// Details of the selected row, below a separator.
 pub fn detail(row: &TuiRow, theme: Theme, width: usize, lines: usize) -> Vec<Line<'static>> {
-    let head = [row.name.as_str(), row.place.as_str(), row.branch.as_str()];
+    let head = [row.name.as_str(), row.position.as_str(), row.branch.as_str()];
     let head = join(head.map(str::to_owned), "  ");
     let rule = Line::from(span("─".repeat(width), theme.faint()));
-    let mut drawn = vec![rule, Line::from(span(shorten(head, width), theme.bold()))];
+    let mut drawn = vec![rule, Line::from(span(truncate(head, width), theme.bold()))];
     drawn.extend(wrap(&row.message, width, lines.saturating_sub(2)).into_iter().map(Line::from));
     drawn.truncate(lines);
     drawn

@@ -10,17 +10,17 @@ use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition}
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::head::{RunTally, TuiRunProgress};
-use super::row::{InboxHints, Rank, RowKey, TuiRow};
-use crate::dialogue::{DialogueQuestion, QuestionDialogue};
-use crate::fit::cut;
+use super::row::{InboxHints, Rank, RowKey, TaskAction, TuiRow};
+use crate::fit::truncate_line;
 use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
+use crate::question_queue::{OpenQuestion, QuestionQueue};
 
 /// Maximum number of history lines per loop.
-pub const EVENTS: usize = 500;
+pub const MAX_EVENTS: usize = 500;
 
 /// Maximum width of a history line.
-const LINE: usize = 300;
+const MAX_LINE_WIDTH: usize = 300;
 
 /// One run.
 struct RunModel {
@@ -30,15 +30,10 @@ struct RunModel {
     loops: BTreeMap<LoopId, LoopModel>,
 }
 
-/// The history and times of a loop.
+/// The history of a loop.
 #[derive(Default)]
 struct LoopModel {
     events: VecDeque<String>,
-    /// When it started, and when its stage last changed.
-    started_at: Option<Timestamp>,
-    stage_changed_at: Option<Timestamp>,
-    /// Time of its last event.
-    last_event_at: Option<Timestamp>,
     /// The last line of an agent.
     live_line: String,
     /// When the stage of that line began; `None` until the next refresh.
@@ -91,9 +86,9 @@ impl TuiModel {
     /// Sets the live line of an agent. A checkpoint reviewer's line is shown at the loop under review.
     pub fn set_live_line(&mut self, run: RunId, loop_id: &LoopId, line: &str) {
         let shown = loop_id.checkpoint_target().map_or_else(|| loop_id.clone(), |(of, _)| of);
-        let kept = self.runs.get_mut(&run).and_then(|run| run.loops.get_mut(&shown));
-        if let Some(kept) = kept {
-            kept.set_live_line(line);
+        let model = self.runs.get_mut(&run).and_then(|run| run.loops.get_mut(&shown));
+        if let Some(model) = model {
+            model.set_live_line(line);
             self.stale.insert(RowKey { run, loop_id: shown });
         }
     }
@@ -105,7 +100,7 @@ impl TuiModel {
 
     fn list_queue(&mut self) {
         let row = |task: &TaskRow| match &self.hints {
-            Some(known) => TuiRow::queued(task).with_hints(known),
+            Some(hints) => TuiRow::queued(task).with_hints(hints),
             None => TuiRow::queued(task),
         };
         self.queue = self.queued.iter().map(|task| (RowKey::queued(task.id), row(task))).collect();
@@ -119,26 +114,31 @@ impl TuiModel {
         self.list_queue();
     }
 
-    /// Whether a process is working on a run, as far as known.
-    fn is_driven(&self, run: RunId) -> bool {
-        self.drives || self.hints.as_ref().is_none_or(|known| !known.interrupted.contains(&run))
+    /// Whether the action applies to the task of a row, as far as known.
+    pub fn allows(&self, action: TaskAction, row: &TuiRow) -> bool {
+        self.hints.as_ref().is_none_or(|hints| hints.allow(action, row))
     }
 
-    /// Rebuilds stale rows, and updates the questions of the dialogue.
-    pub fn refresh(&mut self, dialogue: &mut QuestionDialogue) {
+    /// Whether a process is working on a run, as far as known.
+    fn is_driven(&self, run: RunId) -> bool {
+        self.drives || self.hints.as_ref().is_none_or(|hints| !hints.interrupted.contains(&run))
+    }
+
+    /// Rebuilds stale rows, and updates the open questions.
+    pub fn refresh(&mut self, questions: &mut QuestionQueue) {
         for key in std::mem::take(&mut self.stale) {
             let driven = self.is_driven(key.run);
             let Some(run) = self.runs.get_mut(&key.run) else { continue };
             let state = run.lines.state();
             let asks = state.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
-            let question = if asks { DialogueQuestion::from_state(state, &key.loop_id) } else { None };
-            dialogue.update(key.run, &key.loop_id, question);
+            let question = if asks { OpenQuestion::from_state(state, &key.loop_id) } else { None };
+            questions.update(key.run, &key.loop_id, question);
             if key.loop_id.checkpoint_target().is_some() {
                 continue;
             }
             let Some(row) = run.row(&key.loop_id, self.hints.as_ref(), driven) else { continue };
-            let known = self.rows.get(&key);
-            self.needs_sort |= known.is_none_or(|known| (known.rank, known.task) != (row.rank, row.task));
+            let old = self.rows.get(&key);
+            self.needs_sort |= old.is_none_or(|old| (old.rank, old.task) != (row.rank, row.task));
             self.rows.insert(key, row);
         }
         if std::mem::take(&mut self.needs_sort) {
@@ -238,16 +238,18 @@ impl TuiModel {
         self.runs.get(&run).map(|run| run.lines.state())
     }
 
-    /// The time since the loop started: until now, until it ended, or until its last event if no process works on it.
+    /// The time since the loop started: until now, until it ended, or until the last event of its run if no process
+    /// works on it.
     pub fn elapsed(&self, key: &RowKey, now: Timestamp) -> String {
-        let kept = self.runs.get(&key.run).and_then(|run| run.loops.get(&key.loop_id));
-        let Some((kept, row)) = kept.zip(self.rows.get(key)) else { return String::new() };
+        let state = self.state(key.run);
+        let loop_state = state.and_then(|state| Some((state, state.loops.get(&key.loop_id)?)));
+        let Some(((state, loop_state), row)) = loop_state.zip(self.rows.get(key)) else { return String::new() };
         let until = match row.rank.is_over() {
-            true => kept.stage_changed_at,
+            true => loop_state.since,
             false if self.is_driven(key.run) => None,
-            false => kept.last_event_at,
+            false => state.last_at,
         };
-        progress::clock(kept.started_at, until.unwrap_or(now))
+        progress::elapsed(loop_state.started, until.unwrap_or(now))
     }
 
     pub fn events(&self, key: &RowKey) -> Option<&VecDeque<String>> {
@@ -265,26 +267,22 @@ impl TuiModel {
 /// `review by spec, claude`.
 fn launch_text(launch: &signoff_core::wire::Launch) -> String {
     let by = launch.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
-    cut(&format!("{}{by}, {}", launch.role, launch.agent), LINE)
+    truncate_line(&format!("{}{by}, {}", launch.role, launch.agent), MAX_LINE_WIDTH)
 }
 
 impl RunModel {
     fn apply(&mut self, loop_id: &LoopId, fact: &LoopFact, at: Timestamp, lines: &[String]) {
-        let kept = self.loops.entry(loop_id.clone()).or_default();
-        kept.last_event_at = Some(at);
+        let model = self.loops.entry(loop_id.clone()).or_default();
         let time = at.strftime("%H:%M:%S");
         match fact {
             LoopFact::AttemptStarted { attempt, launch } => {
-                kept.started_at = kept.started_at.or(Some(at));
-                kept.push_event(format!("{time}  {attempt} started: {}", launch_text(launch)));
+                model.push_event(format!("{time}  {attempt} started: {}", launch_text(launch)));
             }
-            LoopFact::Noted { attempt, note } => kept.push_event(format!("{time}  {attempt}: {}", cut(note, LINE))),
-            LoopFact::Transitioned(_) => {
-                (kept.started_at, kept.stage_changed_at) = (kept.started_at.or(Some(at)), Some(at));
-                self.overview = None;
+            LoopFact::Noted { attempt, note } => {
+                model.push_event(format!("{time}  {attempt}: {}", truncate_line(note, MAX_LINE_WIDTH)))
             }
-            LoopFact::Used { .. } => self.overview = None,
-            LoopFact::AgentOutput { line, .. } => kept.set_live_line(line),
+            LoopFact::Transitioned(_) | LoopFact::Used { .. } => self.overview = None,
+            LoopFact::AgentOutput { line, .. } => model.set_live_line(line),
             LoopFact::Added { .. }
             | LoopFact::PolicySet { .. }
             | LoopFact::WorkspaceCreated { .. }
@@ -293,31 +291,30 @@ impl RunModel {
             | LoopFact::Session { .. } => {}
         }
         for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-            kept.push_event(format!("{time}  {}", line.trim_end()));
+            model.push_event(format!("{time}  {}", line.trim_end()));
         }
     }
 
-    /// Builds a row, with the last line of its agent while the stage is the same. `is_driven`: a process works on the
-    /// run, as far as the hints say.
-    fn row(&mut self, loop_id: &LoopId, hints: Option<&InboxHints>, is_driven: bool) -> Option<TuiRow> {
+    /// Builds a row, with the last line of its agent while the stage is the same. `driven`: a process works on the run.
+    fn row(&mut self, loop_id: &LoopId, hints: Option<&InboxHints>, driven: bool) -> Option<TuiRow> {
         let loop_row = self.lines.state().row(loop_id)?;
         let row = TuiRow::from_view(&loop_row);
         let mut row = match hints {
-            Some(known) if !is_driven && loop_row.status == TaskStatus::InProgress => {
+            Some(hints) if !driven && loop_row.status == TaskStatus::InProgress => {
                 let run = self.lines.state().run;
                 let resume = row.task.is_none().then(|| format!("signoff run --resume {run}"));
-                let next = known.next_command(row.task).or(resume.as_deref());
+                let next = hints.next_command(row.task).or(resume.as_deref());
                 row.interrupted(next)
             }
-            Some(known) => row.with_hints(known),
+            Some(hints) => row.with_hints(hints),
             None => row,
         };
-        if let Some(kept) = self.loops.get_mut(loop_id) {
-            let same = *kept.live_since.get_or_insert(row.since) == row.since;
-            if !row.shows_live_line() || !same {
-                kept.live_line.clear();
-            } else if !kept.live_line.is_empty() {
-                row.message = cut(&kept.live_line, LINE);
+        if let Some(model) = self.loops.get_mut(loop_id) {
+            let is_same_stage = *model.live_since.get_or_insert(row.since) == row.since;
+            if !row.shows_live_line() || !is_same_stage {
+                model.live_line.clear();
+            } else if !model.live_line.is_empty() {
+                row.message = truncate_line(&model.live_line, MAX_LINE_WIDTH);
             }
         }
         Some(row)
@@ -331,7 +328,7 @@ impl LoopModel {
     }
 
     fn push_event(&mut self, line: String) {
-        if self.events.len() == EVENTS {
+        if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(line);
@@ -341,6 +338,6 @@ impl LoopModel {
 impl std::fmt::Debug for TuiModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let runs: Vec<_> = self.runs.keys().collect();
-        f.debug_struct("Fold").field("runs", &runs).field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("TuiModel").field("runs", &runs).field("rows", &self.rows).finish_non_exhaustive()
     }
 }

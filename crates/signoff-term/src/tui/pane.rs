@@ -17,7 +17,7 @@ use super::list::{Navigation, Scroll, TailScroll};
 use super::model::TuiModel;
 use super::row::RowKey;
 use super::{DataRequest, TuiData, TuiRequest};
-use crate::fit::cut;
+use crate::fit::truncate_line;
 use crate::show::{LedgerLine, TaskReport};
 
 /// A pane of the open loop.
@@ -46,12 +46,13 @@ struct PendingRequest {
 }
 
 impl PendingRequest {
-    fn take(&mut self) -> bool {
-        let now = self.needed && !self.requested;
-        if now {
+    /// Marks the data as requested, if it has to be requested now.
+    fn start_if_needed(&mut self) -> bool {
+        let starts = self.needed && !self.requested;
+        if starts {
             *self = Self { needed: false, requested: true };
         }
-        now
+        starts
     }
 
     /// Requests the data again, even if an earlier request was never answered.
@@ -119,15 +120,15 @@ impl OpenLoop {
     pub fn requests(&mut self, model: &TuiModel) -> Vec<TuiRequest> {
         let mut requests = Vec::new();
         if let Some(task) = self.task {
-            if self.report_request.take() {
+            if self.report_request.start_if_needed() {
                 requests.push(TuiRequest::Load(DataRequest::Report(task)));
             }
-            if self.pane == Pane::Diff && self.diff_request.take() {
+            if self.pane == Pane::Diff && self.diff_request.start_if_needed() {
                 requests.push(TuiRequest::Load(DataRequest::Diff(task)));
             }
         }
         if self.pane == Pane::Transcript {
-            let latest = || model.state(self.key.run)?.attempts(&self.key.loop_id).last().map(|one| one.0);
+            let latest = || model.state(self.key.run)?.attempts(&self.key.loop_id).last().map(|(attempt, ..)| *attempt);
             let wanted = self.attempt.or_else(latest);
             if let Some(attempt) = wanted.filter(|attempt| self.transcript.attempt != Some(*attempt)) {
                 self.transcript = TranscriptPane::new(attempt);
@@ -156,8 +157,8 @@ impl OpenLoop {
                 self.diff = Some(diff);
             }
             TuiData::Transcript { run, loop_id, attempt, text } => {
-                let own = self.key.run == run && self.key.loop_id == loop_id;
-                if own && self.transcript.attempt == Some(attempt) {
+                let is_own = self.key.run == run && self.key.loop_id == loop_id;
+                if is_own && self.transcript.attempt == Some(attempt) {
                     self.transcript.push_chunk(&text);
                 }
             }
@@ -166,8 +167,8 @@ impl OpenLoop {
     }
 
     pub fn add_live_line(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
-        let own = self.key.run == run && self.key.loop_id == *loop_id;
-        if own && self.transcript.attempt == Some(attempt) {
+        let is_own = self.key.run == run && self.key.loop_id == *loop_id;
+        if is_own && self.transcript.attempt == Some(attempt) {
             self.transcript.push_live_line(line);
         }
     }
@@ -247,7 +248,7 @@ impl OpenLoop {
         let report = self.report.as_deref();
         match (self.pane, report) {
             (Pane::Reviews | Pane::Findings | Pane::Diff, _) if self.task.is_none() => {
-                draw_message(canvas, "this serves the whole run; only tasks have reviews of their own", theme);
+                draw_message(canvas, "run-level loops have no reviews of their own", theme);
             }
             (Pane::Reviews | Pane::Findings, None) => draw_message(canvas, "reading the log…", theme),
             (Pane::Reviews, Some(report)) => reviews::draw(canvas, report, self.cycle, &mut self.reviews, theme),
@@ -267,19 +268,19 @@ impl OpenLoop {
         let Some(at) = at else { return draw_message(canvas, "no agent was started yet", theme) };
         let (attempt, what) = &attempts[at];
         let heading = format!("{attempt} {what}  ({} of {})", at + 1, attempts.len());
-        canvas.line(0, &Line::from(span(cut(&heading, canvas.width()), theme.bold())));
+        canvas.line(0, &Line::from(span(truncate_line(&heading, canvas.width()), theme.bold())));
         self.transcript.draw(&mut canvas.part(1, usize::MAX), theme);
     }
 
     fn draw_events(&mut self, canvas: &mut Canvas<'_>, model: &TuiModel, theme: Theme) {
         match model.events(&self.key).filter(|events| !events.is_empty()) {
             Some(events) => log::draw(canvas, &mut self.events, events.len(), |at| &events[at]),
-            None => draw_message(canvas, "nothing has happened yet", theme),
+            None => draw_message(canvas, "no events yet", theme),
         }
     }
 }
 
 fn draw_message(canvas: &mut Canvas<'_>, text: &str, theme: Theme) {
-    let text = cut(text, canvas.width());
+    let text = truncate_line(text, canvas.width());
     canvas.line(0, &Line::from(Span::styled(text, theme.faint())));
 }

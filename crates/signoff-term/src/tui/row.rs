@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
-use crate::fit::{count, cut};
+use crate::fit::{count, truncate_line};
 use crate::{labels, progress};
 
 /// Maximum width of the message; no screen has room for more.
-const MESSAGE: usize = 240;
+const MAX_MESSAGE_WIDTH: usize = 240;
 
 /// Maximum width of the name.
-const NAME: usize = 120;
+const MAX_NAME_WIDTH: usize = 120;
 
 /// The unique key of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,11 +107,11 @@ pub struct TuiRow {
     /// It ended without approval, and dependent tasks did not start.
     pub stopped: bool,
     /// The badge with its number: `FIX 2`.
-    pub word: String,
+    pub badge_label: String,
     /// `#29 Add user authentication`.
     pub name: String,
     /// `review 2/3`.
-    pub place: String,
+    pub position: String,
     pub cost: String,
     pub branch: String,
     /// When its stage last changed.
@@ -122,7 +122,7 @@ pub struct TuiRow {
 impl TuiRow {
     pub fn from_view(view: &LoopRow) -> Self {
         let name = match view.task {
-            Some(task) => format!("#{task} {}", cut(&view.title, NAME)),
+            Some(task) => format!("#{task} {}", truncate_line(&view.title, MAX_NAME_WIDTH)),
             None => labels::subject(view),
         };
         Self {
@@ -131,53 +131,57 @@ impl TuiRow {
             badge: view.badge,
             state: view.state,
             stopped: view.outcome.is_some_and(OutcomeKind::needs_decision),
-            word: progress::badge(view),
+            badge_label: progress::badge(view),
             name,
-            place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
+            position: if view.badge == Badge::Wait { String::new() } else { progress::phase_position(view) },
             cost: progress::cost(view.usage),
-            branch: cut(&view.branch, NAME),
+            branch: truncate_line(&view.branch, MAX_NAME_WIDTH),
             since: view.since,
-            message: cut(&message(view), MESSAGE),
+            message: truncate_line(&message(view), MAX_MESSAGE_WIDTH),
         }
     }
 
     /// Applies the information from outside the log.
     pub fn with_hints(self, hints: &InboxHints) -> Self {
         let rank = self.rank.with_hints(hints, self.task);
-        let said = match hints.next_command(self.task) {
+        let message = match hints.next_command(self.task) {
             Some(next) if rank != self.rank && self.badge == Badge::Wait => next.to_owned(),
             Some(next) if rank != self.rank => format!("{}; {next}", self.message),
             Some(_) | None => self.message,
         };
         // Do not show a voided approval as approved.
-        let void = rank != self.rank && self.state.is_approved();
-        let state = if void { TaskState::NeedsYou } else { self.state };
-        Self { rank, state, message: cut(&said, MESSAGE), ..self }
+        let is_voided = rank != self.rank && self.state.is_approved();
+        let state = if is_voided { TaskState::NeedsYou } else { self.state };
+        Self { rank, state, message: truncate_line(&message, MAX_MESSAGE_WIDTH), ..self }
     }
 
     /// Marks the row as interrupted, with the command that resumes it.
     pub fn interrupted(self, next: Option<&str>) -> Self {
         let next = next.map(|next| format!(": {next}")).unwrap_or_default();
-        Self { rank: Rank::Interrupted, message: cut(&format!("interrupted{next}"), MESSAGE), ..self }
+        Self {
+            rank: Rank::Interrupted,
+            message: truncate_line(&format!("interrupted{next}"), MAX_MESSAGE_WIDTH),
+            ..self
+        }
     }
 
     /// The row of a task without a run.
     pub fn queued(task: &TaskRow) -> Self {
-        let after: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
-        let said = if after.is_empty() { String::new() } else { format!("comes after {}", after.join(", ")) };
+        let needed: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
+        let message = if needed.is_empty() { String::new() } else { format!("depends on {}", needed.join(", ")) };
         Self {
             rank: Rank::Waiting,
             task: Some(TaskId(task.id)),
             badge: Badge::Wait,
             state: task.state(),
             stopped: false,
-            word: Badge::Wait.as_str().to_owned(),
-            name: format!("#{} {}", task.id, cut(&task.title, NAME)),
-            place: String::new(),
+            badge_label: Badge::Wait.as_str().to_owned(),
+            name: format!("#{} {}", task.id, truncate_line(&task.title, MAX_NAME_WIDTH)),
+            position: String::new(),
             cost: String::new(),
-            branch: cut(task.branch.as_deref().unwrap_or_default(), NAME),
+            branch: truncate_line(task.branch.as_deref().unwrap_or_default(), MAX_NAME_WIDTH),
             since: None,
-            message: cut(&said, MESSAGE),
+            message: truncate_line(&message, MAX_MESSAGE_WIDTH),
         }
     }
 
@@ -197,7 +201,7 @@ fn message(view: &LoopRow) -> String {
             (None, None) => view.last_line.clone(),
         },
         Badge::Stuck | Badge::Done => result_text(view),
-        Badge::Wait if view.status == TaskStatus::Blocked => "signed off; its group waits for a person".to_owned(),
+        Badge::Wait if view.status == TaskStatus::Blocked => "signed off; its group is blocked".to_owned(),
         Badge::Wait if view.status != TaskStatus::Pending => "signed off; waits to be landed".to_owned(),
         // The model adds the last line of the agent, which is valid only for the current stage.
         Badge::Wait | Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => {
@@ -228,23 +232,60 @@ pub struct InboxHints {
     next_commands: BTreeMap<TaskId, String>,
     /// Stopped tasks that need no person.
     settled: BTreeSet<TaskId>,
+    /// The state of each task, and the actions that apply to it.
+    actions: BTreeMap<TaskId, (TaskState, Vec<TaskAction>)>,
+}
+
+/// An action of a person on a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskAction {
+    Retry,
+    Cancel,
+    Edit,
+}
+
+impl TaskAction {
+    fn all_for(task: &TaskRow) -> Vec<Self> {
+        let all = [
+            (Self::Retry, inbox::can_be_retried(task)),
+            (Self::Cancel, inbox::can_be_cancelled(task)),
+            (Self::Edit, inbox::can_be_edited(task)),
+        ];
+        all.into_iter().filter(|(_, applies)| *applies).map(|(action, _)| action).collect()
+    }
+
+    /// `retried`, for messages.
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Retry => "retried",
+            Self::Cancel => "cancelled",
+            Self::Edit => "edited",
+        }
+    }
 }
 
 impl InboxHints {
     pub fn new(snapshot: &ProjectSnapshot<'_>, interrupted: BTreeSet<RunId>) -> Self {
-        let InboxTasks { needs_attention: troubled, interrupted: left, .. } = InboxTasks::new(snapshot);
-        let needing = troubled.into_iter().chain(left);
-        let needs: BTreeMap<_, _> =
+        let InboxTasks { needs_attention, interrupted: interrupted_tasks, .. } = InboxTasks::new(snapshot);
+        let needing = needs_attention.into_iter().chain(interrupted_tasks);
+        let next_commands: BTreeMap<_, _> =
             needing.map(|task| (TaskId(task.id), NextStep::for_task(task, snapshot).to_string())).collect();
         // Only stopped tasks can be settled: an active task may need a person before the next update.
         let stopped = snapshot.tasks.iter().filter(|task| has_stopped(task)).map(|task| TaskId(task.id));
-        let settled = stopped.filter(|task| !needs.contains_key(task)).collect();
-        Self { interrupted, next_commands: needs, settled }
+        let settled = stopped.filter(|task| !next_commands.contains_key(task)).collect();
+        let actions = |task: &TaskRow| (TaskId(task.id), (task.state(), TaskAction::all_for(task)));
+        Self { interrupted, next_commands, settled, actions: snapshot.tasks.iter().map(actions).collect() }
     }
 
     /// The command to type next, if the task needs a person.
     pub fn next_command(&self, task: Option<TaskId>) -> Option<&str> {
         self.next_commands.get(&task?).map(String::as_str)
+    }
+
+    /// Whether the action applies to the task of a row. If the row is newer than these hints, it may.
+    pub fn allow(&self, action: TaskAction, row: &TuiRow) -> bool {
+        let known = row.task.and_then(|task| self.actions.get(&task));
+        known.is_none_or(|(state, actions)| *state != row.state || actions.contains(&action))
     }
 
     pub fn is_settled(&self, task: Option<TaskId>) -> bool {

@@ -1,11 +1,11 @@
 //! Tests of the rendered output of real logs.
 
-mod dialogue;
 mod exit;
 mod fits;
 mod laws;
 mod line;
 mod notification;
+mod question_queue;
 mod report;
 mod rows;
 mod schema;

@@ -58,7 +58,7 @@ fn a_finished_task_is_notified_once() {
 
 #[test]
 fn a_stuck_task_is_not_also_notified_as_done() {
-    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent says it cannot go on. | signoff show 29; signoff retry 29");
+    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent reports that it is stuck. | signoff show 29; signoff retry 29");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_run_is_notified_once_with_task_counts() {
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
     }
     insta::assert_snapshot!(told(&story), @"
-    stuck | Task #2 is stuck: Two | The agent says it cannot go on. | signoff show 2; signoff retry 2
+    stuck | Task #2 is stuck: Two | The agent reports that it is stuck. | signoff show 2; signoff retry 2
     done | Run 3 is done | 2 of 3 tasks went through, 1 needs you. | signoff status
     ");
 }

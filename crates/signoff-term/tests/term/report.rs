@@ -719,7 +719,7 @@ fn results_of_tasks() {
     ‖ Paused, and no process is running: `signoff work 34` goes on
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
-    ! Stuck: the agent says it cannot go on (task_stuck)
+    ! Stuck: the agent reports that it is stuck (task_stuck)
     ▪ Signed off, but its group is blocked: `signoff run --resume 3`
     - Cancelled
     ○ Done, not reviewed

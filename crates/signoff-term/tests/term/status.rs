@@ -28,7 +28,7 @@ fn the_three_lines() {
         "  ! 30. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)\n",
         "  → 31. implement Add feature Z    in_progress (cycle 2/3)\n",
     ];
-    assert_eq!(listed(tasks, &[], status::TITLE), lines.concat());
+    assert_eq!(listed(tasks, &[], status::MAX_TITLE_WIDTH), lines.concat());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_paused_task_says_what_it_waits_for() {
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
     paused waits for its agent (rate limit)
-    paused waits for money (budget)
+    paused waits for budget
     ");
 }
 

@@ -159,8 +159,11 @@ impl Story {
 
     pub fn jobs(&self) -> Vec<Job> {
         let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.policy(&self.loop_id));
-        let wishes = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
-        wishes.into_iter().filter_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None }).collect()
+        let effects = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
+        effects
+            .into_iter()
+            .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
+            .collect()
     }
 
     pub fn attempt(&self, is_it: impl Fn(&JobKind) -> bool) -> AttemptId {

@@ -13,7 +13,7 @@ use crate::story::{finding, head, review};
 /// All events that are possible now.
 pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
     let by = || "ann\x1b[31m".to_owned();
-    let mut all: Vec<_> = outstanding(this, policy).into_iter().flat_map(|wish| answers(this, wish)).collect();
+    let mut all: Vec<_> = outstanding(this, policy).into_iter().flat_map(|effect| answers(this, effect)).collect();
     match &this.stage {
         Stage::Queued => all.push(Event::Started { head: head(0) }),
         Stage::Done(_) => all.push(Event::PersonRetried { by: by() }),
@@ -42,8 +42,8 @@ fn new_head(this: &Loop) -> Head {
     head(number + 1)
 }
 
-fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
-    match wish {
+fn answers(this: &Loop, effect: Effect) -> Vec<Event> {
+    match effect {
         Effect::Spawn(job) => reports(this, &job),
         Effect::Ask(question) => {
             let by = || "ann".to_owned();

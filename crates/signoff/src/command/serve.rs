@@ -75,7 +75,7 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     let usual = ConnectionLimits::default();
     let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
     let limits = ConnectionLimits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual };
-    let web = WebServer::start_with_limits(Arc::new(WebBackend::new(root)), at, limits).await;
+    let web = WebServer::start(Arc::new(WebBackend::new(root)), at, limits).await;
     let web = web.map_err(|error| bind_error(&error, at))?;
     if !args.host.is_loopback() {
         write_stderr(

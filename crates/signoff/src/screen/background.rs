@@ -9,7 +9,7 @@ use std::time::Duration;
 use signoff_core::ids::TaskId;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::transcript::TranscriptReader;
-use signoff_term::dialogue::QuestionDecision;
+use signoff_term::question_queue::QuestionDecision;
 use signoff_term::tui::{DataRequest, TaskDecision, TuiData, TuiRequest};
 
 use super::work_handler::answer;

@@ -135,7 +135,7 @@ impl DrawingThread {
             kill_process_group(getpgrp(), Signal::TSTP).ok();
             return;
         }
-        let requests = self.tui.press(key, host::now());
+        let requests = self.tui.handle_key(key, host::now());
         self.handle(requests);
     }
 
@@ -231,7 +231,7 @@ impl DrawingThread {
             ScreenMessage::Time(time) => self.time = Some(time),
             ScreenMessage::Supply(material, _pending) => self.tui.receive(*material),
             ScreenMessage::Note(note) => self.tui.show_note(&note),
-            ScreenMessage::Ending => self.tui.set_ending(),
+            ScreenMessage::Ending => self.tui.set_shutting_down(),
             ScreenMessage::Ring(bytes) => terminal::ring(&bytes),
             ScreenMessage::Signal => self.handle_signals(),
             ScreenMessage::Over => return false,

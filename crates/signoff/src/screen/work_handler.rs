@@ -8,7 +8,7 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::QuestionId;
 use signoff_core::machine::Choice;
 use signoff_engine::dispatcher::{DispatcherInput, Interrupt};
-use signoff_term::dialogue::QuestionDecision;
+use signoff_term::question_queue::QuestionDecision;
 use signoff_term::tui::TuiRequest;
 use tokio::sync::mpsc::UnboundedSender;
 

@@ -9,7 +9,7 @@ use signoff_core::ids::{Commit, RunId};
 use signoff_core::prompt::OmissionReason;
 use signoff_core::view::TaskRow;
 use signoff_engine::git::{GitDiff, OmittedFile, Repository};
-use signoff_serve::page::DiffText;
+use signoff_serve::page::{DiffText, HiddenFile};
 use signoff_store::Store;
 
 use super::StoreId;
@@ -89,12 +89,12 @@ fn error_text(failure: &CliError) -> DiffText {
 }
 
 /// A file that the diff omits, with the reason.
-fn not_shown(file: OmittedFile) -> (String, String) {
-    let why = match file.reason {
+fn hidden_file(file: OmittedFile) -> HiddenFile {
+    let reason = match file.reason {
         OmissionReason::Binary => "a binary file".to_owned(),
         OmissionReason::Huge { bytes } => format!("too large to be shown: {bytes} bytes"),
     };
-    (file.path, why)
+    HiddenFile { path: file.path, reason }
 }
 
 /// Truncates a diff to the size a page can show.
@@ -106,6 +106,6 @@ fn truncated(diff: GitDiff) -> DiffText {
     let left_out = patch.len() - end;
     patch.truncate(end);
     let stat = diff.stat.lines().last().unwrap_or_default().trim().to_owned();
-    let not_shown = diff.omitted.into_iter().map(not_shown).collect();
+    let not_shown = diff.omitted.into_iter().map(hidden_file).collect();
     DiffText { patch, stat, left_out: u64::try_from(left_out).unwrap_or(u64::MAX), not_shown }
 }

@@ -12,7 +12,7 @@ use crate::actors::{APPROVED, changes};
 const HUP: i32 = 1;
 const TERM: i32 = 15;
 
-const KEYS: &str = "Esc leaves it for later";
+const KEYS: &str = "Esc defers it";
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
 /// The first review finds something, the second does not; only one review is allowed.
@@ -91,10 +91,10 @@ fn one_task_asks_while_the_other_works() {
       the findings open, or stop?
         - critical auth.txt:1 missing input validation
         1 continue  one more fix and review
-        2 proceed   go on; the findings stay open
+        2 proceed   continue; the findings stay open
         3 stop      end it here: MAX_CYCLES_REACHED
         4 restart   start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
     terminal.send(key::DOWN);
     terminal.wait_for("› 1 continue");
@@ -114,7 +114,7 @@ fn one_task_asks_while_the_other_works() {
       #2 [1/1] Running review...
       #2 [1/1] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     ");
     assert_eq!(task(&project, "1"), "\"completed\" \"APPROVED\"");
 }
@@ -319,7 +319,7 @@ fn a_small_terminal_is_sufficient() {
     ? Task #1 Log in  review 1/1
       1 review did not lead to approval…
         1 continue  one more fix and re…
-        2 proceed   go on; the findings…
+        2 proceed   continue; the findi…
         3 stop      end it here: MAX_CY…
         4 restart   start over at imple…
       ↑/↓ 1–4, Enter; Esc: later

@@ -167,7 +167,7 @@ fn no_ask_is_a_flag_and_a_setting() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
     let project = failing("code");

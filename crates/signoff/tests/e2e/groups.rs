@@ -110,8 +110,8 @@ fn a_run_prints_its_plan_its_groups_and_their_landings() {
       [1/4] Running review...
       [1/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 3 tasks, 3 completed
-        It is on signoff/run-1; signoff land brings it to the default branch
+    ✓ Run 1 completed, all approved: 3 tasks, 3 completed
+        Its work is on signoff/run-1; `signoff land` lands it on the default branch
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Log in       completed  APPROVED (1 cycle)
@@ -337,7 +337,7 @@ fn a_task_overruled_by_a_person_counts_as_decided_by_a_person() {
     assert_eq!(project.run(&["dispute", &finding, "--reason", "it is right"]).code, Some(0));
     let retried = project.run(&["retry", "2"]);
     assert_eq!(retried.code, Some(0), "{retried}");
-    assert!(retried.stdout.contains("is through, all approved, 1 by a person: 3 tasks"), "{retried}");
+    assert!(retried.stdout.contains("completed, all approved, 1 by a person: 3 tasks"), "{retried}");
     let row = project.run(&["status", "--json"]).json()["tasks"][1].clone();
     assert_eq!((&row["state"], &row["outcome"]), (&"approved".into(), &"accepted".into()), "{row}");
 }
@@ -718,8 +718,8 @@ fn a_question_about_the_run_is_answered_by_its_number() {
       [2/4] Running review...
       [2/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 2 cycles)
-    ✓ Run 1 is through, all approved: 3 tasks, 3 completed
-        It is on signoff/run-1; signoff land brings it to the default branch
+    ✓ Run 1 completed, all approved: 3 tasks, 3 completed
+        Its work is on signoff/run-1; `signoff land` lands it on the default branch
     ");
 }
 

@@ -140,7 +140,7 @@ fn a_rate_limit_is_reported_in_the_agents_words() {
       Implementing...
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
       Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
-      Going on: the wait is over
+      Resuming: the wait is over
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
       Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
@@ -196,7 +196,7 @@ fn an_agent_resumes_after_the_stated_delay() {
     Running task #1: Try
       Implementing...
       Rate limited (Rate limit reached. Please retry in 1s.): waiting
-      Going on: the wait is over
+      Resuming: the wait is over
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr

@@ -330,7 +330,7 @@ fn an_inconclusive_review_is_not_a_pass() {
       [1/1] Running review...
       [1/1] Review by general is unclear: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DIS…; trying again
       [1/1] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
-    ✗ Task #2 failed: a review could not be understood (unclear_review)
+    ✗ Task #2 failed: a review could not be parsed (unclear_review)
         Look at it: signoff show 2; go on: signoff retry 2
     ");
     let files = project.list(".signoff/reviews");

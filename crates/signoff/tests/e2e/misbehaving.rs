@@ -417,7 +417,7 @@ fn an_answer_of_more_than_ten_megabytes_is_rejected() {
       [1/3] Running review...
       [1/3] Review by general is unclear: the answer has 10485761 bytes; at most 10485760 are read; trying again
       [1/3] Review: INCONCLUSIVE - general: the answer has 10485761 bytes; at most 10485760 are read
-    ! Task #1 completed (no verdict after 1 cycle): a review could not be understood (unclear_review)
+    ! Task #1 completed (no verdict after 1 cycle): a review could not be parsed (unclear_review)
         Look at it: signoff show 1; ask again: signoff retry 1
     ");
 }

@@ -172,7 +172,7 @@ fn its_unfinished_work_continues() {
       [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #5 completed (APPROVED after 1 cycle)
-    ✓ Run 2 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 2 completed, all approved: 2 tasks, 2 completed
     --- stderr
     Task #2 is not approved (completed MAX_CYCLES_REACHED (2 cycles)): signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
     Task #3 waits for you (q1): general wants to discuss the work. Have it fixed, proceed, or stop?
@@ -193,7 +193,7 @@ fn its_unfinished_work_continues() {
       [3/3] Running review...
       [3/3] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 3 cycles)
-    ! Run 1 is through, not all approved: 3 tasks, 3 completed
+    ! Run 1 completed, not all approved: 3 tasks, 3 completed
     ");
     insta::assert_snapshot!(project.run(&["status"]), @"
     exit 0

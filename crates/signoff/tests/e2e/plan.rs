@@ -63,7 +63,7 @@ fn the_tasks_follow_each_other_on_one_branch() {
 
         Action: Proceed
     ✓ Task #2 completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Session store    completed  APPROVED (1 cycle)
@@ -187,7 +187,7 @@ fn findings_of_both_reviewers_are_shown_together_fixed_and_reviewed_again() {
 
         Action: Proceed
     ✓ Task #2 completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     "#);
     insta::assert_snapshot!(story(&project), @"
     implement task 1 cycle 0: exit 0
@@ -472,9 +472,9 @@ fn after_a_stopped_task_the_later_ones_wait() {
     Running task #1: Session store
       [1/3] Implementing...
       [1/3] Implementation failed: exit code 3
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
-    ▪ Run 1 is blocked by #1 (a question came up and asking is turned off)
+    ▪ Run 1 is blocked by #1 (a question was open with --no-ask)
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
     ");
@@ -514,7 +514,7 @@ fn after_a_stopped_task_the_later_ones_wait() {
 
         Action: Proceed
     ✓ Task #2 completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     ");
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 0

@@ -464,7 +464,7 @@ fn in_parallel_every_line_names_its_task() {
     insta::assert_snapshot!(lines[lines.len() - 3..].join("\n"), @"
       #1 Implementation complete
     ○ Task #1 completed (not reviewed)
-    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ○ Run 1 completed, not all approved: 2 tasks, 2 completed
     ");
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @"
@@ -474,7 +474,7 @@ fn in_parallel_every_line_names_its_task() {
       #2 Implementing...
     Running task #1: One
     Running task #2: Two
-    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ○ Run 1 completed, not all approved: 2 tasks, 2 completed
     ○ Task #1 completed (not reviewed)
     ○ Task #2 completed (not reviewed)
     ");

@@ -128,7 +128,7 @@ fn a_link_in_place_of_the_git_directory_is_not_followed() {
       [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     --- stderr
     the git directory of the worktree was deleted; made again
     the git directory of the worktree was deleted; made again

@@ -138,7 +138,7 @@ fn a_missing_session_is_replaced_by_a_new_one_and_is_not_a_failure() {
     let worked = project.run(&["work"]);
     assert_eq!(asked(&project), "fresh resumed fresh ");
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert!(worked.stdout.contains("The session to go on with is gone; trying again"), "{worked}");
+    assert!(worked.stdout.contains("The session to resume no longer exists; trying again"), "{worked}");
     insta::assert_snapshot!(attempts(&project), @"
     a1 interrupted 11111111 null 0
     a2 session_gone 11111111 a1 0

@@ -100,7 +100,7 @@ fn an_iteration_continues_where_another_program_left_it() {
     exit 0
     --- stdout
     Running task #1: Add user authentication
-    Taken over at code_review
+    Imported at code_review
     Iteration 2/10
       Phase 5/9: Code Review 3/11...
       Phase 5/9: Code Review 3/11: CHANGES_REQUESTED - the login is not checked

@@ -14,7 +14,7 @@ const HUP: i32 = 1;
 const INT: i32 = 2;
 const TERM: i32 = 15;
 
-const ASKED: &str = "Esc leaves it for later";
+const ASKED: &str = "Esc defers it";
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
 /// The first review finds something, the second nothing.
@@ -323,7 +323,7 @@ fn work_shows_the_queue() {
 fn a_replay_on_the_screen_stays_until_it_is_closed() {
     let (project, _) = worked();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "max"]);
-    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("at its end"));
+    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("replay ended"));
     terminal.send(key::ENTER);
     terminal.wait_for("APPROVED");
     terminal.send(key::ESC);
@@ -344,7 +344,7 @@ fn a_replay_can_be_paused_and_has_any_speed() {
     terminal.send(&"+".repeat(20));
     terminal.wait_for("max");
     terminal.send(" ");
-    terminal.wait_for("at its end");
+    terminal.wait_for("replay ended");
     terminal.send("q");
     left(terminal, 0);
 }

@@ -54,7 +54,7 @@ fn a_killed_program_is_detected_and_its_successor_is_shown() {
     leave(other);
     fs::write(&gate, "").expect("a file");
     project.run(&["work"]);
-    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("nothing needs you"));
+    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("no attention needed"));
     leave(terminal);
 }
 
@@ -70,7 +70,7 @@ fn a_task_settled_by_a_later_one_no_longer_needs_a_person() {
     project.run(&["improve", "1", "--review"]);
     terminal.wait_for("#2 ");
     project.run(&["edit", "2", "--verdict", "APPROVED"]);
-    terminal.wait_for("nothing needs you");
+    terminal.wait_for("no attention needed");
     let alone = project.run(&[]);
     assert!(!alone.stdout.contains("Needs attention"), "{alone}");
     leave(terminal);

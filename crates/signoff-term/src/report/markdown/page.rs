@@ -4,7 +4,7 @@
 use signoff_core::merge::render::markdown_text::{LineChar, code_span, fenced, line_chars};
 use signoff_core::merge::render::plain_text::{one_line, visible};
 
-use crate::fit::shorten;
+use crate::fit::truncate;
 
 /// Maximum size of the body of a pull request. GitHub counts characters; we count bytes, which are never fewer.
 pub const LIMIT: usize = 65_536;
@@ -115,12 +115,12 @@ const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
 /// One line of at most `columns` columns, outside of tables.
 pub fn line(text: &str, columns: usize) -> String {
-    plain_or_code(&shorten(one_line(text), columns), str::to_owned)
+    plain_or_code(&truncate(one_line(text), columns), str::to_owned)
 }
 
 /// One line in a table cell, where `|` must be escaped even in code.
 pub fn cell(text: &str, columns: usize) -> String {
-    let text = shorten(one_line(text), columns);
+    let text = truncate(one_line(text), columns);
     // Markdown parsers disagree about a backslash before an escaped `|`.
     if text.contains("\\|") { escaped(&text) } else { plain_or_code(&text, |code| code.replace('|', "\\|")) }
 }
@@ -137,7 +137,7 @@ fn is_plain(text: &str) -> bool {
 
 /// One line of our own text, in which only commands between backticks are Markdown.
 pub fn own_line(text: &str, columns: usize) -> String {
-    let text = shorten(one_line(text), columns);
+    let text = truncate(one_line(text), columns);
     let parts: Vec<&str> = text.split('`').collect();
     // Truncation removed a closing backtick.
     if parts.len().is_multiple_of(2) {
@@ -169,18 +169,18 @@ fn truncate_bytes(text: &str, max_bytes: usize) -> String {
 
 /// A source location, as code.
 pub fn code(place: &str) -> String {
-    code_span(shorten(one_line(place), 200).trim())
+    code_span(truncate(one_line(place), 200).trim())
 }
 
 /// A source location in a table cell.
 pub fn code_cell(place: &str) -> String {
     let is_odd = place.contains("\\|");
-    if is_odd { escaped(&shorten(one_line(place), 200)) } else { code(place).replace('|', "\\|") }
+    if is_odd { escaped(&truncate(one_line(place), 200)) } else { code(place).replace('|', "\\|") }
 }
 
 /// One line within an HTML element, where Markdown is not parsed.
 pub fn in_html(text: &str, columns: usize) -> String {
-    let text = shorten(one_line(text), columns);
+    let text = truncate(one_line(text), columns);
     let mut out = String::with_capacity(text.len());
     for one in line_chars(&text) {
         match html_entity(one.c) {

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use signoff_core::patch::{HunkPosition, PatchLineKind, PatchMark, PatchReader};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
-use super::reviews::place;
-use crate::fit::cut;
+use super::reviews::source_location;
+use crate::fit::truncate_line;
 use crate::show::TaskReport;
 use crate::tui::canvas::{Canvas, Theme, sanitize, span};
 use crate::tui::list::Scroll;
@@ -47,7 +47,7 @@ pub struct DiffPane {
 impl DiffPane {
     pub fn new(patch: String, stat: &str) -> Self {
         let (files, read) = parse(&patch);
-        let stat = stat.lines().last().map(|line| cut(line, 200)).unwrap_or_default();
+        let stat = stat.lines().last().map(|line| truncate_line(line, 200)).unwrap_or_default();
         Self { shown: read.clone(), patch, stat, files, lines: read, ..Self::default() }
     }
 
@@ -158,9 +158,9 @@ impl DiffPane {
 fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize) -> Line<'static> {
     let Some(line) = report.and_then(|report| report.ledger.get(index)) else { return Line::default() };
     let found = &line.finding;
-    let place = place(None, found.line);
+    let place = source_location(None, found.line);
     let text = format!("{}, {}: {place}{}", found.severity, line.state.words(), found.description);
-    Line::from(span(format!("    ^ {}", cut(&text, width.saturating_sub(6))), theme.severity(found.severity)))
+    Line::from(span(format!("    ^ {}", truncate_line(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 
 /// Parses a patch into file names and lines. Skips git's headers, except for the file name.

@@ -10,7 +10,7 @@ use crate::tui::canvas::{Canvas, Theme, sanitize, span};
 use crate::tui::list::TailScroll;
 
 /// Maximum number of lines of a transcript.
-const LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// The output of one attempt of the open loop.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct TranscriptPane {
     /// The last line, while its line break has not arrived.
     partial_line: String,
     /// The lines come from the stored transcript, which is more complete than the live lines.
-    supplied: bool,
+    is_stored: bool,
     pub tail: TailScroll,
 }
 
@@ -31,9 +31,9 @@ impl TranscriptPane {
 
     /// Appends the next chunk of the stored transcript.
     pub fn push_chunk(&mut self, text: &str) {
-        if !self.supplied {
+        if !self.is_stored {
             self.lines.clear();
-            self.supplied = true;
+            self.is_stored = true;
         }
         let mut parts = text.split('\n');
         self.partial_line.push_str(parts.next().unwrap_or_default());
@@ -50,13 +50,13 @@ impl TranscriptPane {
 
     /// Appends a live line, unless there is a stored transcript.
     pub fn push_live_line(&mut self, line: &str) {
-        if !self.supplied {
+        if !self.is_stored {
             self.push_line(line);
         }
     }
 
     fn push_line(&mut self, line: &str) {
-        if self.lines.len() == LINES {
+        if self.lines.len() == MAX_LINES {
             self.lines.pop_front();
             self.tail.line_removed();
         }
@@ -64,12 +64,12 @@ impl TranscriptPane {
     }
 
     pub fn draw(&mut self, canvas: &mut Canvas<'_>, theme: Theme) {
-        let begun = Some(sanitize(&self.partial_line)).filter(|begun| !begun.is_empty());
-        let all = self.lines.len() + usize::from(begun.is_some());
+        let partial = Some(sanitize(&self.partial_line)).filter(|partial| !partial.is_empty());
+        let all = self.lines.len() + usize::from(partial.is_some());
         if all == 0 {
             canvas.line(0, &Line::from(span("no output yet", theme.faint())));
         }
-        let at = |index: usize| self.lines.get(index).or(begun.as_ref()).map_or("", String::as_str);
+        let at = |index: usize| self.lines.get(index).or(partial.as_ref()).map_or("", String::as_str);
         draw(canvas, &mut self.tail, all, at);
     }
 }

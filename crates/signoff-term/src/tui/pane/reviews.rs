@@ -6,16 +6,16 @@ use signoff_core::ledger::FindingState;
 use signoff_core::merge::MergedReview;
 use signoff_core::merge::render::plain_text::location;
 
-use crate::fit::{columns, count, cut, pad, shorten, span as time, wrap};
+use crate::fit::{columns, count, format_duration, pad, truncate, truncate_line, wrap};
 use crate::show::{Cycle, LedgerLine, ReviewReport, TaskReport};
 use crate::tui::canvas::{Canvas, Theme, span};
 use crate::tui::list::{Navigation, Scroll};
 
 /// Minimum width of a reviewer's column.
-const NARROWEST: usize = 28;
+const MIN_COLUMN_WIDTH: usize = 28;
 
 /// Maximum number of lines of a reviewer's text.
-const TEXT: usize = 30;
+const MAX_TEXT_LINES: usize = 30;
 
 /// The displayed cycle: the selected one, or the newest.
 pub fn shown(report: &TaskReport, chosen: Option<usize>) -> Option<(usize, &Cycle)> {
@@ -32,30 +32,35 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
     canvas.line(0, &heading(cycle, at + 1, report.cycles.len(), theme));
     let width = canvas.width();
     let mut body = canvas.part(1, usize::MAX);
-    let seats = cycle.reviews.len().max(1);
-    let each = (width + 3) / seats;
-    if each < NARROWEST + 3 {
+    let reviewers = cycle.reviews.len().max(1);
+    let column_width = (width + 3) / reviewers;
+    if column_width < MIN_COLUMN_WIDTH + 3 {
         let lines = cycle.reviews.iter().flat_map(|review| review_lines(review, width, theme)).collect();
         return column(&mut body, &lines, page, None);
     }
-    let columns: Vec<Vec<_>> = cycle.reviews.iter().map(|review| review_lines(review, each - 3, theme)).collect();
-    let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
-    for (index, lines) in columns.iter().enumerate() {
-        let mut part = body.column(index * each, each - 3);
+    let texts: Vec<Vec<_>> = cycle.reviews.iter().map(|review| review_lines(review, column_width - 3, theme)).collect();
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0);
+    for (index, lines) in texts.iter().enumerate() {
+        let mut part = body.column(index * column_width, column_width - 3);
         column(&mut part, lines, page, Some(longest));
     }
 }
 
-/// `Review 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
+/// `Round 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
 fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
-    let scope = if cycle.scope == "scoped" { ", of the fix alone" } else { "" };
+    let scope = if cycle.scope == "scoped" { ", fix only" } else { "" };
     Line::from(vec![
         span(format!("Round {at} of {all}: "), theme.bold()),
         span(cycle.verdict, theme.verdict(cycle.verdict).patch(theme.bold())),
         span(
-            format!("  {} {}{scope}, commit {}, {found}", cut(&cycle.phase, 40), cycle.n, cut(&commit, 10)),
+            format!(
+                "  {} {}{scope}, commit {}, {found}",
+                truncate_line(&cycle.phase, 40),
+                cycle.n,
+                truncate_line(&commit, 10)
+            ),
             theme.faint(),
         ),
     ])
@@ -69,16 +74,19 @@ fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll
 /// The full review of one reviewer, `width` columns wide.
 fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
-        Line::from(span(cut(&review.reviewer, width), theme.bold())),
-        Line::from(span(cut(review.verdict, width), theme.verdict(review.verdict))),
+        Line::from(span(truncate_line(&review.reviewer, width), theme.bold())),
+        Line::from(span(truncate_line(review.verdict, width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
-    let sure =
+    let confidence =
         if review.confidence == "unstated" { String::new() } else { format!("  confidence {}", review.confidence) };
-    lines.push(Line::from(span(cut(&format!("{}{cost}{sure}", time(review.duration_ms)), width), theme.faint())));
+    lines.push(Line::from(span(
+        truncate_line(&format!("{}{cost}{confidence}", format_duration(review.duration_ms)), width),
+        theme.faint(),
+    )));
     let mut text = |mark: String, text: &str, style: Style| {
         let room = width.saturating_sub(2);
-        let wrapped = wrap(&format!("{mark}{text}"), room, TEXT);
+        let wrapped = wrap(&format!("{mark}{text}"), room, MAX_TEXT_LINES);
         lines.extend(
             wrapped
                 .into_iter()
@@ -90,14 +98,14 @@ fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'
         text(String::new(), reason, Style::new());
     }
     for finding in &review.findings {
-        let place = place(finding.file.as_deref(), finding.line);
-        text(format!("[{}] {place}", finding.severity), &finding.description, theme.severity(finding.severity));
+        let location = source_location(finding.file.as_deref(), finding.line);
+        text(format!("[{}] {location}", finding.severity), &finding.description, theme.severity(finding.severity));
         if let Some(suggestion) = &finding.suggestion {
             text("  try: ".to_owned(), suggestion, theme.faint());
         }
     }
     for note in &review.minor {
-        text(format!("- {}", place(note.file.as_deref(), note.line)), &note.description, theme.faint());
+        text(format!("- {}", source_location(note.file.as_deref(), note.line)), &note.description, theme.faint());
     }
     for checked in &review.checked {
         text("+ ".to_owned(), checked, theme.good());
@@ -107,12 +115,12 @@ fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'
 }
 
 /// `src/auth.rs:12 `.
-pub fn place(file: Option<&str>, line: Option<u32>) -> String {
+pub fn source_location(file: Option<&str>, line: Option<u32>) -> String {
     file.map(|file| location(file, line) + " ").unwrap_or_default()
 }
 
 /// Maximum number of lines of a text about the selected finding.
-const DETAIL: usize = 12;
+const MAX_DETAIL_LINES: usize = 12;
 
 /// The selection of the pane. It stays on the same finding when others are added.
 #[derive(Debug, Default)]
@@ -174,13 +182,13 @@ fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> 
     let base = if chosen { theme.bold() } else { Style::new() };
     let state = pad(&line.state.words(), 12);
     let severity = pad(finding.severity.as_str(), 9);
-    let place = place(finding.file.as_deref(), finding.line);
+    let location = source_location(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
     Line::from(vec![
         span(if chosen { "> " } else { "  " }, base),
         span(format!("{state} "), theme.finding_state(line.state)),
         span(format!("{severity} "), theme.severity(finding.severity)),
-        span(cut(&format!("{place}{}", finding.description), room), base),
+        span(truncate_line(&format!("{location}{}", finding.description), room), base),
     ])
 }
 
@@ -190,26 +198,25 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     let mut texts = vec![(finding.description.clone(), Style::new())];
     let by = finding.sources.join(", ");
     texts.push((format!("{} {}, found by {by}", finding.id, finding.kind), theme.faint()));
-    texts.extend(finding.requirement.iter().map(|text| (format!("asked for: {text}"), Style::new())));
+    texts.extend(finding.requirement.iter().map(|text| (format!("requirement: {text}"), Style::new())));
     texts.extend(finding.suggestion.iter().map(|text| (format!("try: {text}"), Style::new())));
     let seen: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", seen.phase, seen.cycle)).collect();
     texts.push((format!("reported in {}", seen.join(", ")), theme.faint()));
     let why = |evidence: &str| if evidence.is_empty() { String::new() } else { format!(": {evidence}") };
-    texts.extend(
-        line.claims.iter().map(|one| {
-            (format!("the fixer says {}{}", one.claim.replace('_', " "), why(&one.evidence)), theme.faint())
-        }),
-    );
-    texts.extend(line.decisions.iter().map(|one| {
-        (format!("{} by {}{}", one.state.words(), one.by, why(&one.evidence)), theme.finding_state(one.state))
+    texts.extend(line.claims.iter().map(|claim| {
+        (format!("the fixer says {}{}", claim.claim.replace('_', " "), why(&claim.evidence)), theme.faint())
+    }));
+    texts.extend(line.decisions.iter().map(|decision| {
+        let text = format!("{} by {}{}", decision.state.words(), decision.by, why(&decision.evidence));
+        (text, theme.finding_state(decision.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));
     let room = width.saturating_sub(6);
     let lines = texts.into_iter().flat_map(|(text, style)| {
-        wrap(&text, room, DETAIL)
+        wrap(&text, room, MAX_DETAIL_LINES)
             .into_iter()
-            .map(move |line| Line::from(span(shorten(format!("      {line}"), width), style)))
+            .map(move |line| Line::from(span(truncate(format!("      {line}"), width), style)))
     });
     lines.collect()
 }
@@ -221,7 +228,7 @@ fn related(merged: &MergedReview, id: &str) -> Vec<String> {
     let groups = merged.groups.iter().filter(|group| group.issues.iter().any(|index| is_it(*index)));
     let related = groups.map(|group| {
         let others: Vec<_> = group.issues.iter().filter(|index| !is_it(**index)).map(|index| name(*index)).collect();
-        format!("close to {}", others.join(", "))
+        format!("related to {}", others.join(", "))
     });
     let conflicts = merged.conflicts.iter().filter_map(|conflict| {
         let other = if is_it(conflict.a) { conflict.b } else { conflict.a };

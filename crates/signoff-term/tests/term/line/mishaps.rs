@@ -155,8 +155,8 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
       [1/4] Implementing again (attempt 2)...
       [1/4] Implementation failed: exit code 2
       [1/4] Implementing again (attempt 3)...
-      [1/4] Gave up: the library cannot do this
-    ! Task #29 is stuck: the agent says it cannot go on (task_stuck)
+      [1/4] The agent reports it is stuck: the library cannot do this
+    ! Task #29 is stuck: the agent reports that it is stuck (task_stuck)
         Look at it: signoff show 29; go on: signoff retry 29
     ");
 }
@@ -208,9 +208,9 @@ fn paused_by_budget_and_rate_limit() {
       [1/3] Implementing...
       [1/3] Paused: another attempt may go over the budget
         Raise it, then: signoff work 29
-      [1/3] Going on: there is budget again
-      [1/3] Rate limited: waiting until 2026-01-29T12:00:00Z
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: budget available
+      [1/3] Rate limited: waiting until 12:00 UTC
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: another agent takes over
       [1/3] An attempt was lost when signoff ended; trying again
       [1/3] Implementation complete

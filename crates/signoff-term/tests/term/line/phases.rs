@@ -88,8 +88,8 @@ fn work_continues_without_failed_researchers() {
     Iteration 1/10
       Phase 1/9: Brainstorm: 3 researchers first...
       Phase 1/9: Brainstorm: A researcher failed: exit code 1; trying again
-      Phase 1/9: Brainstorm: A researcher failed: exit code 1; going on without it
-      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm: A researcher failed: exit code 1; continuing without it
+      Phase 1/9: Brainstorm: Combining the results...
       Phase 1/9: Brainstorm complete
       Phase 2/9: Plan: 3 researchers first...
     ");
@@ -121,7 +121,7 @@ fn exhausted_fixes_and_iterations_are_reported() {
       Phase 5/9: Code Review 2/2: Improving...
       Phase 5/9: Code Review 2/2...
       Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - no error handling
-    ✗ Task #29 failed: it started over as often as it may (passes_exhausted)
+    ✗ Task #29 failed: the maximum number of passes is reached (passes_exhausted)
         Look at it: signoff show 29; go on: signoff retry 29
     ");
 }

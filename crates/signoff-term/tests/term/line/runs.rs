@@ -33,7 +33,7 @@ fn a_plan_is_worked_task_by_task() {
           [1/3] Running review...
           [1/3] Review: APPROVED
         ✓ Task #2 completed (APPROVED after 1 cycle)
-        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+        ✓ Run 3 completed, all approved: 2 tasks, 2 completed
     ");
 }
 
@@ -62,7 +62,7 @@ fn lines_of_parallel_tasks_name_their_task() {
       #30 [1/3] Running review...
       #30 [1/3] Review: APPROVED
     ✓ Task #30 completed (APPROVED after 1 cycle)
-    ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 3 completed, all approved: 2 tasks, 2 completed
     ");
     insta::assert_snapshot!(story.lines_named(LineNaming::Always), @"
         Running task #29: Add user authentication
@@ -77,7 +77,7 @@ fn lines_of_parallel_tasks_name_their_task() {
           #30 [1/3] Running review...
           #30 [1/3] Review: APPROVED
         ✓ Task #30 completed (APPROVED after 1 cycle)
-        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+        ✓ Run 3 completed, all approved: 2 tasks, 2 completed
     ");
 }
 
@@ -107,10 +107,10 @@ fn a_stuck_task_blocks_its_group() {
       #1 [1/4] Running review...
       #1 [1/4] Review: APPROVED
       #1 Signed off, lands with its group
-      #2 [1/4] Gave up: there is no page
-    ! Task #2 is stuck: the agent says it cannot go on (task_stuck)
+      #2 [1/4] The agent reports it is stuck: there is no page
+    ! Task #2 is stuck: the agent reports that it is stuck (task_stuck)
         Look at it: signoff show 2; go on: signoff retry 2
-    ▪ Run 3 is blocked by #2 (the agent says it cannot go on)
+    ▪ Run 3 is blocked by #2 (the agent reports that it is stuck)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 3
     - Task #2 cancelled
@@ -134,10 +134,10 @@ fn a_workflow_with_many_gates_names_them_and_starts_over() {
     Running task #29: Add user authentication
     Iteration 1/10
       Phase 1/9: Brainstorm: 3 researchers first...
-      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm: Combining the results...
       Phase 1/9: Brainstorm complete
       Phase 2/9: Plan: 3 researchers first...
-      Phase 2/9: Plan: Bringing it together...
+      Phase 2/9: Plan: Combining the results...
       Phase 2/9: Plan complete
       Phase 3/9: Plan Review...
       Phase 3/9: Plan Review: APPROVED

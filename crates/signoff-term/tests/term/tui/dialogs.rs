@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 use signoff_core::ids::TaskId;
 use signoff_core::machine::{Choice, FinalVerdict};
-use signoff_term::dialogue::QuestionDecision;
+use signoff_term::question_queue::QuestionDecision;
 use signoff_term::tui::{TaskDecision, Theme, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
@@ -12,9 +12,9 @@ use crate::story::{Story, reviewed};
 const ENTER: [KeyCode; 1] = [KeyCode::Enter];
 
 /// The requests without those for data.
-fn decided(wishes: Vec<TuiRequest>) -> Vec<TuiRequest> {
-    let errand = |wish: &TuiRequest| matches!(wish, TuiRequest::Load(_));
-    wishes.into_iter().filter(|wish| !errand(wish)).collect()
+fn decided(requests: Vec<TuiRequest>) -> Vec<TuiRequest> {
+    let is_load = |request: &TuiRequest| matches!(request, TuiRequest::Load(_));
+    requests.into_iter().filter(|request| !is_load(request)).collect()
 }
 
 /// Snapshots of a dialog at all tested sizes.
@@ -37,10 +37,10 @@ fn a_question_is_answered() {
     shown("question", &mut scene);
     assert_eq!(decided(scene.press(&[KeyCode::Enter, KeyCode::Esc])), [], "nothing is chosen before a key chose it");
     let long_after = scene.now() + jiff::SignedDuration::from_secs(1);
-    assert_eq!(scene.tui.press(KeyCode::Down, long_after), []);
-    let wishes = scene.tui.press(KeyCode::Enter, long_after);
-    let [TuiRequest::QuestionDecided(QuestionDecision::Answer { loop_id, choice, .. })] = wishes.as_slice() else {
-        panic!("{wishes:?}")
+    assert_eq!(scene.tui.handle_key(KeyCode::Down, long_after), []);
+    let requests = scene.tui.handle_key(KeyCode::Enter, long_after);
+    let [TuiRequest::QuestionDecided(QuestionDecision::Answer { loop_id, choice, .. })] = requests.as_slice() else {
+        panic!("{requests:?}")
     };
     assert_eq!((loop_id.as_str(), *choice), ("task-29", Choice::Continue));
     assert!(!scene.text(SMALL).contains("Question"), "it is settled until facts come");
@@ -96,7 +96,7 @@ fn the_task_of_a_question_can_be_opened_first() {
 #[test]
 fn postponing_the_last_question_warns_that_the_work_ends() {
     let last = |scene: &mut Scene| scene.text(SMALL).lines().last().unwrap_or_default().to_owned();
-    assert!(last(&mut Scene::new(judged())).contains("Esc later, and end"));
+    assert!(last(&mut Scene::new(judged())).contains("Esc later, and exit"));
     assert!(!last(&mut Scene::new(judged()).beside(&super::scene::busy())).contains("and end"));
     assert!(!last(&mut Scene::shown(judged(), TuiMode::Watching, Theme::Color)).contains("and end"));
 }
@@ -109,17 +109,20 @@ fn type_ahead_answers_no_question() {
     let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
     let later = |milliseconds| jiff::SignedDuration::from_millis(milliseconds);
     let begun = scene.now();
-    scene.tui.press(KeyCode::Down, begun);
+    scene.tui.handle_key(KeyCode::Down, begun);
     let mut scene = scene.then(round);
     assert!(scene.text(SMALL).contains(" Question "));
     let (down, enter) = (KeyCode::Down, KeyCode::Enter);
     for (key, at) in [(down, 100), (enter, 300), (KeyCode::Char('1'), 600), (KeyCode::Esc, 900)] {
-        assert_eq!(scene.tui.press(key, begun + later(at)), [], "{key:?}");
+        assert_eq!(scene.tui.handle_key(key, begun + later(at)), [], "{key:?}");
         assert!(scene.text(SMALL).contains(" Question "));
     }
-    scene.tui.press(down, begun + later(2000));
-    let wishes = scene.tui.press(enter, begun + later(2010));
-    assert!(matches!(wishes.as_slice(), [TuiRequest::QuestionDecided(QuestionDecision::Answer { .. })]), "{wishes:?}");
+    scene.tui.handle_key(down, begun + later(2000));
+    let requests = scene.tui.handle_key(enter, begun + later(2010));
+    assert!(
+        matches!(requests.as_slice(), [TuiRequest::QuestionDecided(QuestionDecision::Answer { .. })]),
+        "{requests:?}"
+    );
 }
 
 #[test]
@@ -182,11 +185,11 @@ fn a_finding_is_disputed() {
     scene.press(&[KeyCode::Char('2'), KeyCode::Down, KeyCode::Char('x')]);
     shown("dispute", &mut scene);
     assert_eq!(scene.press(&ENTER), []);
-    assert!(scene.text(SMALL).contains("say why it is wrong"));
+    assert!(scene.text(SMALL).contains("enter a reason"));
     scene.type_in("it is spelled so");
-    let wishes = decided(scene.press(&ENTER));
-    let [TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason })] = wishes.as_slice() else {
-        panic!("{wishes:?}")
+    let requests = decided(scene.press(&ENTER));
+    let [TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason })] = requests.as_slice() else {
+        panic!("{requests:?}")
     };
     assert!(finding.as_str().starts_with("f-"));
     assert_eq!((*task, reason.as_str()), (TaskId(29), "it is spelled so"));

@@ -112,12 +112,12 @@ proptest! {
     }
 
     #[test]
-    fn agent_text_is_only_text(text in text(), size in (1..=120u16, 1..=30u16), ink in proptest::bool::ANY) {
-        let ink = if ink { Theme::Color } else { Theme::Plain };
+    fn agent_text_is_only_text(text in text(), size in (1..=120u16, 1..=30u16), theme in proptest::bool::ANY) {
+        let theme = if theme { Theme::Color } else { Theme::Plain };
         let story = Story::new(reviewed("plan")).plan(&[&[(29, &text)]]).starts(29).works();
         let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", text.as_str());
         let story = story.objects("spec", &[wrong]).approves("code");
-        let mut scene = Scene::shown(story, TuiMode::Watching, ink);
+        let mut scene = Scene::shown(story, TuiMode::Watching, theme);
         scene.tui.set_project(&text);
         scene.tui.add_live_line(RunId(3), &id(29), AttemptId(4), &text);
         prop_assert!(is_clean(&scene.draw(size)));

@@ -99,15 +99,15 @@ fn a_thousand_loops_scroll() {
 }
 
 #[test]
-fn the_plain_theme_has_no_colours_and_the_same_text() {
+fn the_plain_theme_has_no_colors_and_the_same_text() {
     let mut scene = Scene::shown(busy(), TuiMode::Watching, Theme::Plain);
     let buffer = scene.draw(SMALL);
     let plain = |cell: &ratatui::buffer::Cell| {
         (cell.fg, cell.bg) == (ratatui::style::Color::Reset, ratatui::style::Color::Reset)
     };
     assert!(buffer.content().iter().all(plain));
-    let coloured = Scene::shown(busy(), TuiMode::Watching, Theme::Color).text(SMALL);
-    assert_eq!(super::scene::text(&buffer), coloured);
+    let colored = Scene::shown(busy(), TuiMode::Watching, Theme::Color).text(SMALL);
+    assert_eq!(super::scene::text(&buffer), colored);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn a_frame_is_needed_on_changes_and_once_a_second() {
 fn a_replay_shows_its_speed_and_no_questions() {
     let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
     scene.tui.receive(TuiData::ReplayState(ReplayState { speed: "4×".into(), paused: true, ended: false }));
-    let wishes = scene.press(&[KeyCode::Char(' '), KeyCode::Char('+'), KeyCode::Char('-'), KeyCode::Char('c')]);
-    assert_eq!(wishes, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
+    let requests = scene.press(&[KeyCode::Char(' '), KeyCode::Char('+'), KeyCode::Char('-'), KeyCode::Char('c')]);
+    assert_eq!(requests, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
     insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
 }
 
@@ -191,7 +191,7 @@ fn active_runs_come_before_ended_ones() {
 fn an_interrupt_shows_what_happens_next() {
     let mut scene = Scene::new(judged());
     assert_eq!(scene.press(&[KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)]), [TuiRequest::Interrupt]);
-    scene.tui.set_ending();
+    scene.tui.set_shutting_down();
     let shown = scene.text(SMALL);
     insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");
     assert!(!shown.contains("Question"), "no questions after an interrupt");
@@ -214,5 +214,5 @@ fn a_task_that_ended_without_approval_needs_a_person() {
     > DONE    #29 Add u…
     ");
     let signed = Scene::shown(over(false), TuiMode::Watching, Theme::Plain).text(SMALL);
-    assert!(signed.lines().next().unwrap().ends_with("nothing needs you"), "{signed}");
+    assert!(signed.lines().next().unwrap().ends_with("no attention needed"), "{signed}");
 }

@@ -47,13 +47,13 @@ fn a_diff_shows_findings_at_their_lines() {
     let mut scene = opened('3');
     shown("diff", &mut scene);
     let buffer = scene.draw(LARGE);
-    let colours: std::collections::BTreeSet<String> =
+    let colors: std::collections::BTreeSet<String> =
         buffer.content().iter().map(|cell| format!("{:?}", cell.fg)).collect();
-    assert!(colours.len() >= 6, "code is coloured: {colours:?}");
+    assert!(colors.len() >= 6, "code is colored: {colors:?}");
     let mut plain = Scene::shown(judged(), TuiMode::Watching, Theme::Plain);
     plain.press(&[KeyCode::Esc, KeyCode::Enter, KeyCode::Char('3')]);
     assert!(plain.draw(LARGE).content().iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
-    assert_eq!(plain.text(SMALL), scene.text(SMALL), "without colours it says the same");
+    assert_eq!(plain.text(SMALL), scene.text(SMALL), "without colors it says the same");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_transcript_follows_its_end_unless_scrolled() {
     shown("transcript", &mut scene);
     let attempt = match scene.press(&[KeyCode::Char('[')]).as_slice() {
         [TuiRequest::Load(DataRequest::Transcript { attempt, .. })] => *attempt,
-        wishes => panic!("{wishes:?}"),
+        requests => panic!("{requests:?}"),
     };
     let more = |scene: &mut Scene, text: String| {
         scene.tui.receive(TuiData::Transcript { run: RunId(3), loop_id: id(29), attempt, text });
@@ -85,9 +85,9 @@ fn live_lines_are_shown_until_the_transcript_arrives() {
     let mut tui = signoff_term::tui::Tui::new(TuiMode::Watching, Theme::Color);
     story.transitions.iter().for_each(|transition| tui.apply(transition));
     let now = story.view.last_at.expect("a fact");
-    tui.press(KeyCode::Enter, now);
-    let wishes = tui.press(KeyCode::Char('4'), now);
-    assert!(wishes.contains(&TuiRequest::Load(DataRequest::Transcript {
+    tui.handle_key(KeyCode::Enter, now);
+    let requests = tui.handle_key(KeyCode::Char('4'), now);
+    assert!(requests.contains(&TuiRequest::Load(DataRequest::Transcript {
         run: RunId(3),
         loop_id: id(29),
         attempt: AttemptId(1)
@@ -122,5 +122,5 @@ fn loops_without_a_task_have_only_events_and_transcripts() {
     assert_eq!(scene.press(&[KeyCode::Enter]), []);
     insta::assert_snapshot!("planning_80x24", scene.text(SMALL));
     scene.press(&[KeyCode::Char('1')]);
-    assert!(scene.text(SMALL).contains("only tasks have reviews of their own"));
+    assert!(scene.text(SMALL).contains("run-level loops have no reviews of their own"));
 }

@@ -102,7 +102,7 @@ fn piece_of(svg: &mut String, (x, y): (usize, usize), text: &str, cell: &Cell) {
         return;
     }
     let (left, top, wide) = (8 + x * WIDE, 8 + y * HIGH, text.chars().count() * WIDE);
-    let ink = if reversed { "#16181d" } else { colour(cell.fg) };
+    let ink = if reversed { "#16181d" } else { color(cell.fg) };
     if reversed {
         let _ = writeln!(svg, "<rect x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{HIGH}\" fill=\"#d6d9e0\"/>");
     }
@@ -120,7 +120,7 @@ fn text_columns(text: &str) -> usize {
     text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").chars().count()
 }
 
-/// The colours of the pictures.
+/// The colors of the pictures.
 const COLOURS: [(Color, &str); 8] = [
     (Color::Red, "#f2777a"),
     (Color::Green, "#99cc99"),
@@ -132,6 +132,6 @@ const COLOURS: [(Color, &str); 8] = [
     (Color::DarkGray, "#8b909c"),
 ];
 
-fn colour(color: Color) -> &'static str {
+fn color(color: Color) -> &'static str {
     COLOURS.iter().find(|(known, _)| *known == color).map_or("#d6d9e0", |(_, shown)| shown)
 }

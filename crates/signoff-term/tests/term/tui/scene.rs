@@ -34,8 +34,8 @@ impl Scene {
         Self::shown(story, TuiMode::Driving, Theme::Color)
     }
 
-    pub fn shown(story: Story, mode: TuiMode, ink: Theme) -> Self {
-        let mut tui = Tui::new(mode, ink);
+    pub fn shown(story: Story, mode: TuiMode, theme: Theme) -> Self {
+        let mut tui = Tui::new(mode, theme);
         tui.set_project("shop");
         story.transitions.iter().for_each(|transition| tui.apply(transition));
         Self { tui, story }
@@ -53,22 +53,22 @@ impl Scene {
 
     /// Presses keys, and answers the requests that can be answered from the log.
     pub fn press<K: Into<KeyEvent> + Copy>(&mut self, keys: &[K]) -> Vec<TuiRequest> {
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         let now = self.now();
         for key in keys {
-            let new = self.tui.press(*key, now);
-            new.iter().for_each(|wish| self.fulfil(wish));
-            wishes.extend(new);
+            let new = self.tui.handle_key(*key, now);
+            new.iter().for_each(|request| self.fulfil(request));
+            requests.extend(new);
         }
-        wishes
+        requests
     }
 
     pub fn type_in(&mut self, text: &str) -> Vec<TuiRequest> {
         self.press(&text.chars().map(KeyCode::Char).collect::<Vec<_>>())
     }
 
-    fn fulfil(&mut self, wish: &TuiRequest) {
-        match wish {
+    fn fulfil(&mut self, request: &TuiRequest) {
+        match request {
             TuiRequest::Load(DataRequest::Report(task)) => {
                 let report = Box::new(report(&self.story, *task));
                 self.tui.receive(TuiData::Report { task: *task, report });
@@ -95,8 +95,8 @@ impl Scene {
         let known = self.story.log.len();
         self.story = next(self.story);
         self.story.transitions[known..].iter().for_each(|transition| self.tui.apply(transition));
-        for wish in self.tui.requests() {
-            self.fulfil(&wish);
+        for request in self.tui.requests() {
+            self.fulfil(&request);
         }
         self
     }

@@ -68,7 +68,7 @@ fn a_new_process_resumes_interrupted_runs() {
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     scene.tui.set_inbox_hints(standings(&tasks, true));
     let told = scene.text(SMALL);
-    assert!(told.contains("nothing needs you") && told.contains("1 at work"), "{told}");
+    assert!(told.contains("no attention needed") && told.contains("1 at work"), "{told}");
     assert!(!told.contains("interrupted"), "{told}");
     assert_ne!(later(&mut scene), told, "its clock goes on");
 }
@@ -113,7 +113,7 @@ fn a_task_continued_by_a_later_one_needs_no_person() {
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     scene.tui.set_inbox_hints(standings(&[old, next], false));
     let told = scene.text(SMALL);
-    assert!(told.contains("nothing needs you") && told.contains("1/1  1 done"), "{told}");
+    assert!(told.contains("no attention needed") && told.contains("1/1  1 done"), "{told}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_rate_limited_task_of_a_running_process_needs_no_person() {
     let tasks = rows(&scene.story);
     scene.tui.set_inbox_hints(standings(&tasks, true));
     let told = scene.text(SMALL);
-    assert!(told.contains("nothing needs you") && told.contains("PAUSED"), "{told}");
+    assert!(told.contains("no attention needed") && told.contains("PAUSED"), "{told}");
     scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
 }
@@ -204,7 +204,7 @@ fn an_open_queued_task_switches_to_its_loop() {
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
     scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up, KeyCode::Enter, KeyCode::Char('5')]);
-    assert!(scene.text(SMALL).contains("nothing has happened yet"), "{}", scene.text(SMALL));
+    assert!(scene.text(SMALL).contains("no events yet"), "{}", scene.text(SMALL));
     taken_up(&mut scene);
     let told = scene.text(SMALL);
     assert!(told.starts_with("WORK  #40 Greet people by name"), "{told}");

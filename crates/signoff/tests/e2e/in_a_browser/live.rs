@@ -1,7 +1,7 @@
 //! Live updates of the page, and actions by click and key.
 
 use jiff::Timestamp;
-use signoff_term::fit::span;
+use signoff_term::fit::format_duration;
 use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::browser::{Browser, BrowserWindow, Key};
@@ -195,7 +195,7 @@ fn relative_times_advance_as_the_server_formats_them() {
     browser.run("window.before = document.querySelector('#running time').textContent");
     browser.wait_until("document.querySelector('#running time').textContent !== window.before");
     for time in [0, 999, 1000, 59_999, 60_000, 3_599_999, 3_600_000, 90_061_000] {
-        assert_eq!(browser.run(&format!("return span({time})")), span(time), "{time}");
+        assert_eq!(browser.run(&format!("return format_duration({time})")), format_duration(time), "{time}");
     }
     let_go(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));

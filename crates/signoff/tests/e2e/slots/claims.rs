@@ -86,8 +86,8 @@ fn a_bead_of_another_assignee_is_left_alone() {
       #2 b-2 Landing...
       #2 b-2 Landed on signoff/run-1 as [COMMIT]
     ○ Task #2 (b-2) completed (not reviewed)
-    ○ Run 1 is through, not all approved: 2 tasks, 1 cancelled, 1 completed
-        It is on signoff/run-1; signoff land brings what is approved to the default branch
+    ○ Run 1 completed, not all approved: 2 tasks, 1 cancelled, 1 completed
+        Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     ");
@@ -137,7 +137,7 @@ fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
     --- stdout
     - Task #1 (b-1) cancelled
     - Task #2 (b-2) cancelled
-    - Run 1 is over, nothing is done: 2 tasks, 2 cancelled
+    - Run 1 ended, all tasks cancelled: 2 tasks, 2 cancelled
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     b-2 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again

@@ -68,7 +68,7 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
       #1 b-1 [1/3] Implementation complete
       #1 b-1 [1/3] Running review...
       #1 b-1 [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
-    ✗ Task #1 (b-1) failed: a review could not be understood (unclear_review)
+    ✗ Task #1 (b-1) failed: a review could not be parsed (unclear_review)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -165,7 +165,7 @@ fn after_a_failure_no_new_task_starts() {
     ✗ Task #2 (b-2) failed: the implementer failed (implementer_failed)
         Look at it: signoff show 2; go on: signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
-        What landed is on signoff/run-1
+        The landed work is on signoff/run-1
     --- stderr
     2 tasks not started after a failure: --keep-going starts them anyway
     ");
@@ -269,7 +269,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
     ✗ Task #2 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 2; go on: signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
-        What landed is on signoff/run-1
+        The landed work is on signoff/run-1
     --- stderr
     error: run 1 did not land on the default branch: not all of it is approved
     hint: `signoff retry ID` goes on with what failed, and the run lands once all is approved; `signoff land` brings in what is approved now
@@ -288,8 +288,8 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
       Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (APPROVED after 1 cycle)
     Landing on the default branch
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
-        It is on signoff/run-1 and on the default branch
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
+        Its work is on signoff/run-1 and on the default branch
     ");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     insta::assert_snapshot!(said(&project.run(&["run", "--resume", "1"])), @"

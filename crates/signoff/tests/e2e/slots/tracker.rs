@@ -39,8 +39,8 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
       #2 b-2 Landing...
       #2 b-2 Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 (b-2) completed (APPROVED after 1 cycle)
-    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
-        It is on signoff/run-1; signoff land brings it to the default branch
+    ✓ Run 1 completed, all approved: 2 tasks, 2 completed
+        Its work is on signoff/run-1; `signoff land` lands it on the default branch
     ");
     // Closing a bead does not block the next one, so only the order of the calls for one bead is fixed.
     let of = |id: &str| asked(&project).lines().filter(|line| line.contains(id)).collect::<Vec<_>>().join("\n");
@@ -189,8 +189,8 @@ fn a_tracker_file_is_only_read() {
       #3 b-3 Landing...
       #3 b-3 Landed on signoff/run-1 as [COMMIT]
     ○ Task #3 (b-3) completed (not reviewed)
-    ○ Run 1 is through, not all approved: 3 tasks, 3 completed
-        It is on signoff/run-1; signoff land brings what is approved to the default branch
+    ○ Run 1 completed, not all approved: 3 tasks, 3 completed
+        Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
     ");
@@ -388,8 +388,8 @@ fn the_queue_fills_slots_too() {
       Landing...
       Landed on signoff/run-1 as [COMMIT]
     ○ Task #2 completed (not reviewed)
-    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
-        It is on signoff/run-1; signoff land brings what is approved to the default branch
+    ○ Run 1 completed, not all approved: 2 tasks, 2 completed
+        Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "queue", "--no-review"])), @r#"
     exit 0

@@ -11,7 +11,7 @@ use crate::progress;
 
 /// The open question of one loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DialogueQuestion {
+pub struct OpenQuestion {
     pub run: RunId,
     pub loop_id: LoopId,
     /// The number of the question within its loop.
@@ -20,7 +20,7 @@ pub struct DialogueQuestion {
     pub subject: String,
     pub title: String,
     /// `review 3/3`.
-    pub place: String,
+    pub position: String,
     pub text: String,
     /// Each choice with a description of its effect.
     pub choices: Vec<(Choice, String)>,
@@ -30,23 +30,23 @@ pub struct DialogueQuestion {
     pub answer_command: String,
 }
 
-impl DialogueQuestion {
+impl OpenQuestion {
     /// The open question of a loop, if it has one.
     pub fn from_state(state: &RunState, loop_id: &LoopId) -> Option<Self> {
         let (this, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
         let Stage::Waiting { question, .. } = &this.stage else { return None };
         let asked = row.question.as_ref()?;
-        let meaning = |choice: &Choice| (*choice, meaning(*choice, &question.about, this, policy));
+        let described = |choice: &Choice| (*choice, effect(*choice, &question.about, this, policy));
         Some(Self {
             run: state.run,
             loop_id: loop_id.clone(),
             id: question.id,
             subject: labels::subject(&row),
             title: row.task.map(|_| row.title.clone()).unwrap_or_default(),
-            place: progress::place(&row),
+            position: progress::phase_position(&row),
             text: asked.text.clone(),
-            choices: question.choices.iter().map(meaning).collect(),
-            findings: blocking(this, policy).into_iter().map(|entry| line(&entry.finding)).collect(),
+            choices: question.choices.iter().map(described).collect(),
+            findings: blocking(this, policy).into_iter().map(|entry| finding_text(&entry.finding)).collect(),
             answer_command: answer_command(&row, &question.choices),
         })
     }
@@ -58,10 +58,10 @@ impl DialogueQuestion {
 }
 
 /// `CRITICAL src/auth.rs:12 the password is logged`.
-fn line(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let place = finding.file.as_ref().map(|file| format!("{file}{line} ")).unwrap_or_default();
-    format!("{} {place}{}", finding.severity.as_str(), finding.description)
+    let location = finding.file.as_ref().map(|file| format!("{file}{line} ")).unwrap_or_default();
+    format!("{} {location}{}", finding.severity.as_str(), finding.description)
 }
 
 fn answer_command(row: &LoopRow, choices: &[Choice]) -> String {
@@ -75,11 +75,11 @@ fn answer_command(row: &LoopRow, choices: &[Choice]) -> String {
 }
 
 /// The effect of a choice.
-fn meaning(choice: Choice, about: &QuestionTopic, this: &Loop, policy: &Policy) -> String {
+fn effect(choice: Choice, about: &QuestionTopic, this: &Loop, policy: &Policy) -> String {
     let text = match choice {
         Choice::Continue => "one more fix and review",
         Choice::Fix => "hand it to the fixer, then review again",
-        Choice::Skip => "go on without a review; that is no approval",
+        Choice::Skip => "continue without approval",
         Choice::Retry => retry(about),
         Choice::Proceed => proceed(about),
         Choice::Stop => stop(about, this, policy),
@@ -90,30 +90,28 @@ fn meaning(choice: Choice, about: &QuestionTopic, this: &Loop, policy: &Policy) 
 
 fn retry(about: &QuestionTopic) -> &'static str {
     match about {
-        QuestionTopic::PartialReview { .. } => "ask who is missing once more",
-        QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => "have it reviewed once more",
-        QuestionTopic::FixerFailed => "let the fixer try once more",
-        QuestionTopic::ImplementerFailed => "let the implementer try once more",
-        QuestionTopic::Exhausted(_) | QuestionTopic::Discussion { .. } => "try once more",
+        QuestionTopic::PartialReview { .. } => "ask the missing reviewers again",
+        QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => "review it again",
+        QuestionTopic::FixerFailed => "let the fixer try again",
+        QuestionTopic::ImplementerFailed => "let the implementer try again",
+        QuestionTopic::Exhausted(_) | QuestionTopic::Discussion { .. } => "try again",
     }
 }
 
 fn proceed(about: &QuestionTopic) -> &'static str {
     match about {
-        QuestionTopic::PartialReview { .. } => "go by those who answered",
-        QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => {
-            "go on without a review; that is no approval"
-        }
+        QuestionTopic::PartialReview { .. } => "use the reviews that arrived",
+        QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => "continue without approval",
         QuestionTopic::Exhausted(_)
         | QuestionTopic::Discussion { .. }
         | QuestionTopic::FixerFailed
-        | QuestionTopic::ImplementerFailed => "go on; the findings stay open",
+        | QuestionTopic::ImplementerFailed => "continue; the findings stay open",
     }
 }
 
 fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
-    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
-    match (about, judge.map(|judge| judge.gate.exhausted_as)) {
+    let gate_policy = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
+    match (about, gate_policy.map(|gate_policy| gate_policy.gate.exhausted_as)) {
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Attention)) => "end it here: MAX_CYCLES_REACHED",
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Stuck)) => "end it here: stuck",
         (QuestionTopic::Discussion { .. }, _) => "end it here: NEEDS_DISCUSSION",
@@ -131,13 +129,13 @@ fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
 
 fn restart(this: &Loop, policy: &Policy) -> String {
     let phases = &policy.workflow.phases;
-    let judge = phases.get(this.at.phase).and_then(|phase| phase.policy());
-    let phase = judge.and_then(|judge| phases.get(judge.restart_to));
+    let gate_policy = phases.get(this.at.phase).and_then(|phase| phase.policy());
+    let phase = gate_policy.and_then(|gate_policy| phases.get(gate_policy.restart_to));
     let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
     let allowed = policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes);
     if this.at.pass < allowed {
         format!("start over at {phase} (pass {}/{allowed})", this.at.pass + 1)
     } else {
-        "end it here: it started over as often as it may".to_owned()
+        "end it here: the maximum number of passes is reached".to_owned()
     }
 }

@@ -1,5 +1,6 @@
 //! Questions on a terminal, and their keys.
 
+use crossterm::event::KeyCode;
 use proptest::prelude::*;
 use signoff_core::ids::{LoopId, QuestionId, RunId};
 use signoff_core::machine::{AttemptFailure, Choice, Policy};
@@ -7,9 +8,9 @@ use signoff_core::policy::{Bound, ExhaustedAs, OnExhausted, OnFailure};
 use signoff_core::review::Severity::{self, Critical, Important, Minor};
 use signoff_core::review::Verdict;
 use signoff_core::workflow::PhaseKind;
-use signoff_term::dialogue::{DialogueKey, DialogueQuestion, QuestionDecision, QuestionDialogue};
 use signoff_term::fit::columns;
 use signoff_term::progress::DisplaySize;
+use signoff_term::question_queue::{OpenQuestion, QuestionDecision, QuestionQueue};
 
 use crate::story::{Story, id, review, reviewed};
 
@@ -18,16 +19,16 @@ const NARROW: DisplaySize = DisplaySize { columns: 39, lines: 7 };
 const EXIT: AttemptFailure = AttemptFailure::Exit { code: 5 };
 
 /// The question of task 29.
-fn question(story: &Story) -> DialogueQuestion {
-    DialogueQuestion::from_state(&story.view, &id(29)).unwrap_or_else(|| panic!("no open question:\n{story:?}"))
+fn question(story: &Story) -> OpenQuestion {
+    OpenQuestion::from_state(&story.view, &id(29)).unwrap_or_else(|| panic!("no open question:\n{story:?}"))
 }
 
-fn asked(questions: impl IntoIterator<Item = DialogueQuestion>) -> QuestionDialogue {
-    let mut dialogue = QuestionDialogue::default();
+fn asked(questions: impl IntoIterator<Item = OpenQuestion>) -> QuestionQueue {
+    let mut queue = QuestionQueue::default();
     for question in questions {
-        dialogue.update(question.run, &question.loop_id.clone(), Some(question));
+        queue.update(question.run, &question.loop_id.clone(), Some(question));
     }
-    dialogue
+    queue
 }
 
 fn shown(story: &Story) -> String {
@@ -70,10 +71,10 @@ fn reviews_that_are_used_up() {
         - important src/c.rs:3 not said how it fails
         … and 1 more
         1 continue  one more fix and review
-        2 proceed   go on; the findings stay open
+        2 proceed   continue; the findings stay open
         3 stop      end it here: failed
         4 restart   start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -106,11 +107,11 @@ fn unclear_reviews() {
     ? Task #29 Add user authentication  review 1/3
       The answer of code and spec could not be understood. Retry, proceed without
       it, or stop?
-        1 retry    have it reviewed once more
-        2 proceed  go on without a review; that is no approval
+        1 retry    review it again
+        2 proceed  continue without approval
         3 stop     end it here: failed
         4 restart  start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -122,11 +123,11 @@ fn a_missing_reviewer() {
     ? Task #29 Add user authentication  review 1/3
       code gave no usable review; the others did. Retry, proceed without, or stop?
         - important src/b.rs:7 no test
-        1 retry    ask who is missing once more
-        2 proceed  go by those who answered
+        1 retry    ask the missing reviewers again
+        2 proceed  use the reviews that arrived
         3 stop     end it here: failed
         4 restart  start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -137,11 +138,11 @@ fn all_reviewers_failed() {
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
       No review could be had from code and spec. Retry, skip the review, or stop?
-        1 retry    have it reviewed once more
-        2 skip     go on without a review; that is no approval
+        1 retry    review it again
+        2 skip     continue without approval
         3 stop     end it here: failed
         4 restart  start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -150,9 +151,9 @@ fn a_failed_implementer() {
     insta::assert_snapshot!(shown(&Story::task(reviewed("plan")).writer_fails(EXIT)), @"
     ? Task #29 Add user authentication  implement
       The implementer failed. Retry or stop?
-        1 retry  let the implementer try once more
+        1 retry  let the implementer try again
         2 stop   end it here: failed
-      ↑/↓ or 1–2 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–2 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -164,10 +165,10 @@ fn a_failed_fixer() {
       The fixer failed. Retry or stop?
         - critical src/auth.rs:12 the password is logged
         - important src/b.rs:7 no test
-        1 retry    let the fixer try once more
+        1 retry    let the fixer try again
         2 stop     end it here: failed
         3 restart  start over at implement (pass 2/10)
-      ↑/↓ or 1–3 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–3 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -180,10 +181,10 @@ fn a_reviewer_who_wants_to_discuss() {
       spec wants to discuss the work. Have it fixed, proceed, or stop?
         - important src/b.rs:7 no test
         1 fix      hand it to the fixer, then review again
-        2 proceed  go on; the findings stay open
+        2 proceed  continue; the findings stay open
         3 stop     end it here: NEEDS_DISCUSSION
         4 restart  start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -202,10 +203,10 @@ fn a_phase_whose_retries_are_used_up() {
       findings open, or stop?
         - important src/b.rs:7 no test
         1 continue  one more fix and review
-        2 proceed   go on; the findings stay open
+        2 proceed   continue; the findings stay open
         3 stop      end it here: failed
         4 restart   start over at brainstorm (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -217,10 +218,10 @@ fn a_phase_whose_fixer_is_stuck() {
     ? Task #29 Add user authentication  phase 3/9 plan_review 1/2, iteration 1/10
       The fixer failed. Retry or stop?
         - important src/b.rs:7 no test
-        1 retry    let the fixer try once more
+        1 retry    let the fixer try again
         2 stop     end it here: failed
         3 restart  start over at brainstorm (pass 2/10)
-      ↑/↓ or 1–3 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–3 choose, Enter answers, Esc defers it
     ");
 }
 
@@ -234,19 +235,19 @@ fn starting_over_once_too_often_is_not_offered() {
 }
 
 /// The same question for another task.
-fn question_about(task: u64, title: &str) -> DialogueQuestion {
+fn question_about(task: u64, title: &str) -> OpenQuestion {
     let (loop_id, subject) = (id(task), format!("Task #{task}"));
     let how = format!("signoff answer {task} continue|proceed|stop|restart");
-    DialogueQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
+    OpenQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
 }
 
 #[test]
 fn several_questions_come_one_after_the_other_oldest_first() {
-    let mut dialogue =
+    let mut questions =
         asked([question_about(31, "Log in"), question_about(29, "Log out"), question_about(30, "Sign up")]);
-    let mut heads = vec![dialogue.lines(WIDE)[0].clone()];
-    assert_eq!(dialogue.press(DialogueKey::Digit(1)), None);
-    let decided = dialogue.press(DialogueKey::Enter);
+    let mut heads = vec![questions.lines(WIDE)[0].clone()];
+    assert_eq!(questions.handle_key(KeyCode::Char('1')), None);
+    let decided = questions.handle_key(KeyCode::Enter);
     let answer = |loop_id| QuestionDecision::Answer {
         run: RunId(3),
         loop_id,
@@ -254,42 +255,41 @@ fn several_questions_come_one_after_the_other_oldest_first() {
         choice: Choice::Continue,
     };
     assert_eq!(decided, Some(answer(id(31))));
-    heads.push(dialogue.lines(WIDE)[0].clone());
-    let later = dialogue.press(DialogueKey::Esc);
+    heads.push(questions.lines(WIDE)[0].clone());
+    let later = questions.handle_key(KeyCode::Esc);
     let answer_command = "signoff answer 29 continue|proceed|stop|restart".to_owned();
     assert_eq!(
         later,
         Some(QuestionDecision::Later { run: RunId(3), loop_id: id(29), question: QuestionId(1), answer_command })
     );
-    heads.push(dialogue.lines(WIDE)[0].clone());
+    heads.push(questions.lines(WIDE)[0].clone());
     insta::assert_snapshot!(heads.join("\n"), @"
     ? Task #31 Log in  review 1/1  (2 more questions)
     ? Task #29 Log out  review 1/1  (1 more question)
     ? Task #30 Sign up  review 1/1
     ");
-    dialogue.press(DialogueKey::Esc);
-    assert_eq!((dialogue.is_open(), dialogue.lines(WIDE)), (false, Vec::new()));
+    questions.handle_key(KeyCode::Esc);
+    assert_eq!((questions.is_open(), questions.lines(WIDE)), (false, Vec::new()));
 }
 
 #[test]
 fn keys_choose_and_enter_answers() {
-    let mut dialogue = asked([question_about(29, "Log in")]);
-    let mut chosen = |keys: &[DialogueKey]| {
-        keys.iter().for_each(|key| assert_eq!(dialogue.press(*key), None, "{key:?}"));
-        dialogue.lines(WIDE).iter().find(|line| line.contains('›')).map(|line| line.trim().to_owned())
+    let mut questions = asked([question_about(29, "Log in")]);
+    let mut chosen = |keys: &[KeyCode]| {
+        keys.iter().for_each(|key| assert_eq!(questions.handle_key(*key), None, "{key:?}"));
+        questions.lines(WIDE).iter().find(|line| line.contains('›')).map(|line| line.trim().to_owned())
     };
     assert_eq!(chosen(&[]), None, "nothing is chosen at first");
-    assert_eq!(chosen(&[DialogueKey::Enter]), None, "so nothing is answered");
-    assert_eq!(chosen(&[DialogueKey::Digit(9)]), None, "there is no such choice");
-    let described =
-        |keys: &[DialogueKey], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
+    assert_eq!(chosen(&[KeyCode::Enter]), None, "so nothing is answered");
+    assert_eq!(chosen(&[KeyCode::Char('9')]), None, "there is no such choice");
+    let described = |keys: &[KeyCode], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
     let all: String = [
-        &[DialogueKey::Up][..],
-        &[DialogueKey::Down],
-        &[DialogueKey::Down],
-        &[DialogueKey::Up, DialogueKey::Up],
-        &[DialogueKey::Digit(3)],
-        &[DialogueKey::Digit(7)],
+        &[KeyCode::Up][..],
+        &[KeyCode::Down],
+        &[KeyCode::Down],
+        &[KeyCode::Up, KeyCode::Up],
+        &[KeyCode::Char('3')],
+        &[KeyCode::Char('7')],
     ]
     .into_iter()
     .map(|keys| described(keys, chosen(keys)))
@@ -297,84 +297,84 @@ fn keys_choose_and_enter_answers() {
     insta::assert_snapshot!(all, @"
     [Up]: › 4 restart   start over at implement (pass 2/10)
     [Down]: › 1 continue  one more fix and review
-    [Down]: › 2 proceed   go on; the findings stay open
+    [Down]: › 2 proceed   continue; the findings stay open
     [Up, Up]: › 4 restart   start over at implement (pass 2/10)
-    [Digit(3)]: › 3 stop      end it here: failed
-    [Digit(7)]: › 3 stop      end it here: failed
+    [Char('3')]: › 3 stop      end it here: failed
+    [Char('7')]: › 3 stop      end it here: failed
     ");
 }
 
 /// Otherwise an Enter that was meant for the first question would answer the second.
 #[test]
 fn a_replaced_question_clears_the_selected_choice() {
-    let mut dialogue = asked([question_about(29, "Log in"), question_about(30, "Log out")]);
-    dialogue.press(DialogueKey::Digit(3));
-    dialogue.update(RunId(3), &id(29), None);
-    assert!(dialogue.lines(WIDE)[0].contains("Log out"));
-    assert_eq!(dialogue.press(DialogueKey::Enter), None);
-    dialogue.press(DialogueKey::Digit(3));
-    dialogue.update(RunId(3), &id(31), Some(question_about(31, "Sign up")));
-    assert!(dialogue.press(DialogueKey::Enter).is_some(), "one that comes later changes nothing");
+    let mut questions = asked([question_about(29, "Log in"), question_about(30, "Log out")]);
+    questions.handle_key(KeyCode::Char('3'));
+    questions.update(RunId(3), &id(29), None);
+    assert!(questions.lines(WIDE)[0].contains("Log out"));
+    assert_eq!(questions.handle_key(KeyCode::Enter), None);
+    questions.handle_key(KeyCode::Char('3'));
+    questions.update(RunId(3), &id(31), Some(question_about(31, "Sign up")));
+    assert!(questions.handle_key(KeyCode::Enter).is_some(), "one that comes later changes nothing");
 }
 
 /// Events of a loop keep arriving until its answer is recorded.
 #[test]
 fn answered_and_postponed_questions_are_not_asked_again() {
-    for keys in [&[DialogueKey::Digit(1), DialogueKey::Enter][..], &[DialogueKey::Esc]] {
-        let mut dialogue = asked([question_about(29, "Log in")]);
-        keys.iter().for_each(|key| drop(dialogue.press(*key)));
-        dialogue.update(RunId(3), &id(29), Some(question_about(29, "Log in")));
-        assert!(!dialogue.is_open());
-        let next = DialogueQuestion { id: QuestionId(2), ..question_about(29, "Log in") };
-        dialogue.update(RunId(3), &id(29), Some(next));
-        assert!(dialogue.is_open(), "the next question of the same loop");
+    for keys in [&[KeyCode::Char('1'), KeyCode::Enter][..], &[KeyCode::Esc]] {
+        let mut questions = asked([question_about(29, "Log in")]);
+        keys.iter().for_each(|key| drop(questions.handle_key(*key)));
+        questions.update(RunId(3), &id(29), Some(question_about(29, "Log in")));
+        assert!(!questions.is_open());
+        let next = OpenQuestion { id: QuestionId(2), ..question_about(29, "Log in") };
+        questions.update(RunId(3), &id(29), Some(next));
+        assert!(questions.is_open(), "the next question of the same loop");
     }
 }
 
 #[test]
-fn a_closed_dialogue_asks_nothing() {
-    let mut dialogue = asked([question_about(29, "Log in")]);
-    dialogue.close();
-    dialogue.update(RunId(3), &id(30), Some(question_about(30, "Log out")));
-    assert_eq!((dialogue.is_open(), dialogue.press(DialogueKey::Esc)), (false, None));
+fn a_closed_queue_asks_nothing() {
+    let mut questions = asked([question_about(29, "Log in")]);
+    questions.close();
+    questions.update(RunId(3), &id(30), Some(question_about(30, "Log out")));
+    assert_eq!((questions.is_open(), questions.handle_key(KeyCode::Esc)), (false, None));
 }
 
 #[test]
 fn a_small_terminal_shows_what_matters_most() {
-    let mut dialogue = asked([question_about(29, "Add user authentication"), question_about(30, "Log out")]);
-    insta::assert_snapshot!(dialogue.lines(NARROW).join("\n"), @"
+    let mut questions = asked([question_about(29, "Add user authentication"), question_about(30, "Log out")]);
+    insta::assert_snapshot!(questions.lines(NARROW).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
         1 continue  one more fix and review
-        2 proceed   go on; the findings st…
+        2 proceed   continue; the findings…
         3 stop      end it here: failed
         4 restart   start over at implemen…
       ↑/↓ 1–4, Enter; Esc: later
     ");
     let low = DisplaySize { columns: 39, lines: 4 };
-    insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
+    insta::assert_snapshot!(questions.lines(low).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
         continue, proceed, stop, restart
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    dialogue.press(DialogueKey::Digit(2));
-    insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
+    questions.handle_key(KeyCode::Char('2'));
+    insta::assert_snapshot!(questions.lines(low).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
-      › 2 proceed   go on; the findings st…
+      › 2 proceed   continue; the findings…
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    let lower = |lines| dialogue.lines(DisplaySize { columns: 39, lines }).join("\n");
+    let lower = |lines| questions.lines(DisplaySize { columns: 39, lines }).join("\n");
     insta::assert_snapshot!(format!("{}\n--\n{}\n--\n{}", lower(3), lower(2), lower(1)), @"
     ? Task #29 Add user…  review 1/1  (+1)
-      › 2 proceed   go on; the findings st…
+      › 2 proceed   continue; the findings…
       ↑/↓ 1–4, Enter; Esc: later
     --
-      › 2 proceed   go on; the findings st…
+      › 2 proceed   continue; the findings…
       ↑/↓ 1–4, Enter; Esc: later
     --
-      › 2 proceed   go on; the findings st…
+      › 2 proceed   continue; the findings…
     ");
 }
 
@@ -390,16 +390,16 @@ fn agent_text_is_escaped() {
       findings open, or stop?
         - critical a␛[31m.rs:1 ␛[2J␛]0;owned␇ �gnitiaw › 1 approve tab
         1 continue  one more fix and review
-        2 proceed   go on; the findings stay open
+        2 proceed   continue; the findings stay open
         3 stop      end it here: failed
         4 restart   start over at implement (pass 2/10)
-      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+      ↑/↓ or 1–4 choose, Enter answers, Esc defers it
     ");
 }
 
 #[test]
 fn a_part_of_a_run_asks_without_a_task() {
-    let of_run = DialogueQuestion {
+    let of_run = OpenQuestion {
         loop_id: LoopId::final_review(),
         subject: "Final review".to_owned(),
         title: String::new(),
@@ -410,17 +410,17 @@ fn a_part_of_a_run_asks_without_a_task() {
 
 proptest! {
     #[test]
-    fn the_dialogue_never_exceeds_its_room(
+    fn questions_fit_their_space(
         (columns_, lines) in (0usize..100, 0usize..30),
         (title, text) in (".{0,80}", ".{0,300}"),
         (findings, choices) in (prop::collection::vec(".{0,80}", 0..8), 1usize..5),
-        keys in prop::collection::vec(prop_oneof![Just(DialogueKey::Up), Just(DialogueKey::Down), Just(DialogueKey::Digit(2))], 0..4),
+        keys in prop::collection::vec(prop_oneof![Just(KeyCode::Up), Just(KeyCode::Down), Just(KeyCode::Char('2'))], 0..4),
     ) {
         let whole = question_about(29, &title);
         let choices = whole.choices.iter().take(choices).cloned().collect();
-        let mut dialogue = asked([DialogueQuestion { text, findings, choices, ..whole }, question_about(30, "Log out")]);
-        keys.into_iter().for_each(|key| drop(dialogue.press(key)));
-        let drawn = dialogue.lines(DisplaySize { columns: columns_, lines });
+        let mut questions = asked([OpenQuestion { text, findings, choices, ..whole }, question_about(30, "Log out")]);
+        keys.into_iter().for_each(|key| drop(questions.handle_key(key)));
+        let drawn = questions.lines(DisplaySize { columns: columns_, lines });
         prop_assert!(drawn.len() <= lines, "{drawn:#?}");
         for line in &drawn {
             prop_assert!(columns(line) <= columns_.max(1), "{line}");
