@@ -51,7 +51,7 @@ pub(crate) enum ProblemKind {
         expected: Expected,
     },
     UnknownKey {
-        table: &'static str,
+        table: String,
         known: Vec<&'static str>,
     },
     MissingKey(&'static str),
@@ -148,7 +148,7 @@ impl ReadProblem {
         self.origin.error(match &self.kind {
             ProblemKind::Value { data, expected } => {
                 let verb = if self.path.ends_with(']') { "has" } else { "is" };
-                format!("`{key}` {verb} {}: expected {expected}", data.described())
+                format!("`{key}` {verb} {}: expected {expected}", data.describe())
             }
             ProblemKind::UnknownKey { table, known } => {
                 let expected = did_you_mean(key, known, || format!("expected some of {}", known.join(", ")));
@@ -262,10 +262,11 @@ impl<'de> ValueReader<'de, '_> {
     }
 
     /// Refuses the first key that is not known.
-    fn check_keys(self, table: &'static str, known: &[&'static str]) -> ReadResult<()> {
+    fn check_keys(self, table: &str, known: &[&'static str]) -> ReadResult<()> {
         let unknown = self.node.entries().into_iter().find(|(key, _)| !known.contains(key));
         let Some((key, node)) = unknown else { return Ok(()) };
-        let problem = ReadProblem::new(ProblemKind::UnknownKey { table, known: known.to_vec() });
+        let problem =
+            ReadProblem::new(ProblemKind::UnknownKey { table: table.replace("KEY", self.key), known: known.to_vec() });
         Err(problem.at(ValueReader::new(node)).within(key))
     }
 }
@@ -298,7 +299,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         visitor.visit_some(self)
     }
 
-    /// The name is what [`checked`] expects.
+    /// The name is what [`checked`] expects; `KEY` in it is the key of the value.
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, expected: &'static str, visitor: V) -> ReadResult<V::Value> {
         let expected = Expected::Other(expected.replace("KEY", self.key));
         visitor.visit_newtype_struct(self).map_err(|problem| problem.at(self).expecting(expected))
@@ -315,7 +316,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         Ok(read)
     }
 
-    /// The name is how messages call the table.
+    /// The name is how messages call the table; `KEY` in it is the key of the table.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         what: &'static str,

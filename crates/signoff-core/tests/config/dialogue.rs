@@ -79,7 +79,7 @@ fn every_option_of_every_question_is_offered_in_its_words() {
         let options: String = question.options().iter().map(|(words, _)| format!("   - {words}\n")).collect();
         format!("{}\n{options}", question.words())
     };
-    insta::assert_snapshot!(PhaseQuestion::ALL.map(line).concat(), @"
+    insta::assert_snapshot!(PhaseQuestion::ALL.iter().copied().map(line).collect::<String>(), @"
     What should happen when issues are found?
        - Restart iteration (go back to Phase 1)
        - Mini-loop (fix and re-review within phase)

@@ -16,13 +16,13 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
         let place = PhaseContext { workflow, phase, task: &task };
         let told = match &phase.kind {
-            PhaseKind::Agent { role, researchers, .. } => settings.writer_in_turn(*role, place, 0).map(|assigned| {
+            PhaseKind::Agent { role, researchers, .. } => settings.writer(*role, place, 0).map(|assigned| {
                 let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
                 let model = assigned.model.as_deref().unwrap_or("-");
                 format!("{} {model} {} {helpers}", assigned.agent.name, assigned.timeout)
             }),
             PhaseKind::Gate(judge) => settings
-                .reviewer_in_turn(&judge.gate.reviewers[0], place, 0)
+                .reviewer(&judge.gate.reviewers[0], place, 0)
                 .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };
