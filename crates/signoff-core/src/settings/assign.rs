@@ -3,6 +3,7 @@
 use super::agents::AgentConfig;
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, either};
+use super::rules::key_name;
 use super::values::{Minutes, ReviewWorkspace, Text};
 use super::{AgentKind, ConfigError, SettingOrigin, Settings};
 use crate::contract::Contract;
@@ -10,7 +11,7 @@ use crate::ids::ReviewerName;
 use crate::policy::{Gate, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::{self, PRESETS, Phase, PhaseKind, Role, Workflow};
+use crate::workflow::{self, GateKeys, PRESETS, Phase, PhaseKind, Role, Workflow};
 
 /// The agent of a writing job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,9 @@ pub struct PhaseContext<'a> {
 
 /// The prefix of tools that an agent of kind codex replaces by default.
 const CODEX_TOOLS: &str = "mcp__codex";
+
+const REVIEW_TIMEOUT: &str = key_name!(GateKeys, review_timeout);
+const FIX_TIMEOUT: &str = key_name!(GateKeys, fix_timeout);
 
 /// The role of reviewers that name no agent.
 const REVIEW: &str = "review";
@@ -262,8 +266,8 @@ impl Settings {
                 PhaseLimit { span: *timeout, by_person: self.sets_timeout(context, "timeout") }
             }
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
-                let now = self.configured_timeout(context, "fix_timeout", |gate| gate.fix_timeout);
-                let by_person = self.sets_timeout(context, "fix_timeout");
+                let now = self.configured_timeout(context, FIX_TIMEOUT, |gate| gate.fix_timeout);
+                let by_person = self.sets_timeout(context, FIX_TIMEOUT);
                 PhaseLimit { span: now.or(policy.gate.fix_timeout), by_person }
             }
         }
@@ -272,8 +276,8 @@ impl Settings {
     /// The time limit of a review.
     pub(super) fn review_limit(&self, context: PhaseContext<'_>) -> PhaseLimit {
         let at_start = context.phase.policy().and_then(|policy| policy.gate.review_timeout);
-        let now = self.configured_timeout(context, "review_timeout", |gate| gate.review_timeout);
-        PhaseLimit { span: now.or(at_start), by_person: self.sets_timeout(context, "review_timeout") }
+        let now = self.configured_timeout(context, REVIEW_TIMEOUT, |gate| gate.review_timeout);
+        PhaseLimit { span: now.or(at_start), by_person: self.sets_timeout(context, REVIEW_TIMEOUT) }
     }
 
     /// The time limit of the project's checks in a phase of their own, or at a gate.
@@ -305,7 +309,7 @@ impl Settings {
         let kind = self.file.task_types.get(kind);
         let minutes = match key {
             "timeout" => kind.timeout_minutes,
-            "review_timeout" => kind.review_timeout_minutes,
+            REVIEW_TIMEOUT => kind.review_timeout_minutes,
             _ => kind.improve_timeout_minutes,
         };
         minutes.map(Minutes::span)
@@ -320,7 +324,7 @@ impl Settings {
         // An improvement without a time of its own has that of the gate's fixes.
         let improves = key == "timeout" && context.task.kind == TaskType::Improve;
         let mut judges = context.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
-        let mut by_fix = || judges.any(|phase| self.sets_timeout(PhaseContext { phase, ..context }, "fix_timeout"));
+        let mut by_fix = || judges.any(|phase| self.sets_timeout(PhaseContext { phase, ..context }, FIX_TIMEOUT));
         by_type || own || by_gate() || by_phase() || by_fix()
     }
 

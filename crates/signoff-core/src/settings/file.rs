@@ -89,6 +89,8 @@ pub(super) struct SettingsFile {
     pub workflows: Named<OwnWorkflowName, WorkflowTable>,
 }
 
+pub(super) const TASK_TYPES: &str = key_name!(SettingsFile, task_types);
+pub(super) const SANDBOX_WRITE: &str = key_name!(SettingsFile, sandbox_write);
 pub(super) const REVIEW_ENABLED: &str = key_name!(SettingsFile, reviewEnabled);
 pub(super) const REVIEW_MAX_FIX_ATTEMPTS: &str = key_name!(SettingsFile, reviewMaxFixAttempts);
 pub(super) const DEVELOPER_PROMPT_PATH: &str = key_name!(SettingsFile, developerPromptPath);

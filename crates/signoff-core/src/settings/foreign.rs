@@ -18,7 +18,7 @@ mod iterate;
 
 pub(super) use iterate::phase_key;
 
-use super::file::SettingsFile;
+use super::file::{SettingsFile, TASK_TYPES};
 use super::formats::{self, BYTE_ORDER_MARK, PositionedText};
 use super::layer::{ConfigData, ConfigNode};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
@@ -165,7 +165,7 @@ impl ReadProblem {
 fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     let mut root = formats::yaml(PositionedText { text: file.text, origin: &|line| file.origin(line) })?;
     empty_if_null(&mut root, 3);
-    let is_ours = |key: &str| matches!(key, "defaults" | "task_types");
+    let is_ours = |key: &str| matches!(key, "defaults" | TASK_TYPES);
     let others = root.entries().into_iter().filter(|(key, _)| !is_ours(key));
     let notes = others.map(|(key, _)| format!("`{key}` is ignored: not a signoff setting")).collect();
     if let Some(table) = root.table_mut() {
@@ -174,7 +174,7 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     root.read_or_problem::<SettingsFile>().map_err(|problem| {
         problem.foreign_error(|expected| match (expected, problem.path.as_str()) {
             (Expected::Table(_), "") => "keys such as `defaults:` and `task_types:`".to_owned(),
-            (Expected::Table(_), "task_types") => "types of tasks, each with keys of its own".to_owned(),
+            (Expected::Table(_), TASK_TYPES) => "types of tasks, each with keys of its own".to_owned(),
             (Expected::Table(_), _) => "keys with values".to_owned(),
             // Every text in a `gza.yaml` is the name of a model.
             (Expected::Other(text), path) if path.ends_with("model") && text.starts_with("text") => {
@@ -185,7 +185,7 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     })?;
     let mut layer = Layer::translated(file.name);
     for (name, table) in root.entries() {
-        let kinds = table.entries().into_iter().filter(|(_, node)| name == "task_types" && node.table().is_some());
+        let kinds = table.entries().into_iter().filter(|(_, node)| name == TASK_TYPES && node.table().is_some());
         let tables = kinds.map(|(kind, node)| (format!("{name}.{kind}"), node));
         for (name, table) in tables.chain((name == "defaults").then(|| (name.to_owned(), table))) {
             layer.table(&name, &table.origin);

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::file::SettingsFile;
+use super::file::{SANDBOX_WRITE, SettingsFile};
 use super::formats::{self, PositionedText};
+use super::notify::URL_ENV;
 use super::preset::EXCLUSIVE_PHASE_KEYS;
 use super::reader::nearest;
 use super::rules::file_schema;
@@ -338,7 +339,7 @@ fn replaces(path: &[&str], table: &ConfigNode) -> bool {
     match path {
         ["workflows", _] => true,
         ["roles", _] => sets(&["agent"]),
-        ["notify", "channels", _] => sets(&["url", "url_env", "command"]),
+        ["notify", "channels", _] => sets(&["url", URL_ENV, "command"]),
         _ => false,
     }
 }
@@ -365,11 +366,11 @@ pub(super) fn keep_sandbox_strict(
     if !file.sandbox_network.is_within(&before.sandbox_network) {
         layer.remove("sandbox_network");
     }
-    if let Some(ConfigData::List(paths)) = layer.get_mut("sandbox_write").map(|node| &mut node.data) {
+    if let Some(ConfigData::List(paths)) = layer.get_mut(SANDBOX_WRITE).map(|node| &mut node.data) {
         let count = paths.len();
         paths.retain(|path| path.text().is_some_and(|path| before.sandbox_write.0.iter().any(|known| known == path)));
         if paths.len() < count && paths.len() == before.sandbox_write.0.len() {
-            layer.remove("sandbox_write");
+            layer.remove(SANDBOX_WRITE);
         }
     }
     Ok(())

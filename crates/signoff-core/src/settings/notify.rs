@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::reader::did_you_mean;
-use super::rules::{Named, value};
+use super::rules::{Named, key_name, value};
 use super::values::{Argument, ChannelNames, CommandLine, HeaderName, PlainName, hidden};
 use super::{ConfigError, Settings};
 use crate::notify::NotificationKind;
@@ -28,6 +28,8 @@ pub(super) struct NotifyTable {
     /// A table for each channel, beside "bell" and "desktop", which are built in.
     pub channels: Named<PlainName, ChannelTable>,
 }
+
+pub(super) const URL_ENV: &str = key_name!(ChannelTable, url_env);
 
 impl Default for NotifyTable {
     fn default() -> Self {
@@ -253,7 +255,7 @@ impl ChannelTable {
         };
         let keys = [
             ("url", ChannelKind::Webhook, self.url.is_some()),
-            ("url_env", ChannelKind::Webhook, self.url_env.is_some()),
+            (URL_ENV, ChannelKind::Webhook, self.url_env.is_some()),
             ("format", ChannelKind::Webhook, self.format.is_some()),
             ("headers", ChannelKind::Webhook, !self.headers.is_empty()),
             ("command", ChannelKind::Command, self.command.is_some()),
@@ -282,7 +284,7 @@ impl ChannelTable {
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
                 let expected = "expected one of them, `url_env` where others see the file";
-                ChannelProblem::new("url_env", format!("the channel `{name}` has `url` and `url_env`: {expected}"))
+                ChannelProblem::new(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
             }
             (Some(url), None) if url.has_user() => {
                 let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
@@ -296,7 +298,7 @@ impl ChannelTable {
             }
             (None, Some(named)) if !named.is_valid() => {
                 let expected = "expected one such as \"SLACK_URL\"";
-                ChannelProblem::new("url_env", format!("`url_env` is not a name of a variable: {expected}"))
+                ChannelProblem::new(URL_ENV, format!("`url_env` is not a name of a variable: {expected}"))
             }
             (Some(_), None) | (None, Some(_)) => return Ok(()),
             (None, None) => {

@@ -197,11 +197,15 @@ pub(crate) fn keys_of<T: DeserializeOwned>() -> Vec<&'static str> {
     let (known, node) = (RefCell::default(), ConfigNode::empty());
     let reader = ValueReader { known: Some(&known), ..ValueReader::new(&node) };
     let _ = T::deserialize(reader);
-    known.into_inner().1
+    known.into_inner().keys
 }
 
-/// The name of a table and the keys of the structs that are read from it so far.
-type KnownKeys = RefCell<(&'static str, Vec<&'static str>)>;
+/// The name of a table, and the keys of the structs that have been read from it.
+#[derive(Default)]
+struct KnownKeys {
+    table: &'static str,
+    keys: Vec<&'static str>,
+}
 
 /// A value being read.
 #[derive(Clone, Copy)]
@@ -209,7 +213,7 @@ struct ValueReader<'de, 'k> {
     key: &'de str,
     node: &'de ConfigNode,
     /// Collects the keys instead of refusing unknown ones.
-    known: Option<&'k KnownKeys>,
+    known: Option<&'k RefCell<KnownKeys>>,
 }
 
 impl Display for ReadProblem {
@@ -307,11 +311,11 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
 
     /// Several structs whose keys are in one table, which has the name of the first one.
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> ReadResult<V::Value> {
-        let known = KnownKeys::default();
+        let known = RefCell::default();
         let read = visitor.visit_seq(PartsReader(ValueReader { known: Some(&known), ..self }))?;
-        let (what, keys) = known.into_inner();
-        if !what.is_empty() {
-            self.check_keys(what, &keys)?;
+        let KnownKeys { table, keys } = known.into_inner();
+        if !table.is_empty() {
+            self.check_keys(table, &keys)?;
         }
         Ok(read)
     }
@@ -325,11 +329,11 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
     ) -> ReadResult<V::Value> {
         match self.known {
             Some(known) => {
-                let (name, known) = &mut *known.borrow_mut();
-                if known.is_empty() {
-                    *name = what;
+                let known = &mut *known.borrow_mut();
+                if known.keys.is_empty() {
+                    known.table = what;
                 }
-                known.extend(keys);
+                known.keys.extend(keys);
             }
             None => self.check_keys(what, keys)?,
         }

@@ -215,7 +215,7 @@ fn without_an_agent_people_are_told() {
 #[test]
 fn with_several_agents_somebody_must_choose() {
     let settings = configured(TWO);
-    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
+    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"no agent is assigned to the role `fix`: set `[roles] fix` to one of claude, mine");
 }
 
 #[test]

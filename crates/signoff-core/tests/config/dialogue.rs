@@ -211,6 +211,6 @@ fn a_retry_limit_is_a_number() {
         assert_eq!(retries(&legal.to_string()), Ok(legal), "what may stand in the file may be typed");
     }
     for typed in ["", "ten", "-1", "1.5", "4294967296", "99999999999"] {
-        assert_eq!(retries(typed).unwrap_err(), "a whole number from 0 to 4294967295, please", "{typed}");
+        assert_eq!(retries(typed).unwrap_err(), "expected a whole number from 0 to 4294967295", "{typed}");
     }
 }

@@ -11,7 +11,7 @@ fn task() {
     insta::assert_snapshot!(shown("task"), @"
     task — one task: implement, review, improve until approved
       arrangement             queue: independent tasks, several at once
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -48,7 +48,7 @@ fn slots() {
     insta::assert_snapshot!(shown("slots"), @"
     slots — up to N tasks at once from a tracker, each reviewed and fixed in its slot
       arrangement             slots: tasks are picked while slots are free
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 each: signed-off work joins the run's branch at once
       max_attempts            50, then failed
       max_passes              10
@@ -86,7 +86,7 @@ fn plan() {
     insta::assert_snapshot!(shown("plan"), @"
     plan — the tasks of a plan in order, each reviewed against the spec and for its code at once
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -122,13 +122,13 @@ fn loops() {
     insta::assert_snapshot!(shown("loops"), @"
     loops — a specification split into groups of tasks, all loops of a group at once, each with its reviewer
       arrangement             groups: all tasks of a group at once, group after group
-      completion              marker: an agent's last line says whether its task is done
+      completion              marker: the last line of the agent's final message says whether its task is done
       landing                 group: a group's work joins the run's branch when all of it is signed off
       max_attempts            50, then stuck
       max_passes              10
       max_recoveries          5
       max_conflicts           3
-      checkpoint_interval     5: all loops reviewed every so many attempts
+      checkpoint_interval     5: review all loops every 5 attempts
 
     before the tasks
       1. enumerate — agent (enumerate)
@@ -230,7 +230,7 @@ fn phases() {
     insta::assert_snapshot!(shown("phases"), @"
     phases — think, plan, have the plan reviewed, implement, review, test, simplify, review the whole
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10

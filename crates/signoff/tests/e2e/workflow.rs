@@ -28,7 +28,7 @@ fn a_preset_is_shown_phase_by_phase() {
     --- stdout
     plan — the tasks of a plan in order, each reviewed against the spec and for its code at once
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
