@@ -221,7 +221,7 @@ pub enum FailureAction {
 
 /// The failures that a gate has an escalation for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum GateFailure {
     /// A review that cannot be parsed or asks for a discussion.
     UnclearReview,
     /// A reviewer, or the check, that does not run.
@@ -260,17 +260,17 @@ impl FailureAction {
     }
 
     /// Whether a workflow may name the action for such a failure.
-    pub fn applies_to(self, failure: Failure) -> bool {
+    pub fn applies_to(self, failure: GateFailure) -> bool {
         match self {
             Self::Retry | Self::Ask | Self::Stop | Self::Fail => true,
-            Self::NextAttempt => failure == Failure::Writer,
-            Self::RequestChanges => failure == Failure::UnclearReview,
-            Self::NotPassed => failure != Failure::Writer,
+            Self::NextAttempt => failure == GateFailure::Writer,
+            Self::RequestChanges => failure == GateFailure::UnclearReview,
+            Self::NotPassed => failure != GateFailure::Writer,
         }
     }
 }
 
-impl Failure {
+impl GateFailure {
     /// The actions that a workflow may name for such a failure.
     pub fn actions(self) -> Vec<&'static str> {
         FailureAction::ALL.iter().filter(|action| action.applies_to(self)).map(|action| action.as_str()).collect()

@@ -291,9 +291,9 @@ pub(super) struct TaskTypeTable {
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct LimitsTable {
     #[serde(flatten)]
-    pub keys: LimitKeys,
-    #[serde(flatten)]
     pub task: CapsTable,
+    #[serde(flatten)]
+    pub keys: LimitKeys,
 }
 
 impl<'de> Deserialize<'de> for LimitsTable {

@@ -11,7 +11,7 @@ use super::{Completion, Landing, PRESETS, Role, Scheduling, Workflow};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{
-    Bound, Count, Effort, EscalationPolicy, ExhaustedAs, Failure, FailureAction, Gate, OnExhausted, OnFailure,
+    Bound, Count, Effort, EscalationPolicy, ExhaustedAs, FailureAction, Gate, GateFailure, OnExhausted, OnFailure,
     RereviewScope, TimeSpan,
 };
 use crate::prompt::Depth;
@@ -196,13 +196,13 @@ macro_rules! escalations {
 
 escalations! {
     /// The actions after a review that cannot be parsed or asks for a discussion.
-    UnclearEscalation, UnclearAction, Failure::UnclearReview;
+    UnclearEscalation, UnclearAction, GateFailure::UnclearReview;
 
     /// The actions after a reviewer or check that does not run.
-    ReviewerEscalation, ReviewerAction, Failure::Reviewer;
+    ReviewerEscalation, ReviewerAction, GateFailure::Reviewer;
 
     /// The actions after an implementer or fixer that fails.
-    WriterEscalation, WriterAction, Failure::Writer;
+    WriterEscalation, WriterAction, GateFailure::Writer;
 }
 
 /// The keys of every phase.
