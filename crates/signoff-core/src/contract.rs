@@ -8,6 +8,7 @@
 use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use quick_xml::escape::escape;
 use schemars::JsonSchema;
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
-use crate::review::{FailThreshold, Review, ReviewerKind, Violation, ViolationCode};
+use crate::review::{FailThreshold, Review, ReviewerKind, Severity, Violation, ViolationCode};
+use crate::settings::reader::either;
 use message::FinalMessage;
 
 mod candidates;
@@ -263,16 +265,51 @@ pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
         has_minor => ask.kind != ReviewerKind::Spec,
         tool => is_auto.then(|| instructions(Contract::Tool, ask)),
         markdown => is_auto.then(|| instructions(Contract::Markdown, ask)),
+        severities => Serde(SeverityWords::new()),
     };
     let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));
     debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");
     rendered.unwrap_or_else(|error| format!("The instructions could not be rendered: {error}. Stop and report this."))
 }
 
+/// The words for severities in the instructions, most severe first.
+#[derive(Serialize)]
+struct SeverityWords {
+    /// The number of severities, as a word.
+    count: &'static str,
+    /// `HIGH | MEDIUM | LOW`.
+    levels: String,
+    /// `[Critical]`, `[Important]` or `[Minor]`, as code.
+    brackets: String,
+    /// The severities of findings that have to be fixed by default: `critical | important`.
+    issues: String,
+    /// The title of the most severe one.
+    worst: &'static str,
+    /// The title of the least severe one that has to be fixed by default.
+    blocking: &'static str,
+}
+
+impl SeverityWords {
+    fn new() -> Self {
+        let all = Severity::ALL;
+        let [worst, ..] = all;
+        let issues: Vec<_> = all.into_iter().filter(|one| FailThreshold::Medium.is_reached_by(*one)).collect();
+        let brackets = all.map(|one| format!("`[{}]`", one.title()));
+        Self {
+            count: ["no", "one", "two", "three", "four", "five"].get(all.len()).unwrap_or(&"known"),
+            levels: all.map(Severity::level).join(" | "),
+            brackets: either(&brackets.each_ref().map(String::as_str)),
+            issues: issues.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(" | "),
+            worst: worst.title(),
+            blocking: issues.last().unwrap_or(&worst).title(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::{Finding, Severity, Verdict};
+    use crate::review::{Finding, Verdict};
 
     fn review() -> Review {
         Review::new(ReviewerName::new("code"), ReviewerKind::Code, Verdict::ChangesRequested)

@@ -9,6 +9,7 @@ mod limits;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::VariantArray;
 
 pub use budget::{BindingCap, Budget, CapOwner, CapReached, Caps, Reservation, binding_cap};
 pub use limits::{Bound, Count, LoopLimits, TimeSpan};
@@ -105,6 +106,19 @@ pub struct Gate {
     pub max_noop_fixes: Option<u32>,
 }
 
+impl Gate {
+    /// Its escalations for all failures.
+    pub fn escalations(&self) -> [&EscalationPolicy; 5] {
+        [
+            &self.on_unclear,
+            &self.on_discussion,
+            &self.on_reviewer_failure,
+            &self.on_fixer_failure,
+            &self.on_implementer_failure,
+        ]
+    }
+}
+
 #[derive(
     Debug,
     Clone,
@@ -117,6 +131,7 @@ pub struct Gate {
     schemars::JsonSchema,
     strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -128,7 +143,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Max];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -182,11 +197,12 @@ impl Effort {
     schemars::JsonSchema,
     strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum FailureAction {
-    // Ordered by weight: if reviewers of one panel lead to different rungs, the heaviest counts.
+    // Ordered by weight: if the reviewers of one panel lead to different actions, the heaviest counts.
     /// Start the same job again.
     Retry,
     /// Use up the attempt and start the next one.
@@ -203,33 +219,82 @@ pub enum FailureAction {
     Fail,
 }
 
+/// The failures that a gate has an escalation for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateFailure {
+    /// A review that cannot be parsed or asks for a discussion.
+    UnclearReview,
+    /// A reviewer, or the check, that does not run.
+    Reviewer,
+    /// An implementer or fixer that fails.
+    Writer,
+}
+
+/// The way the machine goes on after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureStep {
+    /// The same job runs again.
+    Retry,
+    /// A person decides.
+    Ask,
+    /// The cycle or attempt counts as failed, and the loop continues.
+    NotPassed,
+    /// The loop ends.
+    End,
+}
+
 impl FailureAction {
-    pub const ALL: [Self; 7] =
-        [Self::Retry, Self::NextAttempt, Self::RequestChanges, Self::NotPassed, Self::Ask, Self::Stop, Self::Fail];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    pub fn step(self) -> FailureStep {
+        match self {
+            Self::Retry => FailureStep::Retry,
+            Self::Ask => FailureStep::Ask,
+            Self::NextAttempt | Self::RequestChanges | Self::NotPassed => FailureStep::NotPassed,
+            Self::Stop | Self::Fail => FailureStep::End,
+        }
+    }
+
+    /// Whether a workflow may name the action for such a failure.
+    pub fn applies_to(self, failure: GateFailure) -> bool {
+        match self {
+            Self::Retry | Self::Ask | Self::Stop | Self::Fail => true,
+            Self::NextAttempt => failure == GateFailure::Writer,
+            Self::RequestChanges => failure == GateFailure::UnclearReview,
+            Self::NotPassed => failure != GateFailure::Writer,
+        }
+    }
 }
 
-/// Rungs that are tried in turn. The last one applies from then on, except that a last `retry` is followed by `stop`:
+impl GateFailure {
+    /// The actions that a workflow may name for such a failure.
+    pub fn actions(self) -> Vec<&'static str> {
+        FailureAction::ALL.iter().filter(|action| action.applies_to(self)).map(|action| action.as_str()).collect()
+    }
+}
+
+/// Actions that are tried in turn. The last one applies from then on, except that a last `retry` is followed by `stop`:
 /// a retry is one more try, never an endless one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EscalationPolicy(Vec<FailureAction>);
 
 impl EscalationPolicy {
-    pub fn new(rungs: &[FailureAction]) -> Self {
-        Self(rungs.to_vec())
+    pub fn new(actions: &[FailureAction]) -> Self {
+        Self(actions.to_vec())
     }
 
-    pub fn rungs(&self) -> &[FailureAction] {
+    pub fn actions(&self) -> &[FailureAction] {
         &self.0
     }
 
-    /// The rung for a failure after `earlier` failures of the same job.
-    pub fn rung(&self, earlier: u32) -> FailureAction {
+    /// The action for a failure after `earlier` failures of the same job.
+    pub fn action(&self, earlier: u32) -> FailureAction {
         match (self.0.get(earlier as usize), self.0.last()) {
-            (Some(rung), _) => *rung,
+            (Some(action), _) => *action,
             (None, None | Some(FailureAction::Retry)) => FailureAction::Stop,
             (None, Some(last)) => *last,
         }
@@ -238,8 +303,8 @@ impl EscalationPolicy {
 
 impl fmt::Display for EscalationPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<_> = self.0.iter().map(|rung| rung.as_str()).collect();
-        f.write_str(&words.join(", "))
+        let actions: Vec<_> = self.0.iter().map(|action| action.as_str()).collect();
+        f.write_str(&actions.join(", "))
     }
 }
 
@@ -255,26 +320,27 @@ impl Serialize for EscalationPolicy {
 impl<'de> Deserialize<'de> for EscalationPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a word or a list of words")]
-        enum LadderText {
+        #[serde(untagged, expecting = "an action or a list of actions")]
+        enum EscalationText {
             One(String),
             Several(Vec<String>),
         }
-        let words = match LadderText::deserialize(deserializer)? {
-            LadderText::One(word) => vec![word],
-            LadderText::Several(words) => words,
+        let actions = match EscalationText::deserialize(deserializer)? {
+            EscalationText::One(action) => vec![action],
+            EscalationText::Several(actions) => actions,
         };
-        parse_ladder(&words).map_err(serde::de::Error::custom)
+        parse_escalation(&actions).map_err(serde::de::Error::custom)
     }
 }
 
-fn parse_ladder(words: &[String]) -> Result<EscalationPolicy, String> {
-    let known = || FailureAction::ALL.map(FailureAction::as_str).join(", ");
-    if words.is_empty() {
-        return Err(format!("a ladder needs at least one word: {}", known()));
+fn parse_escalation(actions: &[String]) -> Result<EscalationPolicy, String> {
+    let known = || FailureAction::ALL.iter().map(|action| action.as_str()).collect::<Vec<_>>().join(", ");
+    if actions.is_empty() {
+        return Err(format!("at least one action is required: expected one of {}", known()));
     }
-    let rung = |word: &String| word.parse().map_err(|_| format!("unknown word `{word}`, expected one of {}", known()));
-    words.iter().map(rung).collect::<Result<_, _>>().map(EscalationPolicy)
+    let parse =
+        |action: &String| action.parse().map_err(|_| format!("unknown action `{action}`, expected one of {}", known()));
+    actions.iter().map(parse).collect::<Result<_, _>>().map(EscalationPolicy)
 }
 
 #[cfg(test)]
@@ -282,16 +348,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rungs_are_used_in_turn_and_the_last_one_repeats() {
-        let ladder = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
-        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
-        assert_eq!(words, ["retry", "ask", "ask", "ask"]);
+    fn actions_are_used_in_turn_and_the_last_one_repeats() {
+        let escalation = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
+        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).as_str()).collect();
+        assert_eq!(actions, ["retry", "ask", "ask", "ask"]);
     }
 
     #[test]
-    fn a_ladder_with_only_retry_ends() {
-        let ladder = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Retry]);
-        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
-        assert_eq!(words, ["retry", "retry", "stop", "stop"]);
+    fn an_escalation_with_only_retry_ends() {
+        let escalation = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Retry]);
+        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).as_str()).collect();
+        assert_eq!(actions, ["retry", "retry", "stop", "stop"]);
     }
 }

@@ -34,11 +34,17 @@ impl Severity {
 
     /// `critical`/`HIGH`, `important`/`MEDIUM`, `minor`/`LOW`, and nothing else.
     pub fn parse(word: &str) -> Option<Self> {
-        match word.trim().to_ascii_lowercase().as_str() {
-            "critical" | "high" => Some(Self::Critical),
-            "important" | "medium" => Some(Self::Important),
-            "minor" | "low" => Some(Self::Minor),
-            _ => None,
+        let word = word.trim();
+        let is_it = |one: &Self| word.eq_ignore_ascii_case(one.as_str()) || word.eq_ignore_ascii_case(one.level());
+        Self::ALL.into_iter().find(is_it)
+    }
+
+    /// The name in the severity contract.
+    pub fn level(self) -> &'static str {
+        match self {
+            Self::Critical => "HIGH",
+            Self::Important => "MEDIUM",
+            Self::Minor => "LOW",
         }
     }
 

@@ -1,9 +1,9 @@
-//! The configuration: texts in, settings out, each with its origin.
+//! The configuration: parses layers of text into settings, each with its origin.
 //!
-//! Each layer becomes a tree of values with origins, is read alone so that its mistakes are reported with their place,
-//! and is merged into the layers below it: built in, the person's file, files of other programs, the repository's file,
-//! the environment, flags. Later layers win key by key, except that a repository may not loosen the person's sandbox.
-//! The merged tree is read into [`SettingsFile`]; the tree stays for the origins.
+//! Each layer becomes a tree of values with origins. It is checked alone, so that errors name its file and line, and is
+//! then merged into the layers below it: built in, the person's file, files of other programs, the repository's file, the
+//! environment, flags. Later layers win key by key, except that a repository may not loosen the person's sandbox. The
+//! merged tree is read into [`SettingsFile`]; [`Settings`] keeps the tree for the origins.
 
 mod agents;
 mod assign;
@@ -34,7 +34,7 @@ pub use notify::{AddressSource, Channel, ChannelTarget, Webhook, WebhookAddress,
 pub use rules::file_schema as schema;
 pub use show::{PhaseRow, PhaseSetting, SettingRow};
 pub use task::{ExpectedReviews, TaskFlags};
-pub use values::{LandingMethod, Network, ReviewWorkspace, Sandbox, StoreLocation, Writable};
+pub use values::{LandingMethod, Network, ReviewWorkspace, Sandbox, StoreLocation, WritablePaths};
 pub use workflows::CHECKS;
 
 use crate::ids::ReviewerName;
@@ -43,39 +43,38 @@ use crate::rate_limit::Backoff;
 use crate::session::ResumePolicy;
 use crate::workflow::Workflow;
 use crate::workflow::resolve;
-use file::SettingsFile;
+use file::{DEVELOPER_PROMPT_PATH, REVIEWER_PROMPT_PATH, SettingsFile};
 use layer::ConfigNode;
 use notify::ChannelTable;
 use preset::check_gate_reviewers;
-use values::{Amount, Dollars};
 
-/// A configuration without mistakes.
+/// A valid configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
     file: SettingsFile,
     /// The merged layers, for the origins.
     tree: ConfigNode,
     workflows: BTreeMap<String, Workflow>,
-    /// The channels of every layer, also those that later layers replace: their secrets stay secret.
+    /// The channels of all layers. Those that later layers replace are kept because their secrets are still redacted.
     channels: Vec<ChannelTable>,
-    /// Checks that were found in the project, with their commands.
+    /// The detected checks of the project, with their commands.
     found: Vec<(String, String)>,
 }
 
 /// Limits of time and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeAndCostLimits {
-    /// One start of one agent, if nothing else is configured.
+    /// Time limit of one start of an agent, if no other is configured.
     pub attempt: TimeSpan,
-    /// Without output.
+    /// Time limit of an agent without output.
     pub silence: TimeSpan,
-    /// Between asking an agent to end and killing it.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: TimeSpan,
     pub task: Caps,
     pub run: Caps,
-    /// Waits after a provider refuses.
+    /// Waiting times after a rate limit.
     pub backoff: Backoff,
-    /// The expected cost of an attempt as long as nothing is known.
+    /// The expected cost of an attempt before any cost is known.
     pub reserve_micro_usd: u64,
 }
 
@@ -88,7 +87,7 @@ pub fn read(layers: &[Layer], environment: &[(String, String)], flags: &[Flag]) 
     for layer in &all {
         let mut tree = layer.tree()?;
         let file: SettingsFile = tree.read()?;
-        if layer.is_of_the_repository() {
+        if layer.is_in_repository() {
             layer::keep_sandbox_strict(&mut tree, &file, &merged(&trees)?)?;
         }
         trees.push(tree);
@@ -123,7 +122,7 @@ fn own_workflows(trees: &[ConfigNode], files: &[SettingsFile]) -> Result<BTreeMa
 }
 
 impl Settings {
-    /// Every mistake is reported before anything starts, not when a phase is reached at night.
+    /// Checks the whole configuration before a run starts.
     fn check(&self) -> Result<(), ConfigError> {
         self.check_agents()?;
         for (role, choice) in self.tree.get(&["roles"]).map(ConfigNode::entries).unwrap_or_default() {
@@ -151,8 +150,8 @@ impl Settings {
         }
     }
 
-    /// Where the value at a path comes from, if a layer sets it.
-    fn set_at(&self, path: &[&str]) -> Option<&SettingOrigin> {
+    /// The origin of the value at a path, if a layer sets it.
+    fn origin_at(&self, path: &[&str]) -> Option<&SettingOrigin> {
         self.tree.get(path).map(|node| &node.origin)
     }
 
@@ -160,7 +159,7 @@ impl Settings {
         self.tree.get(path).is_some()
     }
 
-    /// Where a key of a phase of a workflow of `[workflows]` is set.
+    /// The origin of a phase's key in `[workflows]`.
     fn own_phase_origin(&self, workflow: &str, phase: &str, key: &str) -> Option<&SettingOrigin> {
         let workflow = self.tree.get(&["workflows", workflow])?;
         let lists = ["before", "phases", "after"].into_iter().filter_map(|list| workflow.get(&[list]));
@@ -171,10 +170,10 @@ impl Settings {
 
     /// An error about the value at a path.
     fn error(&self, path: &[&str], message: impl Into<String>) -> ConfigError {
-        self.set_at(path).unwrap_or(&SettingOrigin::Default).error(message)
+        self.origin_at(path).unwrap_or(&SettingOrigin::Default).error(message)
     }
 
-    /// The workflow if a command names none.
+    /// The workflow of commands that name none.
     pub fn preset(&self) -> &str {
         &self.file.preset.0
     }
@@ -203,7 +202,7 @@ impl Settings {
     }
 
     /// When agents resume earlier sessions.
-    pub fn sessions(&self) -> ResumePolicy {
+    pub fn resume_policy(&self) -> ResumePolicy {
         self.file.sessions
     }
 
@@ -212,9 +211,9 @@ impl Settings {
         self.file.sandbox
     }
 
-    /// Where that is configured.
+    /// The origin of `sandbox`.
     pub fn sandbox_origin(&self) -> &SettingOrigin {
-        self.set_at(&["sandbox"]).unwrap_or(&SettingOrigin::Default)
+        self.origin_at(&["sandbox"]).unwrap_or(&SettingOrigin::Default)
     }
 
     /// Whether writers are sandboxed too.
@@ -222,7 +221,7 @@ impl Settings {
         self.sandbox() != Sandbox::Off && self.file.sandbox_writers
     }
 
-    /// Where writers may write besides their worktree, as configured.
+    /// The configured paths that writers may write besides their worktree.
     pub fn sandbox_write(&self) -> &[String] {
         &self.file.sandbox_write.0
     }
@@ -233,13 +232,13 @@ impl Settings {
     }
 
     pub fn limits(&self) -> TimeAndCostLimits {
-        let limits = &self.file.limits;
+        let limits = &self.file.limits.keys;
         TimeAndCostLimits {
             attempt: limits.attempt,
             silence: limits.silence,
             grace: limits.grace,
-            task: caps(limits.max_cost_usd, limits.max_tokens, limits.max_minutes),
-            run: caps(limits.run.max_cost_usd, limits.run.max_tokens, limits.run.max_minutes),
+            task: self.file.limits.task.caps(),
+            run: limits.run.caps(),
             backoff: Backoff { first: limits.backoff.0, max: limits.backoff_max.0 },
             reserve_micro_usd: limits.reserve_usd.map_or(0, |reserve| reserve.micro),
         }
@@ -279,9 +278,10 @@ impl Settings {
         ["implement", "review"].iter().filter_map(|role| self.prompt_at(&[slot_prompt_key(role)])).collect()
     }
 
-    /// Where the prompt that a workflow has for a role was named, for messages.
+    /// The origin of a workflow's prompt for a role, for messages.
     pub fn workflow_prompt_origin(&self, role: &str) -> String {
-        self.set_at(&[slot_prompt_key(role)]).map_or_else(|| "the command line".to_owned(), |origin| origin.to_string())
+        self.origin_at(&[slot_prompt_key(role)])
+            .map_or_else(|| "the command line".to_owned(), |origin| origin.to_string())
     }
 
     /// Files that are not in git but that a worktree needs.
@@ -289,7 +289,7 @@ impl Settings {
         &self.file.worktree.copy.0
     }
 
-    /// Where worktrees are made, from the repository's root.
+    /// The directory of worktrees, relative to the repository's root.
     pub fn worktree_directory(&self) -> &str {
         self.file.worktree.directory.as_str()
     }
@@ -297,18 +297,10 @@ impl Settings {
 
 /// The key of the preset `slots` with the prompt of a role.
 fn slot_prompt_key(role: &str) -> &'static str {
-    if role == "review" { "reviewerPromptPath" } else { "developerPromptPath" }
+    if role == "review" { REVIEWER_PROMPT_PATH } else { DEVELOPER_PROMPT_PATH }
 }
 
-fn caps(cost: Option<Dollars>, tokens: Option<Amount>, minutes: Option<Amount>) -> Caps {
-    Caps {
-        max_cost_micro_usd: cost.map(|cost| cost.micro),
-        max_tokens: tokens.map(|tokens| tokens.0),
-        max_minutes: minutes.map(|minutes| minutes.0),
-    }
-}
-
-/// Where a value comes from. Lines are counted from one.
+/// The origin of a value. Lines are counted from one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum SettingOrigin {
@@ -331,23 +323,25 @@ pub enum SettingOrigin {
 }
 
 impl SettingOrigin {
-    /// The same, with another line if it is a file.
-    fn on_line(mut self, here: usize) -> Self {
+    /// Replaces the line if the origin is a file.
+    fn with_line(mut self, new_line: usize) -> Self {
         if let Self::Person { line, .. } | Self::Foreign { line, .. } | Self::Repository { line, .. } = &mut self {
-            *line = here;
+            *line = new_line;
         }
         self
     }
 
-    /// An error about a value from there.
+    /// An error about a value with this origin.
     pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
         let message = message.into();
         match self {
             Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
                 ConfigError::File { file: file.clone(), line: *line, message }
             }
-            Self::Environment { name } | Self::Flag { name } => ConfigError::Given { name: name.clone(), message },
-            Self::Default | Self::Preset { .. } | Self::Task => ConfigError::Nowhere { message },
+            Self::Environment { name } | Self::Flag { name } => {
+                ConfigError::InFlagOrVariable { name: name.clone(), message }
+            }
+            Self::Default | Self::Preset { .. } | Self::Task => ConfigError::WithoutLocation { message },
         }
     }
 }
@@ -367,34 +361,36 @@ impl fmt::Display for SettingOrigin {
 }
 
 impl ConfigError {
-    /// The message without its place.
+    /// The message without file and line.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::File { message, .. } | Self::Given { message, .. } | Self::Nowhere { message } => message.clone(),
+            Self::File { message, .. } | Self::InFlagOrVariable { message, .. } | Self::WithoutLocation { message } => {
+                message.clone()
+            }
             Self::UnknownWorkflow { .. } | Self::NoAgent | Self::Unassigned { .. } => self.to_string(),
         }
     }
 }
 
-/// A mistake in the configuration, or something it leaves open.
+/// An error in the configuration, or a missing setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// In a file.
+    /// An error in a file.
     #[error("{file}:{line}: {message}")]
     File { file: String, line: usize, message: String },
-    /// In a variable of the environment or a flag.
+    /// An error in a flag or an environment variable.
     #[error("{name}: {message}")]
-    Given { name: String, message: String },
-    /// In no particular place.
+    InFlagOrVariable { name: String, message: String },
+    /// An error without a location.
     #[error("{message}")]
-    Nowhere { message: String },
-    /// A workflow was asked for that is neither a preset nor configured.
-    #[error("no workflow is called `{name}`: {expected}")]
+    WithoutLocation { message: String },
+    /// The workflow is neither a preset nor in `[workflows]`.
+    #[error("unknown workflow `{name}`: {expected}")]
     UnknownWorkflow { name: String, expected: String },
     /// No agent can do the work.
     #[error("no agent is configured")]
     NoAgent,
-    /// There are several agents, and none of them is chosen for this role.
-    #[error("nothing says which agent does `{role}`: `[roles]` could name one of {}", agents.join(", "))]
+    /// There are several agents, and `[roles]` assigns none of them to the role.
+    #[error("no agent is assigned to the role `{role}`: set `[roles] {role}` to one of {}", agents.join(", "))]
     Unassigned { role: &'static str, agents: Vec<String> },
 }

@@ -1,6 +1,6 @@
 //! A workflow is data: an ordered list of phases with the gates' policies.
 //!
-//! The presets are TOML files embedded in the program, read like the workflows of people. The machine knows no preset by
+//! The presets are TOML files embedded in the program, in the format of custom workflows. The machine knows no preset by
 //! name: presets differ only in these keys.
 
 pub(crate) mod keys;
@@ -39,27 +39,31 @@ static SHIPPED: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
 
 /// A preset by name.
 pub fn preset(name: &str) -> Option<Workflow> {
-    SHIPPED.get(name).cloned()
+    shipped_preset(name).cloned()
 }
 
-/// The workflow of a new project: the task workflow with two reviewers and convergence guarded.
+pub(crate) fn shipped_preset(name: &str) -> Option<&'static Workflow> {
+    SHIPPED.get(name)
+}
+
+/// The workflow of a new project: the task workflow with two reviewers and limits on loops that do not converge.
 pub fn new_project() -> Option<Workflow> {
     shipped(include_str!("workflow/presets/new_project.toml"))
 }
 
-/// The tests read every shipped file.
+/// Parses a shipped file; the tests parse all of them.
 fn shipped(text: &str) -> Option<Workflow> {
     parse("preset.toml", text).ok()?.pop()
 }
 
-/// When an attempt's task is done.
+/// The sign that an attempt has completed its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Completion {
-    /// The agent ended well.
+    /// The agent exited successfully.
     #[default]
     Exit,
-    /// The last line of its final message says so.
+    /// The last line of the agent's final message is the marker.
     Marker,
 }
 
@@ -76,22 +80,22 @@ pub enum Landing {
     Group,
 }
 
-/// How the tasks of a run stand to each other.
+/// How the tasks of a run are scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Independent, up to `jobs` at once.
+    /// Independent tasks, up to `jobs` in parallel.
     #[default]
     Queue,
-    /// Picked one by one while slots are free.
+    /// Agents pick tasks one by one while slots are free.
     Slots,
-    /// In order, each from the head of the one before.
+    /// In order, each task on top of the one before.
     Chain,
-    /// All of a group at once, group after group.
+    /// All tasks of a group in parallel, group after group.
     Groups,
 }
 
-/// Who does the work of an agent phase.
+/// The role of the agent in an agent phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
@@ -112,7 +116,7 @@ impl Role {
     }
 }
 
-/// A reviewer as a workflow knows it; which agent plays it is configuration.
+/// A reviewer of a workflow. The configuration assigns its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowReviewer {
@@ -126,30 +130,30 @@ pub struct Phase {
     pub name: String,
     #[serde(flatten)]
     pub kind: PhaseKind,
-    /// Worked once for each item of the plan, together with its neighbours that say the same.
+    /// Runs once for each item of the plan, together with adjacent phases that are `per_item` too.
     pub per_item: bool,
-    /// At most once in a loop's life, whatever restarts.
+    /// Runs at most once in a loop; restarts skip it.
     pub once: bool,
-    /// Only in this mode of the workflow.
+    /// The only mode of the workflow in which the phase runs.
     pub mode: Option<String>,
-    /// Its number where people count phases; otherwise that of the phase before, or its place.
+    /// Its number in the documentation of the workflow. None: that of the phase before, or its position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u32>,
-    /// The name under which a gate is configured, where that is not its own. Such a gate is switched on by that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub called: Option<String>,
-    /// The agent that does it, whatever its role or its reviewers say.
+    /// The name of a gate in the configuration if it differs from the phase's. Configuring it switches the gate on.
+    #[serde(rename = "called", default, skip_serializing_if = "Option::is_none")]
+    pub config_name: Option<String>,
+    /// Its agent, which overrides that of its role or its reviewers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The tool of another program that does it; the configuration says which agent stands for it.
+    /// A tool of another program. The configuration maps it to an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The kind of agent that does it best, if one is configured and no other is named.
+    /// The preferred kind of agent, used if such an agent is configured and no other is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefers: Option<AgentKind>,
-    /// The model of the helpers that look into it first.
+    /// The model of the researchers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_model: Option<String>,
 }
@@ -162,12 +166,12 @@ pub enum PhaseKind {
     Agent {
         role: Role,
         timeout: Option<TimeSpan>,
-        /// Helpers that look into it first, all at once; the phase's agent then brings it together.
+        /// The number of researchers, which run in parallel before the phase's agent.
         researchers: u32,
     },
-    /// Reviewers judge the work.
+    /// Reviewers review the work.
     Gate(GatePolicy),
-    /// The project's own commands judge it, by exit code.
+    /// The project's commands check the work by their exit code.
     Check(GatePolicy),
 }
 
@@ -177,7 +181,7 @@ impl Default for PhaseKind {
     }
 }
 
-/// A gate's policy with where a restart goes.
+/// The policy of a gate, its fixer and the target of its restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GatePolicy {
     #[serde(flatten)]
@@ -188,7 +192,7 @@ pub struct GatePolicy {
 }
 
 impl Phase {
-    /// A phase about which nothing more is said.
+    /// A phase with the default for every other field.
     pub fn new(name: &str, kind: PhaseKind) -> Self {
         Self { name: name.to_owned(), kind, ..Self::default() }
     }
@@ -201,7 +205,7 @@ impl Phase {
         }
     }
 
-    /// The same, to change it.
+    /// The policy of a gate or check, mutable.
     pub fn policy_mut(&mut self) -> Option<&mut GatePolicy> {
         match &mut self.kind {
             PhaseKind::Agent { .. } => None,
@@ -209,28 +213,28 @@ impl Phase {
         }
     }
 
-    /// Whether reviewers judge here; a check asks none.
+    /// Whether reviewers review the work in this phase. A check has no reviewers.
     pub fn is_gate(&self) -> bool {
         matches!(self.kind, PhaseKind::Gate(_))
     }
 
-    /// Whether an agent works here.
+    /// Whether it is an agent phase.
     pub fn is_work(&self) -> bool {
         matches!(self.kind, PhaseKind::Agent { .. })
     }
 
-    /// The name under which its gate is configured.
+    /// The name of its gate in the configuration.
     pub fn gate_name(&self) -> &str {
-        self.called.as_deref().unwrap_or(&self.name)
+        self.config_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// A gate or check that is switched off is passed over.
+    /// Whether it is a gate or check that is switched off. The machine skips it.
     pub fn is_off(&self) -> bool {
         self.policy().is_some_and(|policy| !policy.gate.enabled)
     }
 }
 
-/// An ordered list of phases, and what holds for all of them.
+/// An ordered list of phases, and the settings of the whole workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Workflow {
     pub name: String,
@@ -238,23 +242,23 @@ pub struct Workflow {
     pub completion: Completion,
     pub landing: Landing,
     pub arrangement: Scheduling,
-    /// After how many attempts without completion all active loops are reviewed.
+    /// All active loops are reviewed after this number of attempts without completion.
     pub checkpoint_interval: Option<u32>,
     #[serde(flatten)]
     pub limits: LoopLimits,
     pub attempts_exhausted_as: ExhaustedAs,
     pub modes: Vec<String>,
-    /// The mode in which phases are done by the tools they name; in others they are done as if they named none.
+    /// The mode in which phases use the tools they name; in other modes the tools are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_in: Option<String>,
     pub reviewers: BTreeMap<ReviewerName, WorkflowReviewer>,
-    /// Files with a person's own prompts, by role: `implement`, `fix`, `review`, ….
+    /// Files with custom prompts, by role: `implement`, `fix`, `review`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
-    /// What a run does before its tasks: find and arrange them.
+    /// The phases of a run before its tasks, which find and order them.
     pub before: Vec<Phase>,
     pub phases: Vec<Phase>,
-    /// What a run does after its tasks: look at the whole.
+    /// The phases of a run after its tasks, which review the whole run.
     pub after: Vec<Phase>,
 }
 
@@ -271,8 +275,7 @@ impl Workflow {
     pub fn with_effort(mut self, effort: Effort) -> Self {
         self.checkpoint_interval = effort.checkpoint_interval();
         for policy in self.all_phases_mut().filter_map(Phase::policy_mut) {
-            policy.gate.bound = crate::policy::Bound::MaxFixes(effort.max_fixes());
-            policy.gate.depth = effort.depth();
+            GateKeys::from_effort(effort).apply_to(&mut policy.gate);
         }
         self
     }
@@ -291,19 +294,19 @@ impl Workflow {
         self.before.iter_mut().chain(&mut self.phases).chain(&mut self.after)
     }
 
-    /// The number by which people know a phase.
+    /// The number of a phase in messages.
     pub fn number(&self, index: usize) -> u32 {
         let known = self.phases.iter().take(index + 1).rev().find_map(|phase| phase.number);
         known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
-    /// The number of the last phase, where people count the phases.
+    /// The number of the last phase, if the workflow numbers its phases.
     pub fn last_number(&self) -> Option<u32> {
         let last = || self.phases.iter().rev().find_map(|phase| phase.number);
         self.phases.first().filter(|first| first.number == Some(1)).and_then(|_| last())
     }
 
-    /// Whether people mean this phase: by its name, or by its number.
+    /// Whether a word is the name or the number of a phase.
     pub fn names_phase(&self, word: &str, phase: &Phase) -> bool {
         let numbered = || {
             let number: u32 = word.parse().ok()?;
@@ -327,8 +330,8 @@ impl Workflow {
         Some(self)
     }
 
-    /// The run-level phases as a workflow of their own, for the same machine.
-    pub fn part(&self, phases: &[Phase]) -> Self {
+    /// A workflow of only these phases, for the loops before and after the tasks of a run.
+    pub fn run_level_workflow(&self, phases: &[Phase]) -> Self {
         Self {
             phases: phases.to_vec(),
             before: Vec::new(),
@@ -340,17 +343,17 @@ impl Workflow {
         }
     }
 
-    /// The first gate of a task that is not switched off. None: it is not reviewed.
+    /// The first gate of a task that is switched on. None: the task is not reviewed.
     pub fn first_gate(&self) -> Option<&Phase> {
         self.first_gate_index().and_then(|index| self.phases.get(index))
     }
 
-    /// The index of that gate among the phases.
+    /// The index of the first gate that is switched on.
     pub fn first_gate_index(&self) -> Option<usize> {
         self.phases.iter().position(|phase| phase.is_gate() && !phase.is_off())
     }
 
-    /// One look at work that is not done: the gate that will judge it, which only notes what it finds.
+    /// The workflow of a checkpoint review: the first gate, which records its findings and never fails.
     #[must_use]
     pub fn checkpoint(&self) -> Self {
         let mut gates: Vec<Phase> = self.first_gate().cloned().into_iter().collect();
@@ -362,11 +365,11 @@ impl Workflow {
             policy.gate.on_reviewer_failure = noted();
             policy.gate.on_discussion = EscalationPolicy::new(&[FailureAction::NotPassed]);
         }
-        self.part(&gates)
+        self.run_level_workflow(&gates)
     }
 }
 
-/// Leaves out the phases of other modes. A restart goes where it went, or to the next phase that is left.
+/// Removes the phases of other modes. A restart goes to the same phase, or to the next one that remains.
 fn keep_mode(phases: &mut Vec<Phase>, mode: &str) {
     let stays = |phase: &Phase| phase.mode.as_deref().is_none_or(|only| only == mode);
     let kept: Vec<bool> = phases.iter().map(stays).collect();

@@ -58,7 +58,7 @@ impl fmt::Debug for ChannelContext {
 impl TerminalPresence {
     /// Whether a channel can reach the user.
     fn can_receive(&self, channel: &Channel) -> bool {
-        match (&channel.way, self) {
+        match (&channel.target, self) {
             (ChannelTarget::Bell, Self::Elsewhere)
             | (ChannelTarget::Bell | ChannelTarget::Desktop, Self::Undisturbed) => false,
             (ChannelTarget::Bell, Self::AtTerminal(_))

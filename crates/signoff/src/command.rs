@@ -80,8 +80,8 @@ fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Consol
 }
 
 /// Parses one of these names.
-fn name_parser<T: Clone + Send + Sync + 'static, const N: usize>(
-    names: [&'static str; N],
+fn name_parser<T: Clone + Send + Sync + 'static>(
+    names: impl IntoIterator<Item = &'static str>,
     parse: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(names).try_map(move |name| parse(&name).ok_or("unknown name"))
@@ -99,7 +99,7 @@ fn severity_parser() -> impl TypedValueParser<Value = FailThreshold> {
 
 /// Parses an effort level.
 fn effort_parser() -> impl TypedValueParser<Value = Effort> {
-    name_parser(Effort::ALL.map(Effort::as_str), Effort::parse)
+    name_parser(Effort::ALL.iter().map(|effort| effort.as_str()), Effort::parse)
 }
 
 /// Parses the format of a plan file; accepts common aliases.

@@ -128,10 +128,10 @@ impl From<ConfigError> for CliError {
             ConfigError::File { file, line, message } => Self::usage(message)
                 .at(format!("{file}:{line}"))
                 .hint("fix the file, then look at it with `signoff config`"),
-            ConfigError::Given { name, message } => {
+            ConfigError::InFlagOrVariable { name, message } => {
                 Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
             }
-            ConfigError::Nowhere { message } => {
+            ConfigError::WithoutLocation { message } => {
                 Self::usage(message).hint("`signoff config` shows every setting, and where it comes from")
             }
             ConfigError::UnknownWorkflow { .. } => {

@@ -9,7 +9,7 @@ use signoff_core::group::TaskSource;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{
-    AgentConfig, AgentKind, PhaseContext, Sandbox, SettingOrigin, Settings, TaskFlags, Writable,
+    AgentConfig, AgentKind, PhaseContext, Sandbox, SettingOrigin, Settings, TaskFlags, WritablePaths,
 };
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
@@ -71,7 +71,11 @@ fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId])
     let (policy, workflow) = (&policies.run, &policies.workflow.workflow);
     if policy.has_planning || policy.has_final_review {
         let subject = run_state.subject.clone().unwrap_or_default();
-        let parts = [workflow.part(&workflow.before), workflow.clone(), workflow.part(&workflow.after)];
+        let parts = [
+            workflow.run_level_workflow(&workflow.before),
+            workflow.clone(),
+            workflow.run_level_workflow(&workflow.after),
+        ];
         return parts.iter().try_for_each(|part| check_agents(project, part, &subject));
     }
     match (policy.arrangement, &policy.task_source) {
@@ -173,11 +177,11 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
             PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(project, &[role.as_str()])?;
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
-                check_agent(project, &project.settings.writer_in_turn(*role, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(*role, place, 0)?.agent)?;
             }
             PhaseKind::Gate(judge) => {
                 for name in &judge.gate.reviewers {
-                    let reviewer = project.settings.reviewer_in_turn(name, place, 0)?;
+                    let reviewer = project.settings.reviewer(name, place, 0)?;
                     match project.settings.reviewer_prompt(name) {
                         Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
@@ -193,12 +197,12 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                     }
                 }
                 check_prompts(project, &["review", "fix"])?;
-                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(Role::Fix, place, 0)?.agent)?;
             }
             // Checks that are not configured are detected in the work itself, so it is no error to have none here.
             PhaseKind::Check(_) => {
                 check_prompts(project, &["fix"])?;
-                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(Role::Fix, place, 0)?.agent)?;
             }
         }
     }
@@ -241,7 +245,7 @@ fn login_warning(agent: &AgentConfig) -> Option<String> {
 fn missing_write_path(path: &str) -> Option<String> {
     let place = match path.strip_prefix("~/") {
         Some(below) => crate::settings::home()?.join(below),
-        None if path == Writable::CACHES => return None,
+        None if path == WritablePaths::CACHES => return None,
         None => Path::new(path).to_owned(),
     };
     let missing = place.symlink_metadata().is_err();

@@ -5,7 +5,7 @@ use super::state::{AttemptSlot, Fix, FixOrder, FixState, Head, Loop, QuestionTop
 use super::{Choice, Policy, WorkReport, gate, phases, work};
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use crate::ledger::FixClaim;
-use crate::policy::FailureAction;
+use crate::policy::{FailureAction, FailureStep};
 use crate::review::{Finding, is_repository_path};
 use crate::workflow::{Phase, PhaseKind, Role};
 
@@ -25,7 +25,7 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
         return gate::review_again(this, policy);
     }
     if only_looks || !work::may_attempt(this, policy) {
-        let outcome = phases::exhausted_as(policy.workflow.attempts_exhausted_as);
+        let outcome = phases::outcome_for(policy.workflow.attempts_exhausted_as);
         let reason = phases::or_unclear(this, Reason::AttemptsExhausted, policy);
         return phases::end(this, outcome, reason, RetryAction::Fix);
     }
@@ -129,21 +129,14 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Stage::Fixing { fixes, .. } = &mut this.stage else { return };
     let earlier = fixes[index].failures;
     fixes[index].failures += 1;
-    let ladder = phases::nearest_judge(this, policy).map(|judge| &judge.gate.on_fixer_failure);
-    match ladder.map_or(FailureAction::Fail, |ladder| ladder.rung(earlier)) {
-        FailureAction::Retry => {
-            set_state(this, index, FixState::Queued);
-            start_queued(this, FixTrigger::Incomplete, policy);
-        }
-        rung @ (FailureAction::NextAttempt
-        | FailureAction::RequestChanges
-        | FailureAction::NotPassed
-        | FailureAction::Ask
-        | FailureAction::Stop
-        | FailureAction::Fail) => {
-            set_state(this, index, FixState::Failed { rung });
-            settle(this, policy);
-        }
+    let escalation = phases::nearest_judge(this, policy).map(|judge| &judge.gate.on_fixer_failure);
+    let action = escalation.map_or(FailureAction::Fail, |escalation| escalation.action(earlier));
+    if action.step() == FailureStep::Retry {
+        set_state(this, index, FixState::Queued);
+        start_queued(this, FixTrigger::Incomplete, policy);
+    } else {
+        set_state(this, index, FixState::Failed { action });
+        settle(this, policy);
     }
 }
 
@@ -153,14 +146,14 @@ fn settle(this: &mut Loop, policy: &Policy) {
     if fixes.iter().any(|fix| matches!(fix.state, FixState::Assigned(_))) {
         return;
     }
-    let word = |fix: &Fix| if let FixState::Failed { rung } = fix.state { Some(rung) } else { None };
+    let action = |fix: &Fix| if let FixState::Failed { action } = fix.state { Some(action) } else { None };
     let any_done = fixes.iter().any(|fix| matches!(fix.state, FixState::Done { .. }));
     let side_by_side = *order == FixOrder::Parallel;
-    match fixes.iter().filter_map(word).max() {
-        Some(FailureAction::Ask) => {
+    match fixes.iter().filter_map(action).max().map(FailureAction::step) {
+        Some(FailureStep::Ask) => {
             phases::ask(this, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
-        Some(FailureAction::Stop | FailureAction::Fail) => {
+        Some(FailureStep::End) => {
             phases::end_resumable(this, Outcome::Failed, Reason::FixerFailed);
         }
         Some(_) if !any_done => retry_or_exhaust(this, policy),

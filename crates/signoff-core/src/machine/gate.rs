@@ -7,7 +7,7 @@ use super::state::{AttemptSlot, GateEnd, Loop, Panel, QuestionTopic, ReviewScope
 use super::{CheckReport, Choice, Policy, fix, phases, work};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{DecidedBy, LedgerEntry, Round};
-use crate::policy::{FailureAction, Gate, OnFailure, RereviewScope};
+use crate::policy::{FailureAction, FailureStep, Gate, OnFailure, RereviewScope};
 use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 use crate::workflow::PhaseKind;
 
@@ -95,11 +95,11 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
     this.tally.has_unclear |= !is_readable;
     let seat = match &review.verdict {
         Verdict::Inconclusive(_) => {
-            let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
-            if rung == FailureAction::Retry {
+            let (action, unclear) = (judge.gate.on_unclear.action(unclear), unclear + 1);
+            if action == FailureAction::Retry {
                 ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
             } else {
-                ReviewerState::Unclear { rung, failures, unclear }
+                ReviewerState::Unclear { action, failures, unclear }
             }
         }
         Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
@@ -122,18 +122,18 @@ fn check_commit(mut review: Review, panel: &Panel) -> Review {
 /// A reviewer or the project's checks failed.
 pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Some(judge) = phases::current_judge(this, policy) else { return };
-    let ladder = judge.gate.on_reviewer_failure.clone();
+    let escalation = judge.gate.on_reviewer_failure.clone();
     if let Stage::Checking { failures, .. } = this.stage {
-        return check_failed_to_run(this, failures, ladder.rung(failures), policy);
+        return check_failed_to_run(this, failures, escalation.action(failures), policy);
     }
     let Some((name, failures, unclear)) = phases::panel(this).and_then(|panel| seat_of(panel, attempt)) else {
         return;
     };
-    let (rung, failures) = (ladder.rung(failures), failures + 1);
-    let seat = if rung == FailureAction::Retry {
+    let (action, failures) = (escalation.action(failures), failures + 1);
+    let seat = if action == FailureAction::Retry {
         ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
     } else {
-        ReviewerState::Failed { rung, failures, unclear }
+        ReviewerState::Failed { action, failures, unclear }
     };
     set_seat(this, name, seat, policy);
 }
@@ -158,23 +158,23 @@ fn set_seat(this: &mut Loop, name: ReviewerName, seat: ReviewerState, policy: &P
 /// Every reviewer has ended. Missing answers are handled first; only then do the answers count.
 fn settle_panel(this: &mut Loop, policy: &Policy) {
     let Some(panel) = phases::panel(this) else { return };
-    let word = |seat: &ReviewerState| match seat {
-        ReviewerState::Unclear { rung, .. } | ReviewerState::Failed { rung, .. } => Some(*rung),
+    let action = |seat: &ReviewerState| match seat {
+        ReviewerState::Unclear { action, .. } | ReviewerState::Failed { action, .. } => Some(*action),
         ReviewerState::Assigned { .. } | ReviewerState::Answered(_) => None,
     };
-    match panel.seats.values().filter_map(word).max() {
+    match panel.seats.values().filter_map(action).max().map(FailureAction::step) {
         None => evaluate_answers(this, PanelCoverage::Complete, policy),
-        Some(FailureAction::Fail | FailureAction::Stop | FailureAction::Retry) => {
+        Some(FailureStep::End | FailureStep::Retry) => {
             let is_unclear = panel.seats.values().any(|seat| matches!(seat, ReviewerState::Unclear { .. }));
             let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
             record(this, policy);
             phases::end_resumable(this, Outcome::Failed, reason);
         }
-        Some(FailureAction::Ask) => {
+        Some(FailureStep::Ask) => {
             record(this, policy);
             ask(this, policy);
         }
-        Some(FailureAction::NotPassed | FailureAction::RequestChanges | FailureAction::NextAttempt) => {
+        Some(FailureStep::NotPassed) => {
             let unread = unread(panel);
             record(this, policy);
             let looks_again = unread.is_empty()
@@ -190,7 +190,8 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
 
 /// The reviewers whose answers could not be parsed but may help a fixer.
 fn unread(panel: &Panel) -> Vec<ReviewerName> {
-    let raw = |seat: &ReviewerState| matches!(seat, ReviewerState::Unclear { rung: FailureAction::RequestChanges, .. });
+    let raw =
+        |seat: &ReviewerState| matches!(seat, ReviewerState::Unclear { action: FailureAction::RequestChanges, .. });
     panel.seats.iter().filter(|(_, seat)| raw(seat)).map(|(name, _)| name.clone()).collect()
 }
 
@@ -293,22 +294,20 @@ pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
 
 fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
     let Some(judge) = phases::current_judge(this, policy) else { return };
-    let rung = judge.gate.on_discussion.rung(this.tally.discussions);
+    let action = judge.gate.on_discussion.action(this.tally.discussions);
     this.tally.discussions += 1;
-    match rung {
-        FailureAction::Retry => {
+    match action.step() {
+        FailureStep::Retry => {
             let scope = phases::panel(this).map_or(ReviewScope::Full, |panel| panel.scope);
             open_round(this, scope, policy);
         }
-        FailureAction::Ask => {
+        FailureStep::Ask => {
             let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
             phases::ask(this, QuestionTopic::Discussion { by }, &choices, policy);
         }
-        FailureAction::RequestChanges | FailureAction::NotPassed | FailureAction::NextAttempt => {
-            not_passed(this, by, policy)
-        }
-        FailureAction::Stop | FailureAction::Fail => {
-            let outcome = if rung == FailureAction::Stop { Outcome::Discussion } else { Outcome::Failed };
+        FailureStep::NotPassed => not_passed(this, by, policy),
+        FailureStep::End => {
+            let outcome = if action == FailureAction::Stop { Outcome::Discussion } else { Outcome::Failed };
             phases::end_resumable(this, outcome, Reason::Discussion);
         }
     }
@@ -393,21 +392,17 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     }
 }
 
-fn check_failed_to_run(this: &mut Loop, failures: u32, rung: FailureAction, policy: &Policy) {
-    match rung {
-        FailureAction::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
-        FailureAction::Ask => {
+fn check_failed_to_run(this: &mut Loop, failures: u32, action: FailureAction, policy: &Policy) {
+    match action.step() {
+        FailureStep::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
+        FailureStep::Ask => {
             this.stage = Stage::Checking { slot: AttemptSlot::Vacant, failures: failures + 1 };
             let missing = vec![CHECKS.into()];
             let choices = [Choice::Retry, Choice::Skip, Choice::Stop];
             phases::ask(this, QuestionTopic::NoReview { missing }, &choices, policy);
         }
-        FailureAction::NotPassed | FailureAction::NextAttempt | FailureAction::RequestChanges => {
-            not_passed(this, Vec::new(), policy)
-        }
-        FailureAction::Stop | FailureAction::Fail => {
-            phases::end_resumable(this, Outcome::Failed, Reason::ReviewerFailed);
-        }
+        FailureStep::NotPassed => not_passed(this, Vec::new(), policy),
+        FailureStep::End => phases::end_resumable(this, Outcome::Failed, Reason::ReviewerFailed),
     }
 }
 

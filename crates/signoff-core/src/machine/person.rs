@@ -69,7 +69,7 @@ fn stop(this: &mut Loop, about: &QuestionTopic, stage: Stage, policy: &Policy) {
     let (outcome, reason, again) = match about {
         QuestionTopic::Exhausted(reason) => {
             let judge = phases::current_judge(this, policy);
-            let outcome = judge.map_or(Outcome::Failed, |judge| phases::exhausted_as(judge.gate.exhausted_as));
+            let outcome = judge.map_or(Outcome::Failed, |judge| phases::outcome_for(judge.gate.exhausted_as));
             (outcome, *reason, RetryAction::Fix)
         }
         QuestionTopic::Discussion { .. } => {
@@ -112,7 +112,7 @@ fn stop_running(mut panel: Panel) -> Panel {
     for seat in panel.seats.values_mut() {
         if let ReviewerState::Assigned { failures, unclear, .. } = seat {
             *seat = ReviewerState::Failed {
-                rung: crate::policy::FailureAction::Stop,
+                action: crate::policy::FailureAction::Stop,
                 failures: *failures,
                 unclear: *unclear,
             };

@@ -127,7 +127,7 @@ pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
         return end_resumable(this, Outcome::Failed, reason);
     };
     match judge.gate.on_exhausted {
-        OnExhausted::Stop => end(this, exhausted_as(judge.gate.exhausted_as), reason, RetryAction::Fix),
+        OnExhausted::Stop => end(this, outcome_for(judge.gate.exhausted_as), reason, RetryAction::Fix),
         OnExhausted::Restart => restart(this, policy),
         OnExhausted::Proceed => proceed_with_findings(this, reason, policy),
         OnExhausted::Ask => {
@@ -150,14 +150,14 @@ pub fn end_unclear(this: &mut Loop, policy: &Policy) {
     if judge.gate.on_failure == OnFailure::Proceed {
         return proceed_with_findings(this, Reason::UnclearReview, policy);
     }
-    end_resumable(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview);
+    end_resumable(this, outcome_for(judge.gate.exhausted_as), Reason::UnclearReview);
 }
 
 /// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
 pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
     match current_judge(this, policy).filter(|judge| judge.gate.on_exhausted == OnExhausted::Stop) {
         Some(judge) => {
-            end(this, exhausted_as(judge.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
+            end(this, outcome_for(judge.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
         }
         None => exhausted(this, Reason::CyclesExhausted, policy),
     }
@@ -169,8 +169,9 @@ pub fn proceed_with_findings(this: &mut Loop, reason: Reason, policy: &Policy) {
     advance(this, policy);
 }
 
-pub fn exhausted_as(word: ExhaustedAs) -> Outcome {
-    match word {
+/// The outcome that `exhausted_as` or `attempts_exhausted_as` names.
+pub fn outcome_for(kind: ExhaustedAs) -> Outcome {
+    match kind {
         ExhaustedAs::Attention => Outcome::Exhausted,
         ExhaustedAs::Failed => Outcome::Failed,
         ExhaustedAs::Stuck => Outcome::Stuck,

@@ -203,10 +203,20 @@ pub enum ReviewerState {
     Assigned { slot: AttemptSlot, failures: u32, unclear: u32 },
     /// The answer could be parsed.
     Answered(Box<Review>),
-    /// The answer could not be parsed. `rung` is what the policy says to do.
-    Unclear { rung: FailureAction, failures: u32, unclear: u32 },
-    /// The reviewer failed. `rung` is what the policy says to do.
-    Failed { rung: FailureAction, failures: u32, unclear: u32 },
+    /// The answer could not be parsed. `action` is what the policy says to do.
+    Unclear {
+        #[serde(rename = "rung")]
+        action: FailureAction,
+        failures: u32,
+        unclear: u32,
+    },
+    /// The reviewer failed. `action` is what the policy says to do.
+    Failed {
+        #[serde(rename = "rung")]
+        action: FailureAction,
+        failures: u32,
+        unclear: u32,
+    },
 }
 
 /// The findings of one fixer.
@@ -229,8 +239,11 @@ pub enum FixState {
     Assigned(AttemptSlot),
     /// `apart` is the commit of a parallel fixer, until it is combined with the others.
     Done { apart: Option<Commit> },
-    /// The fixer failed. `rung` is what the policy says to do.
-    Failed { rung: FailureAction },
+    /// The fixer failed. `action` is what the policy says to do.
+    Failed {
+        #[serde(rename = "rung")]
+        action: FailureAction,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use super::outcome::{Outcome, Reason, RetryAction};
 use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, Researcher, Stage};
 use super::{Choice, Policy, WorkReport, fix, phases};
 use crate::ids::AttemptId;
-use crate::policy::FailureAction;
+use crate::policy::{FailureAction, FailureStep};
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// The worktree was created: enters the first phase.
@@ -78,7 +78,7 @@ pub fn max_attempts(this: &Loop, policy: &Policy) -> u32 {
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
-    let outcome = phases::exhausted_as(policy.workflow.attempts_exhausted_as);
+    let outcome = phases::outcome_for(policy.workflow.attempts_exhausted_as);
     phases::end_resumable(this, outcome, Reason::AttemptsExhausted);
 }
 
@@ -142,14 +142,17 @@ pub fn gave_up(this: &mut Loop) {
 pub fn failed(this: &mut Loop, policy: &Policy) {
     let Stage::Working { failures, .. } = this.stage else { return };
     let after = failures + 1;
-    match rung(this, failures, policy) {
-        FailureAction::Retry => retry(this, after, policy),
-        FailureAction::NextAttempt => attempt(this, AttemptSequence::Next { failures: after }, policy),
-        FailureAction::Ask => {
+    let action = action_after_failure(this, failures, policy);
+    match action.step() {
+        FailureStep::Retry => retry(this, after, policy),
+        FailureStep::NotPassed if action == FailureAction::NextAttempt => {
+            attempt(this, AttemptSequence::Next { failures: after }, policy);
+        }
+        FailureStep::Ask => {
             this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures: after };
             phases::ask(this, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
-        FailureAction::RequestChanges | FailureAction::NotPassed | FailureAction::Stop | FailureAction::Fail => {
+        FailureStep::NotPassed | FailureStep::End => {
             phases::end_resumable(this, Outcome::Failed, Reason::ImplementerFailed);
         }
     }
@@ -164,9 +167,9 @@ pub fn retry(this: &mut Loop, failures: u32, policy: &Policy) {
     this.stage = Stage::Working { slot, failures };
 }
 
-fn rung(this: &Loop, failures: u32, policy: &Policy) -> FailureAction {
+fn action_after_failure(this: &Loop, failures: u32, policy: &Policy) -> FailureAction {
     phases::nearest_judge(this, policy)
-        .map_or(FailureAction::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
+        .map_or(FailureAction::Fail, |judge| judge.gate.on_implementer_failure.action(failures))
 }
 
 /// A helper failed. After the last retry the phase continues without it.
@@ -177,14 +180,9 @@ pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
         Researcher::Assigned { .. } | Researcher::Done | Researcher::Absent => None,
     });
     let Some(failures) = failures else { return };
-    let after = match rung(this, failures, policy) {
-        FailureAction::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
-        FailureAction::NextAttempt
-        | FailureAction::RequestChanges
-        | FailureAction::NotPassed
-        | FailureAction::Ask
-        | FailureAction::Stop
-        | FailureAction::Fail => Researcher::Absent,
+    let after = match action_after_failure(this, failures, policy).step() {
+        FailureStep::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
+        FailureStep::Ask | FailureStep::NotPassed | FailureStep::End => Researcher::Absent,
     };
     settle_researcher(this, attempt, after, policy);
 }

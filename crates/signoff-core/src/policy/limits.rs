@@ -26,13 +26,14 @@ impl<'de> Deserialize<'de> for Count {
         #[serde(untagged, expecting = "a whole number or \"unlimited\"")]
         enum CountText {
             Number(u32),
-            Word(String),
+            Text(String),
         }
         match CountText::deserialize(deserializer)? {
             CountText::Number(number) => Ok(Self::Number(number)),
-            CountText::Word(word) if word == "unlimited" => Ok(Self::Unlimited),
-            CountText::Word(word) => {
-                Err(serde::de::Error::custom(format!("`{word}` is not a bound: write a whole number or \"unlimited\"")))
+            CountText::Text(text) if text == "unlimited" => Ok(Self::Unlimited),
+            CountText::Text(text) => {
+                let expected = "expected a whole number or \"unlimited\"";
+                Err(serde::de::Error::custom(format!("invalid limit `{text}`: {expected}")))
             }
         }
     }

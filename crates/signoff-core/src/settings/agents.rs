@@ -14,7 +14,7 @@ use super::{ConfigError, Settings};
 use crate::policy::TimeSpan;
 use crate::prices::{self, Price};
 
-/// What speaks to an agent.
+/// The kind of program that an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
@@ -32,7 +32,7 @@ pub enum AgentKind {
     Command,
     /// The project's own commands, as a reviewer without a model.
     Checks,
-    /// Plays its part without any model.
+    /// A scripted agent without a model.
     Demo,
 }
 
@@ -68,8 +68,8 @@ impl AgentKind {
         matches!(self, Self::Acp | Self::Command)
     }
 
-    /// Whether it can change the work, or read it and give an opinion.
-    pub(super) fn is_a_model(self) -> bool {
+    /// Whether it can implement, fix and review. Agents of kind `checks` only run commands.
+    pub(super) fn can_do_work(self) -> bool {
         self != Self::Checks
     }
 }
@@ -87,15 +87,15 @@ pub struct AgentConfig {
     pub pass: Vec<String>,
     pub model: Option<String>,
     pub timeout: Option<TimeSpan>,
-    /// The agent that takes over while this one is overloaded.
+    /// The agent that replaces this one while its provider refuses.
     pub fallback: Option<String>,
-    /// Agents of one provider share its bound.
+    /// Agents of one provider share the limit `agents_per_provider`.
     pub provider: String,
     /// Maximum number of these agents in parallel.
     pub max_agents: Option<u32>,
 }
 
-/// An agent as its table configures it. None if its kind is not known.
+/// The agent of a table. None if its kind is unknown.
 pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
     let kind = table.kind(name)?;
     let env = table.env.iter().map(|(name, value)| (name.0.clone(), value.0.clone()));
@@ -115,7 +115,7 @@ pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
 }
 
 impl AgentTable {
-    /// Its kind, which may be its name.
+    /// Its kind. Without the key `kind`, the name of the table counts.
     pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
         self.kind.or(AgentKind::parse(name))
     }
@@ -132,7 +132,7 @@ impl Settings {
         self.file.agents.iter().filter_map(|(name, table)| agent(name.as_str(), table)).collect()
     }
 
-    /// The agents that take over from one while it is overloaded, in turn.
+    /// The fallbacks of an agent, in order.
     pub fn fallbacks(&self, name: &str) -> Vec<AgentConfig> {
         let mut chain: Vec<AgentConfig> = Vec::new();
         let next = |last: &str| self.agent(&self.agent(last)?.fallback?);
@@ -142,16 +142,16 @@ impl Settings {
         chain
     }
 
-    /// The agent itself in turn 0, then its fallbacks; the last one if there are fewer.
-    pub(super) fn in_turn(&self, agent: AgentConfig, turn: usize) -> AgentConfig {
-        let mut chain = if turn == 0 { Vec::new() } else { self.fallbacks(&agent.name) };
-        chain.truncate(turn);
+    /// The agent itself for index 0, or one of its fallbacks; the last one if there are fewer.
+    pub(super) fn fallback(&self, agent: AgentConfig, fallback_index: usize) -> AgentConfig {
+        let mut chain = if fallback_index == 0 { Vec::new() } else { self.fallbacks(&agent.name) };
+        chain.truncate(fallback_index);
         chain.pop().unwrap_or(agent)
     }
 
     /// Maximum number of agents of one provider in parallel.
     pub fn agents_per_provider(&self) -> Option<u32> {
-        self.file.limits.agents_per_provider.map(|bound| bound.0)
+        self.file.limits.keys.agents_per_provider.map(|bound| bound.0)
     }
 
     pub(super) fn check_agents(&self) -> Result<(), ConfigError> {
@@ -184,9 +184,9 @@ impl Settings {
             self.check_worker(&path, "fallback")?;
             let next = fallback.as_str();
             if seen.contains(&next) {
-                let circle = seen.join(" → ");
+                let cycle = seen.join(" → ");
                 let message =
-                    format!("`fallback` leads in a circle: {circle} → {next}; write another agent, or leave it out");
+                    format!("`fallback` forms a cycle: {cycle} → {next}; write another agent, or leave it out");
                 return Err(self.error(&path, message));
             }
             seen.push(next);
@@ -194,7 +194,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The price of a model by the name its agent has for it: the longest matching name, configured or built in.
+    /// The price of a model by the name that its agent reports: the longest matching name, configured or built in.
     pub fn price(&self, model: &str) -> Option<Price> {
         let own = &self.file.prices;
         // Of two names of the same length the last counts: the configured one.
@@ -224,45 +224,45 @@ impl Settings {
 #[serde(default, rename = "a price")]
 pub(super) struct PriceTable {
     /// Dollars for a million input tokens.
-    pub input: Option<Rate>,
+    pub input: Option<TokenPrice>,
     /// Dollars for a million tokens read from a cache; without it that of `input`.
-    pub cached: Option<Rate>,
+    pub cached: Option<TokenPrice>,
     /// Dollars for a million tokens written to a cache; without it that of `input`.
-    pub written: Option<Rate>,
+    pub written: Option<TokenPrice>,
     /// Dollars for a million output tokens.
-    pub output: Option<Rate>,
+    pub output: Option<TokenPrice>,
 }
 
-/// Dollars for a million tokens, in millionths. Some models are free.
+/// Micro-dollars for a million tokens. Some models are free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate(u64);
+pub struct TokenPrice(u64);
 
 value!(
-    Rate,
+    TokenPrice,
     "dollars for a million tokens such as 2.5, from 0 to 100000",
     { "type": "number", "minimum": 0, "maximum": 100_000 },
     |dollars: f64| (0.0..=1e5).contains(&dollars).then(|| Self((dollars * 1e6).round() as u64))
 );
 
-impl Serialize for Rate {
+impl Serialize for TokenPrice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0 as f64 / 1e6)
     }
 }
 
 impl PriceTable {
-    /// The whole price. What is not set is taken from the built-in price of this name.
+    /// The whole price. Missing keys come from the built-in price of the model.
     fn price(&self, name: &str) -> Result<Price, &'static str> {
-        let rate = |rate: Option<Rate>| rate.map(|rate| rate.0);
+        let price_of = |price: Option<TokenPrice>| price.map(|price| price.0);
         let shipped = prices::shipped(name);
-        let input = rate(self.input).or(shipped.map(|price| price.input)).ok_or("input")?;
-        let output = rate(self.output).or(shipped.map(|price| price.output)).ok_or("output")?;
-        // A price of one's own for input holds for caches too.
+        let input = price_of(self.input).or(shipped.map(|price| price.input)).ok_or("input")?;
+        let output = price_of(self.output).or(shipped.map(|price| price.output)).ok_or("output")?;
+        // A configured price for input also applies to caches.
         let shipped = shipped.filter(|_| self.input.is_none());
         Ok(Price {
             input,
-            cached: rate(self.cached).or(shipped.map(|price| price.cached)).unwrap_or(input),
-            written: rate(self.written).or(shipped.map(|price| price.written)).unwrap_or(input),
+            cached: price_of(self.cached).or(shipped.map(|price| price.cached)).unwrap_or(input),
+            written: price_of(self.written).or(shipped.map(|price| price.written)).unwrap_or(input),
             output,
         })
     }

@@ -3,6 +3,7 @@
 use super::agents::AgentConfig;
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, either};
+use super::rules::key_name;
 use super::values::{Minutes, ReviewWorkspace, Text};
 use super::{AgentKind, ConfigError, SettingOrigin, Settings};
 use crate::contract::Contract;
@@ -10,7 +11,7 @@ use crate::ids::ReviewerName;
 use crate::policy::{Gate, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::{self, PRESETS, Phase, PhaseKind, Role, Workflow};
+use crate::workflow::{self, GateKeys, PRESETS, Phase, PhaseKind, Role, Workflow};
 
 /// The agent of a writing job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct AssignedReviewer {
     pub timeout: TimeSpan,
 }
 
-/// The place of a job: a phase of a workflow that a task goes through.
+/// The context of a job: its workflow, phase and task.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseContext<'a> {
     pub workflow: &'a Workflow,
@@ -47,10 +48,13 @@ pub struct PhaseContext<'a> {
 /// The prefix of tools that an agent of kind codex replaces by default.
 const CODEX_TOOLS: &str = "mcp__codex";
 
+const REVIEW_TIMEOUT: &str = key_name!(GateKeys, review_timeout);
+const FIX_TIMEOUT: &str = key_name!(GateKeys, fix_timeout);
+
 /// The role of reviewers that name no agent.
 const REVIEW: &str = "review";
 
-/// The time limit of a phase, and whether a person set it rather than the preset.
+/// The time limit of a phase, and whether a person set it instead of the preset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PhaseLimit {
     span: Option<TimeSpan>,
@@ -58,81 +62,81 @@ pub(super) struct PhaseLimit {
 }
 
 impl Settings {
-    /// The agent of a role: in turn 0 its own, later its fallbacks.
-    pub fn writer_in_turn(
+    /// The agent of a role, or its fallback number `fallback_index`.
+    pub fn writer(
         &self,
         role: Role,
-        place: PhaseContext<'_>,
-        turn: usize,
+        context: PhaseContext<'_>,
+        fallback_index: usize,
     ) -> Result<AssignedWriter, ConfigError> {
-        self.assigned(role, place, turn, None)
+        self.assigned(role, context, fallback_index, None)
     }
 
-    /// The helper that looks into a phase before its own agent does, or its fallback number `turn`.
-    pub fn researcher_in_turn(
+    /// The researcher of a phase, or its fallback number `fallback_index`.
+    pub fn researcher(
         &self,
         role: Role,
-        place: PhaseContext<'_>,
-        turn: usize,
+        context: PhaseContext<'_>,
+        fallback_index: usize,
     ) -> Result<AssignedWriter, ConfigError> {
-        self.assigned(role, place, turn, place.phase.parallel_model.clone())
+        self.assigned(role, context, fallback_index, context.phase.parallel_model.clone())
     }
 
     fn assigned(
         &self,
         role: Role,
-        place: PhaseContext<'_>,
-        turn: usize,
+        context: PhaseContext<'_>,
+        fallback_index: usize,
         model: Option<String>,
     ) -> Result<AssignedWriter, ConfigError> {
         // The agent and model of a gate are those of its reviewers, not of its fixer.
-        let own = Some(place.phase).filter(|phase| phase.policy().is_none());
-        let chosen = match own {
-            Some(phase) => self.phase_agent(place)?.or_else(|| self.preferred(phase)),
+        let own = Some(context.phase).filter(|phase| phase.policy().is_none());
+        let agent = match own {
+            Some(phase) => self.phase_agent(context)?.or_else(|| self.preferred_agent(phase)),
             None => None,
         };
-        let (assigned, role_model) = match chosen {
+        let (assigned, role_model) = match agent {
             Some(agent) => (agent, None),
             None => self.role_agent(role.as_str())?,
         };
-        let kind = self.file.task_types.get(place.task.kind);
-        let model = model.or_else(|| place.task.model.clone()).or_else(|| text(&kind.model));
+        let kind = self.file.task_types.get(context.task.kind);
+        let model = model.or_else(|| context.task.model.clone()).or_else(|| text(&kind.model));
         let model = model.or_else(|| own.and_then(|phase| phase.model.clone())).or(role_model);
-        let agent = self.in_turn(assigned.clone(), turn);
+        let agent = self.fallback(assigned.clone(), fallback_index);
         let model = known_model(model, &assigned, &agent);
-        let timeout = self.timeout(self.writing_limit(place), &agent);
+        let timeout = self.timeout(self.writing_limit(context), &agent);
         Ok(AssignedWriter { agent, model, timeout })
     }
 
-    /// The agent of a reviewer: in turn 0 its own, later its fallbacks.
-    pub fn reviewer_in_turn(
+    /// The agent of a reviewer: in index 0 its own, later its fallbacks.
+    pub fn reviewer(
         &self,
         name: &ReviewerName,
-        place: PhaseContext<'_>,
-        turn: usize,
+        context: PhaseContext<'_>,
+        fallback_index: usize,
     ) -> Result<AssignedReviewer, ConfigError> {
-        if let Some(checks) = self.seated_checks(name, place) {
+        if let Some(checks) = self.checks_reviewer(name, context) {
             return Ok(checks);
         }
         let table = self.file.reviewers.get(name.as_str()).cloned().unwrap_or_default();
-        let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
-            message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
+        let known = context.workflow.reviewers.get(name).ok_or_else(|| ConfigError::WithoutLocation {
+            message: format!("workflow `{}` has no reviewer `{name}`", context.workflow.name),
         })?;
-        let named = match (self.phase_agent(place)?, &table.agent) {
+        let named = match (self.phase_agent(context)?, &table.agent) {
             (Some(agent), _) => Some(agent),
             (None, Some(_)) => Some(self.agent_at(&["reviewers", name.as_str(), "agent"], "agent")?),
-            (None, None) => self.preferred(place.phase),
+            (None, None) => self.preferred_agent(context.phase),
         };
         let (assigned, role_model) = match named {
             Some(agent) => (agent, None),
             None => self.role_agent(REVIEW)?,
         };
-        let model = place.phase.model.clone().or_else(|| text(&table.model));
-        let model = model.or_else(|| self.review_model(place.task)).or(role_model);
-        let agent = self.in_turn(assigned.clone(), turn);
-        let gate = place.phase.policy().map(|policy| &policy.gate);
+        let model = context.phase.model.clone().or_else(|| text(&table.model));
+        let model = model.or_else(|| self.review_model(context.task)).or(role_model);
+        let agent = self.fallback(assigned.clone(), fallback_index);
+        let gate = context.phase.policy().map(|policy| &policy.gate);
         let require_nonce = table.require_nonce.or_else(|| gate.and_then(|gate| gate.require_nonce));
-        let limit = self.review_limit(place);
+        let limit = self.review_limit(context);
         Ok(AssignedReviewer {
             name: name.clone(),
             kind: known.kind,
@@ -164,7 +168,7 @@ impl Settings {
                 return Ok((self.agent_at(&["roles", key, "agent"], key)?, model));
             }
         }
-        let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).collect();
+        let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.can_do_work()).collect();
         match (models.len(), models.pop()) {
             (1, Some(agent)) => Ok((agent, model)),
             (_, None) => Err(ConfigError::NoAgent),
@@ -182,9 +186,9 @@ impl Settings {
         Some((model.text()?, &model.origin))
     }
 
-    /// The agent of a phase that does not depend on roles.
-    pub(super) fn chosen(&self, place: PhaseContext<'_>) -> Option<AgentConfig> {
-        self.phase_agent(place).ok().flatten().or_else(|| self.preferred(place.phase))
+    /// The agent of a phase that the phase itself determines, without roles.
+    pub(super) fn explicit_agent(&self, context: PhaseContext<'_>) -> Option<AgentConfig> {
+        self.phase_agent(context).ok().flatten().or_else(|| self.preferred_agent(context.phase))
     }
 
     /// The agent that the setting at a path names. `key` is its name in messages.
@@ -194,32 +198,32 @@ impl Settings {
     }
 
     /// The agent that a phase names itself, or by its tool.
-    fn phase_agent(&self, place: PhaseContext<'_>) -> Result<Option<AgentConfig>, ConfigError> {
-        let Some(name) = place.phase.agent.as_deref() else {
-            let tool = place.phase.tool.as_deref();
-            return tool.map(|tool| self.tool_agent(tool, place)).transpose();
+    fn phase_agent(&self, context: PhaseContext<'_>) -> Result<Option<AgentConfig>, ConfigError> {
+        let Some(name) = context.phase.agent.as_deref() else {
+            let tool = context.phase.tool.as_deref();
+            return tool.map(|tool| self.tool_agent(tool, context)).transpose();
         };
         let agent = self.agent(name).ok_or_else(|| {
             let message = self.no_such_agent("agent", name);
-            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
-            ConfigError::Nowhere { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
+            let (phase, workflow) = (&context.phase.name, &context.workflow.name);
+            ConfigError::WithoutLocation { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
         });
         agent.map(Some)
     }
 
     /// The agent that replaces a tool of another program.
-    fn tool_agent(&self, tool: &str, place: PhaseContext<'_>) -> Result<AgentConfig, ConfigError> {
-        let path = ["presets", &place.workflow.name, "tools", tool];
+    fn tool_agent(&self, tool: &str, context: PhaseContext<'_>) -> Result<AgentConfig, ConfigError> {
+        let path = ["presets", &context.workflow.name, "tools", tool];
         if self.is_set(&path) {
             return self.agent_at(&path, tool);
         }
         let codex = tool.starts_with(CODEX_TOOLS);
         self.agent_of_kind(AgentKind::Codex).filter(|_| codex).ok_or_else(|| {
-            let origin = self.phase_origin(place, "tool").or_else(|| self.own_origin(&place.workflow.name));
+            let origin = self.phase_origin(context, "tool").or_else(|| self.own_origin(&context.workflow.name));
             let also = if codex { "configure an agent of kind \"codex\", or " } else { "" };
-            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            let (phase, workflow) = (&context.phase.name, &context.workflow.name);
             origin.unwrap_or(&SettingOrigin::Default).error(format!(
-                "phase `{phase}` names the tool `{tool}`, which no agent stands for: \
+                "phase `{phase}` names the tool `{tool}`, which is mapped to no agent: \
                  {also}write `\"{tool}\" = \"AGENT\"` in [presets.{workflow}.tools]"
             ))
         })
@@ -230,15 +234,15 @@ impl Settings {
         let task = TaskSpec::default();
         let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
         let of_phases = |workflow: Workflow| {
-            let place = |phase| PhaseContext { workflow: &workflow, phase, task: &task };
+            let context = |phase| PhaseContext { workflow: &workflow, phase, task: &task };
             let phases = workflow.all_phases();
-            phases.filter_map(|phase| self.phase_agent(place(phase)).err()).collect::<Vec<_>>()
+            phases.filter_map(|phase| self.phase_agent(context(phase)).err()).collect::<Vec<_>>()
         };
         workflows.flat_map(of_phases).collect()
     }
 
     /// The first agent of the kind that a phase prefers.
-    fn preferred(&self, phase: &Phase) -> Option<AgentConfig> {
+    fn preferred_agent(&self, phase: &Phase) -> Option<AgentConfig> {
         phase.prefers.and_then(|kind| self.agent_of_kind(kind))
     }
 
@@ -256,47 +260,47 @@ impl Settings {
     }
 
     /// The time limit of a writer.
-    fn writing_limit(&self, place: PhaseContext<'_>) -> PhaseLimit {
-        match &place.phase.kind {
+    fn writing_limit(&self, context: PhaseContext<'_>) -> PhaseLimit {
+        match &context.phase.kind {
             PhaseKind::Agent { timeout, .. } => {
-                PhaseLimit { span: *timeout, by_person: self.sets_time(place, "timeout") }
+                PhaseLimit { span: *timeout, by_person: self.sets_timeout(context, "timeout") }
             }
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
-                let now = self.current_time(place, "fix_timeout", |gate| gate.fix_timeout);
-                let by_person = self.sets_time(place, "fix_timeout");
+                let now = self.configured_timeout(context, FIX_TIMEOUT, |gate| gate.fix_timeout);
+                let by_person = self.sets_timeout(context, FIX_TIMEOUT);
                 PhaseLimit { span: now.or(policy.gate.fix_timeout), by_person }
             }
         }
     }
 
     /// The time limit of a review.
-    pub(super) fn review_limit(&self, place: PhaseContext<'_>) -> PhaseLimit {
-        let at_start = place.phase.policy().and_then(|policy| policy.gate.review_timeout);
-        let now = self.current_time(place, "review_timeout", |gate| gate.review_timeout);
-        PhaseLimit { span: now.or(at_start), by_person: self.sets_time(place, "review_timeout") }
+    pub(super) fn review_limit(&self, context: PhaseContext<'_>) -> PhaseLimit {
+        let at_start = context.phase.policy().and_then(|policy| policy.gate.review_timeout);
+        let now = self.configured_timeout(context, REVIEW_TIMEOUT, |gate| gate.review_timeout);
+        PhaseLimit { span: now.or(at_start), by_person: self.sets_timeout(context, REVIEW_TIMEOUT) }
     }
 
     /// The time limit of the project's checks in a phase of their own, or at a gate.
-    pub fn check_timeout(&self, place: PhaseContext<'_>) -> TimeSpan {
-        self.review_limit(place).span.unwrap_or(self.limits().attempt)
+    pub fn check_timeout(&self, context: PhaseContext<'_>) -> TimeSpan {
+        self.review_limit(context).span.unwrap_or(self.limits().attempt)
     }
 
     /// The timeout that the current configuration sets for a gate. A started task has the timeout of its start on record;
     /// the current one replaces it, so that a person can give a running task more time.
-    fn current_time(
+    fn configured_timeout(
         &self,
-        place: PhaseContext<'_>,
+        context: PhaseContext<'_>,
         key: &str,
         time: fn(&Gate) -> Option<TimeSpan>,
     ) -> Option<TimeSpan> {
-        if let Some(minutes) = self.type_minutes(place.task.kind, key) {
+        if let Some(minutes) = self.type_minutes(context.task.kind, key) {
             return Some(minutes);
         }
-        let name = &place.workflow.name;
-        self.gate_origin(name, place.phase.gate_name(), key)?;
+        let name = &context.workflow.name;
+        self.gate_origin(name, context.phase.gate_name(), key)?;
         let now = self.workflow(name).ok()?;
         let mut judges = now.all_phases().filter(|phase| phase.policy().is_some());
-        let phase = judges.find(|phase| phase.name == place.phase.name)?;
+        let phase = judges.find(|phase| phase.name == context.phase.name)?;
         phase.policy().and_then(|policy| time(&policy.gate))
     }
 
@@ -305,34 +309,34 @@ impl Settings {
         let kind = self.file.task_types.get(kind);
         let minutes = match key {
             "timeout" => kind.timeout_minutes,
-            "review_timeout" => kind.review_timeout_minutes,
+            REVIEW_TIMEOUT => kind.review_timeout_minutes,
             _ => kind.improve_timeout_minutes,
         };
         minutes.map(Minutes::span)
     }
 
-    /// Whether a person set a time of a phase, rather than the preset.
-    fn sets_time(&self, place: PhaseContext<'_>, key: &str) -> bool {
-        let by_type = self.type_minutes(place.task.kind, key).is_some();
-        let own = self.workflows.contains_key(&place.workflow.name);
-        let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
-        let by_phase = || key == "timeout" && self.phase_origin(place, key).is_some();
+    /// Whether a person, not the preset, set a timeout of a phase.
+    fn sets_timeout(&self, context: PhaseContext<'_>, key: &str) -> bool {
+        let by_type = self.type_minutes(context.task.kind, key).is_some();
+        let own = self.workflows.contains_key(&context.workflow.name);
+        let by_gate = || self.gate_origin(&context.workflow.name, context.phase.gate_name(), key).is_some();
+        let by_phase = || key == "timeout" && self.phase_origin(context, key).is_some();
         // An improvement without a time of its own has that of the gate's fixes.
-        let improves = key == "timeout" && place.task.kind == TaskType::Improve;
-        let mut judges = place.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
-        let mut by_fix = || judges.any(|phase| self.sets_time(PhaseContext { phase, ..place }, "fix_timeout"));
+        let improves = key == "timeout" && context.task.kind == TaskType::Improve;
+        let mut judges = context.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
+        let mut by_fix = || judges.any(|phase| self.sets_timeout(PhaseContext { phase, ..context }, FIX_TIMEOUT));
         by_type || own || by_gate() || by_phase() || by_fix()
     }
 
-    /// The time a person set for the phase, the agent or all attempts, then that of the preset.
+    /// The timeout that the person set for the phase, the agent or all attempts, or else that of the preset.
     pub(super) fn timeout(&self, limit: PhaseLimit, agent: &AgentConfig) -> TimeSpan {
-        let attempt = self.file.limits.attempt;
+        let attempt = self.file.limits.keys.attempt;
         let by_person = limit.span.filter(|_| limit.by_person).or(agent.timeout);
         let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&["limits", "attempt"])));
         by_person.or(limit.span).unwrap_or(attempt)
     }
 
-    /// The agents of phases that are no reviews must be able to do work, also those that replace a tool.
+    /// Checks that the agents of agent phases, including those that replace tools, can do work.
     pub(super) fn check_workers(&self, workflow: &Workflow) -> Result<(), ConfigError> {
         let task = TaskSpec::default();
         for phase in workflow.all_phases().filter(|phase| phase.policy().is_none()) {
@@ -347,21 +351,21 @@ impl Settings {
                 }
                 None => {
                     let named = self.tree.get(&tool_path).and_then(ConfigNode::text);
-                    (tool, named.unwrap_or_default(), self.set_at(&tool_path))
+                    (tool, named.unwrap_or_default(), self.origin_at(&tool_path))
                 }
             };
             // An unknown agent is reported when the phase is assigned.
-            if self.agent(name).is_some_and(|agent| !agent.kind.is_a_model()) {
+            if self.agent(name).is_some_and(|agent| !agent.kind.can_do_work()) {
                 return Err(origin.unwrap_or(&SettingOrigin::Default).error(only_checks(key, name)));
             }
         }
         Ok(())
     }
 
-    /// The agent that a setting names must exist and be able to do work.
+    /// Checks that the agent of a setting exists and can do work.
     pub(super) fn check_worker(&self, path: &[&str], key: &str) -> Result<(), ConfigError> {
         let agent = self.agent_at(path, key)?;
-        if agent.kind.is_a_model() { Ok(()) } else { Err(self.error(path, only_checks(key, &agent.name))) }
+        if agent.kind.can_do_work() { Ok(()) } else { Err(self.error(path, only_checks(key, &agent.name))) }
     }
 
     pub(super) fn check_reviewers(&self) -> Result<(), ConfigError> {

@@ -1,4 +1,4 @@
-//! Changes of a configuration file that leave the rest of it as it was: comments, order, blank lines.
+//! Edits a configuration file. Comments, order and blank lines stay as they are.
 
 mod document;
 
@@ -18,7 +18,7 @@ pub struct KeyChange {
     note: Option<String>,
 }
 
-/// What became of a key. Values are as they stand in the file; none: it is not there.
+/// A key that an edit changed. Values are as the file has them; none: the key is not set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct ChangedKey {
     /// The dotted key.
@@ -37,8 +37,8 @@ impl ChangedKey {
 
 const HIDDEN: &str = "(hidden)";
 
-/// A value as it may be shown: variables of agents and addresses to post to may be secrets, and that of a database may have
-/// a password.
+/// A value for people. Variables of agents and addresses of webhooks may be secrets, and the address of a database may
+/// contain a password.
 fn shown_value(key: &[&str], value: &Value) -> String {
     match key {
         ["agents", _, "env", ..] | ["notify", "channels", _, "url" | "headers", ..] => HIDDEN.to_owned(),
@@ -51,7 +51,7 @@ fn shown_value(key: &[&str], value: &Value) -> String {
     }
 }
 
-/// The same within a table in one line.
+/// Hides secrets inside an inline table.
 fn hide(key: &[&str], value: &mut Value) {
     if let ["agents", _, "env", _, ..] | ["notify", "channels", _, "url" | "headers", ..] = key {
         let decor = value.decor().clone();
@@ -64,11 +64,11 @@ fn hide(key: &[&str], value: &mut Value) {
     }
 }
 
-/// A file after its changes.
+/// A file after an edit.
 #[derive(Debug, Clone)]
 pub struct EditedFile {
     pub text: String,
-    /// What is not as it was.
+    /// The keys whose values changed.
     pub changed: Vec<ChangedKey>,
     set: Vec<Vec<String>>,
 }
@@ -91,31 +91,33 @@ fn dotted(names: &[String]) -> String {
     shown.join(".")
 }
 
-/// Sets keys of a file. Whether the result makes sense is for [`super::read`] to say.
+/// Sets keys of a file. [`super::read`] checks whether the result is valid.
 pub fn set(file: &str, text: &str, changes: &[KeyChange]) -> Result<EditedFile, ConfigError> {
-    let mut sheet = EditedDocument::open(file, text)?;
-    let changes: Vec<_> = changes.iter().map(|change| sheet.with_phase_name(change)).collect();
+    let mut document = EditedDocument::open(file, text)?;
+    let changes: Vec<_> = changes.iter().map(|change| document.with_phase_name(change)).collect();
     let is_set = |key: &[String]| changes.iter().any(|change| change.key == key);
     for change in &changes {
-        sheet.set(change, &is_set).map_err(|message| ConfigError::Given { name: change.key(), message })?;
+        document
+            .set(change, &is_set)
+            .map_err(|message| ConfigError::InFlagOrVariable { name: change.key(), message })?;
     }
-    Ok(sheet.close(changes.iter().map(|change| change.key.clone()).collect()))
+    Ok(document.close(changes.iter().map(|change| change.key.clone()).collect()))
 }
 
-/// Removes a table with all that is in it.
+/// Removes a table and everything in it.
 pub fn remove(file: &str, text: &str, table: &[&str]) -> Result<EditedFile, ConfigError> {
-    let mut sheet = EditedDocument::open(file, text)?;
-    sheet.remove(table);
-    Ok(sheet.close(Vec::new()))
+    let mut document = EditedDocument::open(file, text)?;
+    document.remove(table);
+    Ok(document.close(Vec::new()))
 }
 
 impl EditedFile {
-    /// Whether it sets a key, by its dotted name, be it to what it was.
+    /// Whether the edit sets a dotted key, even to its old value.
     pub fn sets(&self, key: &str) -> bool {
         self.set.iter().any(|names| dotted(names) == key)
     }
 
-    /// Which of the changes a line of the new text comes from, by its dotted key. Lines are counted from one.
+    /// The dotted key of the change that wrote a line of the new text. Lines are counted from one.
     pub fn key_at(&self, line: usize) -> Option<String> {
         let document = Document::parse(self.text.as_str()).ok()?;
         let line_of = |offset: usize| self.text.get(..offset).map(|before| before.matches('\n').count() + 1);
@@ -136,10 +138,10 @@ impl EditedFile {
 }
 
 impl KeyChange {
-    /// Changes as people type them: `KEY=VALUE`. What is no TOML is a text.
+    /// Parses `KEY=VALUE`. A value that is not TOML is a text.
     ///
-    /// A key may also be one of the file about phases, `phases.5.maxRetries`, which is several here if it speaks of all.
-    pub fn typed(words: &str) -> Result<Vec<Self>, String> {
+    /// A key of `iterate-config.json`, such as `phases.5.maxRetries`, is translated; it may become several changes.
+    pub fn parse(words: &str) -> Result<Vec<Self>, String> {
         let wanted = "expected KEY=VALUE, for example jobs=8";
         let (key, value) = split_assignment(words).ok_or_else(|| format!("there is no `=` in `{words}`: {wanted}"))?;
         let (key, value) = (key.trim(), value.trim());
@@ -147,8 +149,8 @@ impl KeyChange {
             .map_err(|_| format!("`{key}` is not a key: write it as in the file, with dots between its tables"))?;
         let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
         match names.first().map(String::as_str) {
-            Some("phases" | "reviewDefaults") => of_phases(&names, value),
-            Some(_) | None => Ok(vec![Self { key: names, value: typed_value(value)?, note: None }]),
+            Some("phases" | "reviewDefaults") => parse_phase_change(&names, value),
+            Some(_) | None => Ok(vec![Self { key: names, value: parse_value(value)?, note: None }]),
         }
     }
 }
@@ -167,8 +169,8 @@ fn split_assignment(words: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// What the file about phases would mean if it said only this.
-fn of_phases(names: &[String], value: &str) -> Result<Vec<KeyChange>, String> {
+/// Parses a change of a key of `iterate-config.json`.
+fn parse_phase_change(names: &[String], value: &str) -> Result<Vec<KeyChange>, String> {
     let value = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
     let nested = names.iter().rev().fold(value, |inside, name| serde_json::json!({ name: inside }));
     let mut file = serde_json::json!({ "version": 2 });
@@ -178,10 +180,10 @@ fn of_phases(names: &[String], value: &str) -> Result<Vec<KeyChange>, String> {
     let translated = translate(ForeignFormat::Iterate, "", &file.to_string());
     let translated = translated.map_err(|error| error.message())?;
     let without_note = |change| KeyChange { note: None, ..change };
-    Ok(imported(&translated.layer).into_iter().map(without_note).collect())
+    Ok(changes_from_layer(&translated.layer).into_iter().map(without_note).collect())
 }
 
-fn typed_value(text: &str) -> Result<Value, String> {
+fn parse_value(text: &str) -> Result<Value, String> {
     let read = text.parse::<Value>();
     let is_begun = text.starts_with(['"', '\'', '[', '{']);
     match read {
@@ -191,8 +193,8 @@ fn typed_value(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What a translated file of another program says, each with a comment that tells where it stood.
-pub fn imported(layer: &Layer) -> Vec<KeyChange> {
+/// The changes that a translated file of another program makes, each with its original location as a comment.
+pub fn changes_from_layer(layer: &Layer) -> Vec<KeyChange> {
     let Ok(document) = Document::parse(layer.text()) else { return Vec::new() };
     let mut changes = Vec::new();
     leaves(document.as_item(), &mut Vec::new(), &mut |key, value| {

@@ -7,14 +7,14 @@ use super::agents::{AgentKind, PriceTable};
 use super::notify::NotifyTable;
 use super::preset::PresetTable;
 use super::reader::checked;
-use super::rules::Named;
+use super::rules::{Named, key_name};
 use super::values::{
     Amount, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
     PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
-    WaitTime, WorkflowName, Writable,
+    WaitTime, WorkflowName, WritablePaths,
 };
 use crate::contract::Contract;
-use crate::policy::TimeSpan;
+use crate::policy::{Caps, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::session::ResumePolicy;
 use crate::task::TaskType;
@@ -46,7 +46,7 @@ pub(super) struct SettingsFile {
     /// `false`: only readers are sandboxed; writers may write anywhere.
     pub sandbox_writers: bool,
     /// Where writers may write besides their worktree: "caches" for the usual ones of build tools, paths from `/` or `~/`.
-    pub sandbox_write: Writable,
+    pub sandbox_write: WritablePaths,
     /// What agents may connect to: "open", everything; a list of TCP ports, only these and the report server, if Landlock
     /// (version 4) is available.
     pub sandbox_network: Network,
@@ -89,6 +89,13 @@ pub(super) struct SettingsFile {
     pub workflows: Named<OwnWorkflowName, WorkflowTable>,
 }
 
+pub(super) const TASK_TYPES: &str = key_name!(SettingsFile, task_types);
+pub(super) const SANDBOX_WRITE: &str = key_name!(SettingsFile, sandbox_write);
+pub(super) const REVIEW_ENABLED: &str = key_name!(SettingsFile, reviewEnabled);
+pub(super) const REVIEW_MAX_FIX_ATTEMPTS: &str = key_name!(SettingsFile, reviewMaxFixAttempts);
+pub(super) const DEVELOPER_PROMPT_PATH: &str = key_name!(SettingsFile, developerPromptPath);
+pub(super) const REVIEWER_PROMPT_PATH: &str = key_name!(SettingsFile, reviewerPromptPath);
+
 impl SettingsFile {
     /// The values of a file that sets nothing.
     fn built_in() -> Self {
@@ -96,8 +103,8 @@ impl SettingsFile {
             preset: WorkflowName("task".to_owned()),
             jobs: SmallCount(4),
             sandbox_writers: true,
-            sandbox_write: Writable::caches(),
-            limits: LimitsTable::built_in(),
+            sandbox_write: WritablePaths::caches(),
+            limits: LimitsTable { keys: LimitKeys::built_in(), task: CapsTable::default() },
             ..Self::default()
         }
     }
@@ -131,7 +138,7 @@ pub(super) struct AgentTable {
 
 /// A value for each role: `[roles]` and `[prompts]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename = "a table of roles")]
+#[serde(default, rename = "[KEY]")]
 pub(super) struct RoleValues<T: Default> {
     /// Does the work.
     pub implement: T,
@@ -226,6 +233,9 @@ pub(super) struct DefaultsTable {
     pub max_review_cycles: SmallCount,
 }
 
+pub(super) const AUTO_REVIEW: &str = key_name!(DefaultsTable, auto_review);
+pub(super) const MAX_REVIEW_CYCLES: &str = key_name!(DefaultsTable, max_review_cycles);
+
 impl Default for DefaultsTable {
     fn default() -> Self {
         Self { auto_review: true, max_review_cycles: SmallCount(3) }
@@ -278,15 +288,24 @@ pub(super) struct TaskTypeTable {
 }
 
 /// `[limits]`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default = "LimitsTable::built_in", rename = "[limits]")]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct LimitsTable {
-    /// Dollars for each task.
-    pub max_cost_usd: Option<Dollars>,
-    /// Tokens for each task.
-    pub max_tokens: Option<Amount>,
-    /// Minutes of work for each task.
-    pub max_minutes: Option<Amount>,
+    #[serde(flatten)]
+    pub task: CapsTable,
+    #[serde(flatten)]
+    pub keys: LimitKeys,
+}
+
+impl<'de> Deserialize<'de> for LimitsTable {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Deserialize::deserialize(deserializer).map(|(keys, task)| Self { keys, task })
+    }
+}
+
+/// The keys of `[limits]` that `[limits.run]` does not have.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default = "LimitKeys::built_in", rename = "[limits]")]
+pub(super) struct LimitKeys {
     /// Time limit of one start of an agent.
     pub attempt: TimeSpan,
     /// Time limit of an agent without output.
@@ -304,10 +323,10 @@ pub(super) struct LimitsTable {
     /// The expected cost of an attempt as long as nothing is known.
     pub reserve_usd: Option<Dollars>,
     /// The limits of a whole run.
-    pub run: RunLimitsTable,
+    pub run: CapsTable,
 }
 
-impl LimitsTable {
+impl LimitKeys {
     fn built_in() -> Self {
         Self {
             attempt: TimeSpan::minutes(60),
@@ -321,16 +340,26 @@ impl LimitsTable {
     }
 }
 
-/// `[limits.run]`.
+/// The caps of each task in `[limits]`, and of a whole run in `[limits.run]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename = "[limits.run]")]
-pub(super) struct RunLimitsTable {
-    /// Dollars for the run.
-    pub max_cost_usd: Option<Dollars>,
-    /// Tokens for the run.
-    pub max_tokens: Option<Amount>,
-    /// Minutes of work for the run.
-    pub max_minutes: Option<Amount>,
+pub(super) struct CapsTable {
+    /// Dollars for each task; in `[limits.run]` for the run.
+    max_cost_usd: Option<Dollars>,
+    /// Tokens for each task; in `[limits.run]` for the run.
+    max_tokens: Option<Amount>,
+    /// Minutes of work for each task; in `[limits.run]` for the run.
+    max_minutes: Option<Amount>,
+}
+
+impl CapsTable {
+    pub fn caps(&self) -> Caps {
+        Caps {
+            max_cost_micro_usd: self.max_cost_usd.map(|cost| cost.micro),
+            max_tokens: self.max_tokens.map(|tokens| tokens.0),
+            max_minutes: self.max_minutes.map(|minutes| minutes.0),
+        }
+    }
 }
 
 /// `[worktree]`.
@@ -350,8 +379,8 @@ impl Default for WorktreeTable {
 }
 
 /// `[checks]`: command lines under names, in the order of the files.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CheckCommands(pub Vec<(PlainName, Text)>);
+#[derive(Debug, Clone, Default, JsonSchema)]
+pub(super) struct CheckCommands(#[schemars(with = "Named<PlainName, Text>")] pub Vec<(PlainName, Text)>);
 
 impl<'de> Deserialize<'de> for CheckCommands {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -376,15 +405,5 @@ impl<'de> Deserialize<'de> for CheckCommands {
 impl Serialize for CheckCommands {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, command)| (name, command)))
-    }
-}
-
-impl JsonSchema for CheckCommands {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CheckCommands".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Named::<PlainName, Text>::json_schema(generator)
     }
 }

@@ -1,8 +1,8 @@
-//! Files of other programs, read as they are.
+//! Configuration files of other programs.
 //!
-//! Each becomes a layer of the configuration: TOML, every line of which knows the line it came from, so that settings
-//! and mistakes are reported with their place in that file. Such a layer ranks between the person's file and the
-//! repository's. What is wrong with a file is said in that file's own words.
+//! Each file is translated into a layer of TOML. Every line of the layer keeps the line it came from, so that settings and
+//! errors are reported with their location in the original file. Such a layer ranks between the person's file and the
+//! repository's. Error messages use the keys of the original file.
 //!
 //! ```
 //! use signoff_core::settings::foreign::{ForeignFormat, translate};
@@ -18,51 +18,53 @@ mod iterate;
 
 pub(super) use iterate::phase_key;
 
-use super::file::SettingsFile;
-use super::formats::{self, MARK, PlacedText};
+use super::file::{SettingsFile, TASK_TYPES};
+use super::formats::{self, BYTE_ORDER_MARK, PositionedText};
 use super::layer::{ConfigData, ConfigNode};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
 use super::{ConfigError, Layer, SettingOrigin};
 
-/// Whose file it is.
+/// The format of a file of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignFormat {
     /// `gza.yaml`: `defaults` and `task_types`.
     Gza,
-    /// TOML with `reviewEnabled` and the like. The same keys may stand at the top of `signoff.toml`.
+    /// TOML with keys such as `reviewEnabled`, which are also top-level keys of `signoff.toml`.
     Slots,
     /// `iterate-config.json`: phases and their policies.
     Iterate,
 }
 
 impl ForeignFormat {
-    /// What a file seems to be, by its name, else by how it begins.
+    /// Detects the format by the file's name, or else by its first character.
     pub fn detect(name: &str, text: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         match name.rsplit_once('.').map(|(_, ending)| ending) {
             Some("yaml" | "yml") => Some(Self::Gza),
             Some("toml") => Some(Self::Slots),
             Some("json") => Some(Self::Iterate),
-            Some(_) | None => text.trim_start_matches(MARK).trim_start().starts_with('{').then_some(Self::Iterate),
+            Some(_) | None => {
+                text.trim_start_matches(BYTE_ORDER_MARK).trim_start().starts_with('{').then_some(Self::Iterate)
+            }
         }
     }
 }
 
-/// A file as the caller read it.
+/// The name and text of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForeignFile<'a> {
-    /// As messages name it.
+    /// Its name in messages.
     pub name: &'a str,
     pub text: &'a str,
 }
 
-/// What became of a file.
+/// The result of translating a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslatedFile {
     pub layer: Layer,
-    /// What was left out or read in another way than it is written, for people.
+    /// Notes for people about ignored keys and changed meanings.
     pub notes: Vec<String>,
-    /// The file in the version of today, if it is of an older one.
+    /// The file in the current version, if it has an older one.
     pub migrated: Option<String>,
 }
 
@@ -84,9 +86,9 @@ pub fn merged(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, ConfigError> 
 }
 
 impl<'a> ForeignFile<'a> {
-    /// The same without what an editor put before it, if it can be a configuration at all.
+    /// The file without a byte order mark. Fails if it is too long.
     fn checked(&self) -> Result<Self, ConfigError> {
-        let text = formats::unmarked(self.text, || self.origin(1))?;
+        let text = formats::strip_bom(self.text, || self.origin(1))?;
         Ok(Self { text, ..*self })
     }
 
@@ -125,7 +127,7 @@ impl Layer {
         match (&node.data, node.text()) {
             (_, Some(text)) => self.set(key, &text.into(), &node.origin),
             (ConfigData::Whole(_, Some(number)), _) => self.set(key, &(*number).into(), &node.origin),
-            (data, None) => self.line(&format!("{key} = {}", data.described()), &node.origin),
+            (data, None) => self.line(&format!("{key} = {}", data.describe()), &node.origin),
         }
     }
 
@@ -146,7 +148,7 @@ impl ReadProblem {
     fn foreign_error(&self, expected: impl Fn(&Expected) -> String) -> ConfigError {
         self.origin.error(match &self.kind {
             ProblemKind::Value { data, expected: known } => {
-                format!("{} is {}: expected {}", self.name(), data.described(), expected(known))
+                format!("{} is {}: expected {}", self.name(), data.describe(), expected(known))
             }
             ProblemKind::UnknownKey { known, .. } => {
                 let key = self.path.rsplit('.').next().unwrap_or_default();
@@ -159,22 +161,22 @@ impl ReadProblem {
     }
 }
 
-/// Translates `gza.yaml`: `defaults` and `task_types` have the keys of `signoff.toml`. The rest is about other things.
+/// Translates `gza.yaml`. Its `defaults` and `task_types` have the keys of `signoff.toml`; other keys are ignored.
 fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
-    let mut root = formats::yaml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
+    let mut root = formats::yaml(PositionedText { text: file.text, origin: &|line| file.origin(line) })?;
     empty_if_null(&mut root, 3);
-    let is_ours = |key: &str| matches!(key, "defaults" | "task_types");
+    let is_ours = |key: &str| matches!(key, "defaults" | TASK_TYPES);
     let others = root.entries().into_iter().filter(|(key, _)| !is_ours(key));
-    let notes = others.map(|(key, _)| format!("`{key}` has no meaning here and is left out")).collect();
+    let notes = others.map(|(key, _)| format!("`{key}` is ignored: not a signoff setting")).collect();
     if let Some(table) = root.table_mut() {
         table.retain(|key, _| is_ours(key));
     }
     root.read_or_problem::<SettingsFile>().map_err(|problem| {
         problem.foreign_error(|expected| match (expected, problem.path.as_str()) {
             (Expected::Table(_), "") => "keys such as `defaults:` and `task_types:`".to_owned(),
-            (Expected::Table(_), "task_types") => "types of tasks, each with keys of its own".to_owned(),
+            (Expected::Table(_), TASK_TYPES) => "types of tasks, each with keys of its own".to_owned(),
             (Expected::Table(_), _) => "keys with values".to_owned(),
-            // Every text in such a file is the name of a model.
+            // Every text in a `gza.yaml` is the name of a model.
             (Expected::Other(text), path) if path.ends_with("model") && text.starts_with("text") => {
                 "the name of a model".to_owned()
             }
@@ -183,7 +185,7 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     })?;
     let mut layer = Layer::translated(file.name);
     for (name, table) in root.entries() {
-        let kinds = table.entries().into_iter().filter(|(_, node)| name == "task_types" && node.table().is_some());
+        let kinds = table.entries().into_iter().filter(|(_, node)| name == TASK_TYPES && node.table().is_some());
         let tables = kinds.map(|(kind, node)| (format!("{name}.{kind}"), node));
         for (name, table) in tables.chain((name == "defaults").then(|| (name.to_owned(), table))) {
             layer.table(&name, &table.origin);
@@ -206,7 +208,7 @@ fn empty_if_null(node: &mut ConfigNode, depth: usize) {
 /// Translates TOML with the keys of the preset `slots`, which are those of `signoff.toml` in camel case. Other keys of
 /// such files are ignored, unless they look misspelt.
 fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
-    let mut root = formats::toml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
+    let mut root = formats::toml(PositionedText { text: file.text, origin: &|line| file.origin(line) })?;
     let own = keys_of::<SettingsFile>();
     let known: Vec<_> = own.iter().copied().filter(|key| key.contains(char::is_uppercase)).collect();
     let (mut layer, mut notes) = (Layer::translated(file.name), Vec::new());
@@ -220,7 +222,7 @@ fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
                 "`{key}` is left out: it is a key of signoff.toml itself, which `signoff configure --set` sets"
             ));
         } else {
-            notes.push(format!("`{key}` has no meaning here and is left out"));
+            notes.push(format!("`{key}` is ignored: not a signoff setting"));
         }
     }
     if let Some(table) = root.table_mut() {

@@ -11,25 +11,25 @@ use super::layer::{ConfigData, ConfigNode};
 use super::{ConfigError, MAX_FILE_BYTES, SettingOrigin};
 use crate::source::json::{JsonMembers, LineIndex};
 
-/// Maximum depth. Values further inside are left out of JSON and refused in YAML.
-const DEEPEST: usize = 16;
+/// Maximum nesting depth. Deeper values are ignored in JSON and rejected in YAML.
+const MAX_DEPTH: usize = 16;
 
 /// Maximum number of values in YAML, with aliases written out.
-const MOST: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 
 /// A text and the origin of its lines, counted from one.
 #[derive(Clone, Copy)]
-pub(crate) struct PlacedText<'a> {
+pub(crate) struct PositionedText<'a> {
     pub text: &'a str,
     pub origin: &'a dyn Fn(usize) -> SettingOrigin,
 }
 
-/// What some editors put before a text.
-pub(super) const MARK: char = '\u{feff}';
+/// The byte order mark that some editors put before a text.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text of a file that is short enough, without what an editor put before it.
-pub(super) fn unmarked(text: &str, start: impl FnOnce() -> SettingOrigin) -> Result<&str, ConfigError> {
-    let text = text.strip_prefix(MARK).unwrap_or(text);
+/// The text of a file without a byte order mark. Fails if it is too long.
+pub(super) fn strip_bom(text: &str, start: impl FnOnce() -> SettingOrigin) -> Result<&str, ConfigError> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.len() > MAX_FILE_BYTES {
         let message = format!("the file has {} bytes: expected at most {MAX_FILE_BYTES}", text.len());
         return Err(start().error(message));
@@ -38,7 +38,7 @@ pub(super) fn unmarked(text: &str, start: impl FnOnce() -> SettingOrigin) -> Res
 }
 
 /// Reads a whole TOML text. A value has the line of its key or, in a list, its own line.
-pub(crate) fn toml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
+pub(crate) fn toml(source: PositionedText<'_>) -> Result<ConfigNode, ConfigError> {
     let table = DeTable::parse(source.text).map_err(|error| toml_syntax(source, &error))?;
     let ends = source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
     let lines: Vec<usize> = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
@@ -69,8 +69,8 @@ fn toml_node(value: &DeValue<'_>, offset: usize, origin: &dyn Fn(usize) -> Setti
     ConfigNode { origin: origin(offset), order: offset, data }
 }
 
-/// What the TOML parser says, with its line.
-fn toml_syntax(source: PlacedText<'_>, error: &toml::de::Error) -> ConfigError {
+/// The error of the TOML parser, with its line.
+fn toml_syntax(source: PositionedText<'_>, error: &toml::de::Error) -> ConfigError {
     let offset = error.span().map_or_else(|| most_nested(source.text), |span| span.start);
     let before = source.text.as_bytes().get(..offset).unwrap_or(source.text.as_bytes());
     // The end of a file that ends with a newline belongs to its last line.
@@ -105,14 +105,14 @@ fn most_nested(text: &str) -> usize {
     deepest.and_then(|line| text.find(line)).unwrap_or(0)
 }
 
-/// Why a text is not read as JSON.
+/// An error in a JSON text.
 pub(crate) enum JsonProblem {
     Syntax {
         line: usize,
         error: serde_json::Error,
     },
-    /// A key that an object has twice.
-    Twice {
+    /// An object has a key twice.
+    DuplicateKey {
         line: usize,
         path: String,
         key: String,
@@ -120,16 +120,16 @@ pub(crate) enum JsonProblem {
 }
 
 /// Reads a whole JSON text. A value has the line on which it begins.
-pub(crate) fn json(source: PlacedText<'_>) -> Result<ConfigNode, JsonProblem> {
+pub(crate) fn json(source: PositionedText<'_>) -> Result<ConfigNode, JsonProblem> {
     let reader = JsonReader { source, lines: LineIndex::new(source.text) };
     let text = source.text.trim();
-    // The whole text must be JSON, also the parts that are left out.
+    // The whole text must be JSON, including ignored parts.
     reader.part::<serde_json::Value>(text)?;
     reader.node(text, &mut Vec::new())
 }
 
 struct JsonReader<'a> {
-    source: PlacedText<'a>,
+    source: PositionedText<'a>,
     lines: LineIndex,
 }
 
@@ -157,7 +157,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn elements(&self, part: &'a str, path: &mut Vec<String>) -> Result<Vec<ConfigNode>, JsonProblem> {
-        if path.len() == DEEPEST {
+        if path.len() == MAX_DEPTH {
             return Ok(Vec::new());
         }
         let elements: Vec<&'a RawValue> = self.part(part)?;
@@ -171,14 +171,14 @@ impl<'a> JsonReader<'a> {
     }
 
     fn members(&self, part: &'a str, path: &mut Vec<String>) -> Result<BTreeMap<String, ConfigNode>, JsonProblem> {
-        if path.len() == DEEPEST {
+        if path.len() == MAX_DEPTH {
             return Ok(BTreeMap::new());
         }
         let members: JsonMembers<'a, false> = self.part(part)?;
         let mut seen = HashSet::new();
         if let Some((key, value)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
             let path = path.join(".").replace(".[", "[");
-            return Err(JsonProblem::Twice { line: self.line(value.get()), path, key: key.clone() });
+            return Err(JsonProblem::DuplicateKey { line: self.line(value.get()), path, key: key.clone() });
         }
         let one = |(order, (key, value)): (usize, (String, &'a RawValue))| {
             path.push(key.clone());
@@ -203,15 +203,16 @@ impl ConfigData {
 
 /// Reads a whole YAML text. A value has the line of its key. A text without any value is null.
 ///
-/// Aliases are followed, but what they stand for counts each time, so that a small file cannot become a large one.
-pub(crate) fn yaml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
+/// Aliases are expanded, and each expansion counts against the maximum number of values, so that a small file cannot
+/// become a large one.
+pub(crate) fn yaml(source: PositionedText<'_>) -> Result<ConfigNode, ConfigError> {
     let mut reader =
         YamlReader { source, parser: Parser::new_from_str(source.text), anchors: HashMap::new(), count: 0 };
     let mut whole = None;
     while let Some((event, line)) = reader.next()? {
         match event {
             Event::DocumentStart(_) if whole.is_some() => {
-                return reader.error(line, "a second document begins here: expected one");
+                return reader.error(line, "a second YAML document starts here: expected only one");
             }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {}
             Event::SequenceEnd | Event::MappingEnd => {}
@@ -224,7 +225,7 @@ pub(crate) fn yaml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
 }
 
 struct YamlReader<'a> {
-    source: PlacedText<'a>,
+    source: PositionedText<'a>,
     parser: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, ConfigData>,
     count: usize,
@@ -250,8 +251,8 @@ impl<'a> YamlReader<'a> {
     /// Reads the value that begins with an event, inside of `depth` others.
     fn node(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<ConfigNode, ConfigError> {
         let is_collection = matches!(event, Event::MappingStart(..) | Event::SequenceStart(..));
-        if is_collection && depth == DEEPEST {
-            return self.error(line, format!("nested too deep: expected at most {DEEPEST} levels"));
+        if is_collection && depth == MAX_DEPTH {
+            return self.error(line, format!("nested too deep: expected at most {MAX_DEPTH} levels"));
         }
         let (data, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => (scalar(&text, style), anchor),
@@ -271,8 +272,8 @@ impl<'a> YamlReader<'a> {
             Event::DocumentEnd | Event::SequenceEnd | Event::MappingEnd => (ConfigData::Null, 0),
         };
         self.count += size(&data);
-        if self.count > MOST {
-            return self.error(line, format!("too many values: expected at most {MOST}, aliases written out"));
+        if self.count > MAX_VALUES {
+            return self.error(line, format!("too many values: expected at most {MAX_VALUES}, aliases written out"));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, data.clone());
@@ -291,7 +292,7 @@ impl<'a> YamlReader<'a> {
             let Some((event, begin)) = self.next()? else { break };
             let node = self.node(event, begin, depth)?;
             if table.contains_key(key.as_ref()) {
-                return self.error(line, format!("this key is there twice: {}; expected it once", shown(&key)));
+                return self.error(line, format!("duplicate key `{}`: write it once", shown(&key)));
             }
             let (origin, order) = ((self.source.origin)(line), table.len());
             table.insert(key.into_owned(), ConfigNode { origin, order, ..node });
@@ -312,7 +313,7 @@ fn size(data: &ConfigData) -> usize {
     1 + inside
 }
 
-/// What a text means: without quotes, the words that YAML has had for switches.
+/// The value of a YAML scalar. Without quotes, the boolean words of YAML 1.1 count.
 fn scalar(text: &str, style: ScalarStyle) -> ConfigData {
     if style != ScalarStyle::Plain {
         return ConfigData::Text(text.to_owned());
@@ -326,7 +327,7 @@ fn scalar(text: &str, style: ScalarStyle) -> ConfigData {
     }
 }
 
-/// The beginning of what may be long.
+/// The first 80 characters of a text.
 pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -6,12 +6,15 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::file::SettingsFile;
-use super::formats::{self, PlacedText};
+use super::file::{SANDBOX_WRITE, SettingsFile};
+use super::formats::{self, PositionedText};
+use super::notify::URL_ENV;
+use super::preset::EXCLUSIVE_PHASE_KEYS;
 use super::reader::nearest;
 use super::rules::file_schema;
 use super::values::Sandbox;
 use super::{ConfigError, SettingOrigin};
+use crate::workflow::keys::BOUNDS;
 
 /// Maximum length of a configuration file.
 pub const MAX_FILE_BYTES: usize = 1_000_000;
@@ -19,17 +22,17 @@ pub const MAX_FILE_BYTES: usize = 1_000_000;
 /// A configuration file as the caller read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Where it comes from; the line says nothing.
+    /// The origin of the text; its line has no meaning.
     source: SettingOrigin,
     pub(super) text: String,
-    /// Where each line comes from, if the layer was translated from another format.
+    /// The origin of each line, if the layer was translated from another format.
     pub(super) origins: Vec<SettingOrigin>,
 }
 
 /// A flag of the command line that overrides a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    /// As it is written: `--jobs`.
+    /// The name with dashes: `--jobs`.
     pub name: &'static str,
     /// The setting's dotted key.
     pub key: &'static str,
@@ -51,8 +54,8 @@ impl Layer {
         Self { source, text: text.into(), origins: Vec::new() }
     }
 
-    /// Whether it is part of the repository.
-    pub(super) fn is_of_the_repository(&self) -> bool {
+    /// Whether it is a file of the repository.
+    pub(super) fn is_in_repository(&self) -> bool {
         matches!(self.source, SettingOrigin::Foreign { .. } | SettingOrigin::Repository { .. })
     }
 
@@ -62,14 +65,14 @@ impl Layer {
     }
 
     pub(super) fn flag(flag: &Flag) -> Self {
-        Self::given(&SettingOrigin::Flag { name: flag.name.to_owned() }, flag.key, &flag.value)
+        Self::from_value(&SettingOrigin::Flag { name: flag.name.to_owned() }, flag.key, &flag.value)
     }
 
     /// The layer as a tree. A role that is a mere name becomes a table, so that layers can be merged.
     pub(super) fn tree(&self) -> Result<ConfigNode, ConfigError> {
         let origin = |line| self.origin(line);
-        let text = formats::unmarked(&self.text, || origin(1))?;
-        let mut tree = formats::toml(PlacedText { text, origin: &origin })?;
+        let text = formats::strip_bom(&self.text, || origin(1))?;
+        let mut tree = formats::toml(PositionedText { text, origin: &origin })?;
         for role in tree.get_mut(&["roles"]).and_then(ConfigNode::table_mut).into_iter().flatten() {
             let name = role.1;
             if name.text().is_some_and(|text| !text.trim().is_empty()) {
@@ -84,11 +87,11 @@ impl Layer {
     /// The origin of a line of the text.
     pub(super) fn origin(&self, line: usize) -> SettingOrigin {
         let known = self.origins.get(line.saturating_sub(1)).or(self.origins.last()).cloned();
-        known.unwrap_or_else(|| self.source.clone().on_line(line))
+        known.unwrap_or_else(|| self.source.clone().with_line(line))
     }
 
-    /// A value from outside of files. It is the first of a number or switch, and a text that its key accepts.
-    fn given(source: &SettingOrigin, key: &str, value: &str) -> Self {
+    /// A value of a flag or variable. It is parsed as the first type that its key accepts: number, boolean or text.
+    fn from_value(source: &SettingOrigin, key: &str, value: &str) -> Self {
         let layer = |value: &str| Self::new(source.clone(), format!("{key} = {value}"));
         let is_plain = |value: &&str| {
             let is_number = value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
@@ -106,7 +109,7 @@ impl Layer {
     }
 }
 
-/// A variable that is a setting.
+/// An environment variable that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingVariable {
     /// `SIGNOFF_LIMITS_ATTEMPT`.
@@ -115,7 +118,7 @@ pub struct SettingVariable {
     pub key: String,
 }
 
-/// The tables whose plain values may differ for one machine or one call.
+/// The tables whose plain values can be set by environment variables.
 const TABLES_WITH_VARIABLES: [&[&str]; 4] = [&[], &["defaults"], &["limits"], &["limits", "run"]];
 
 static VARIABLES: LazyLock<Vec<SettingVariable>> = LazyLock::new(|| {
@@ -123,7 +126,7 @@ static VARIABLES: LazyLock<Vec<SettingVariable>> = LazyLock::new(|| {
     TABLES_WITH_VARIABLES.iter().flat_map(|table| variables_of(&schema, table)).collect()
 });
 
-/// The variables of a table. Lists, tables and the keys of another program are set by files alone.
+/// The variables of a table. Lists, tables and keys of other programs have none.
 fn variables_of(schema: &Value, table: &[&str]) -> Vec<SettingVariable> {
     let properties = table.iter().fold(&schema["properties"], |above, key| &above[key]["properties"]);
     let is_plain = |(key, property): &(&String, &Value)| {
@@ -136,12 +139,12 @@ fn variables_of(schema: &Value, table: &[&str]) -> Vec<SettingVariable> {
         .collect()
 }
 
-/// The variables that are settings.
+/// The environment variables that set keys.
 pub fn variables() -> &'static [SettingVariable] {
     &VARIABLES
 }
 
-/// The variables that agents get. If an agent calls the program they come back; they set nothing.
+/// The variables that agents get. They set no key if an agent calls the program.
 pub const AGENT_VARIABLES: [&str; 17] = [
     "SIGNOFF_ROLE",
     "SIGNOFF_PHASE",
@@ -170,7 +173,7 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
         match VARIABLES.iter().find(|known| known.name == *name) {
             Some(known) => {
                 let source = SettingOrigin::Environment { name: name.clone() };
-                layers.push(Layer::given(&source, &known.key, value));
+                layers.push(Layer::from_value(&source, &known.key, value));
             }
             None => check_spelling(name)?,
         }
@@ -181,7 +184,7 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
 fn check_spelling(name: &str) -> Result<(), ConfigError> {
     let known: Vec<_> = VARIABLES.iter().map(|known| known.name.as_str()).collect();
     match nearest(name, &known).filter(|_| !AGENT_VARIABLES.contains(&name)) {
-        Some(meant) => Err(ConfigError::Given {
+        Some(meant) => Err(ConfigError::InFlagOrVariable {
             name: name.to_owned(),
             message: format!("no such setting: did you mean `{meant}`?"),
         }),
@@ -213,8 +216,8 @@ pub(crate) enum ConfigData {
 }
 
 impl ConfigData {
-    /// How messages call the value.
-    pub fn described(&self) -> String {
+    /// The value for messages.
+    pub fn describe(&self) -> String {
         match self {
             Self::Text(text) if text.chars().count() > 40 => "a long text".to_owned(),
             Self::Text(text) => format!("{text:?}"),
@@ -284,11 +287,10 @@ impl ConfigNode {
             *self = Self { order: self.order, ..later.clone() };
             return Ok(());
         };
-        for [one, other] in exclusive(path) {
-            check_exclusive(later, one, other)?;
-            if table.contains_key(*one) || table.contains_key(*other) {
-                known.remove(*one);
-                known.remove(*other);
+        for keys in exclusive(path) {
+            check_exclusive(later, *keys)?;
+            if keys.iter().any(|key| table.contains_key(*key)) {
+                keys.iter().for_each(|key| drop(known.remove(*key)));
             }
         }
         *origin = later.origin.clone();
@@ -304,18 +306,19 @@ impl ConfigNode {
 }
 
 /// Fails if a table sets both keys.
-pub(crate) fn check_exclusive(table: &ConfigNode, one: &str, other: &str) -> Result<(), ConfigError> {
-    let (Some(first), Some(second)) = (table.get(&[one]), table.get(&[other])) else { return Ok(()) };
+pub(crate) fn check_exclusive(table: &ConfigNode, keys: [&str; 2]) -> Result<(), ConfigError> {
+    let [Some(first), Some(second)] = keys.map(|key| table.get(&[key])) else { return Ok(()) };
     let later = if first.order > second.order { first } else { second };
-    let why = if one == "max_cycles" { "a gate has one bound: " } else { "" };
+    let why = if keys == BOUNDS { "a gate has one limit: " } else { "" };
+    let [one, other] = keys;
     Err(later.origin.error(format!("{why}write `{one}` or `{other}`, not both")))
 }
 
 /// The pairs of keys of a table that exclude each other: a later layer that sets one removes the other.
 fn exclusive(path: &[&str]) -> &'static [[&'static str; 2]] {
     match path {
-        ["gate"] | ["presets", _] | ["presets", _, "gates", _] => &[["max_cycles", "max_fixes"]],
-        ["presets", _, "phase", _] => &[["agent", "tool"], ["parallel", "researchers"]],
+        ["gate"] | ["presets", _] | ["presets", _, "gates", _] => &[BOUNDS],
+        ["presets", _, "phase", _] => &EXCLUSIVE_PHASE_KEYS,
         _ => &[],
     }
 }
@@ -336,13 +339,13 @@ fn replaces(path: &[&str], table: &ConfigNode) -> bool {
     match path {
         ["workflows", _] => true,
         ["roles", _] => sets(&["agent"]),
-        ["notify", "channels", _] => sets(&["url", "url_env", "command"]),
+        ["notify", "channels", _] => sets(&["url", URL_ENV, "command"]),
         _ => false,
     }
 }
 
-/// Removes from a layer of the repository what would loosen the sandbox that the person configured: the repository may
-/// be untrusted. `before` are the layers below it.
+/// Removes the keys of a repository's layer that would loosen the person's sandbox: the repository may be untrusted.
+/// `before` are the merged layers below it.
 pub(super) fn keep_sandbox_strict(
     layer: &mut ConfigNode,
     file: &SettingsFile,
@@ -363,11 +366,11 @@ pub(super) fn keep_sandbox_strict(
     if !file.sandbox_network.is_within(&before.sandbox_network) {
         layer.remove("sandbox_network");
     }
-    if let Some(ConfigData::List(paths)) = layer.get_mut("sandbox_write").map(|node| &mut node.data) {
+    if let Some(ConfigData::List(paths)) = layer.get_mut(SANDBOX_WRITE).map(|node| &mut node.data) {
         let count = paths.len();
         paths.retain(|path| path.text().is_some_and(|path| before.sandbox_write.0.iter().any(|known| known == path)));
         if paths.len() < count && paths.len() == before.sandbox_write.0.len() {
-            layer.remove("sandbox_write");
+            layer.remove(SANDBOX_WRITE);
         }
     }
     Ok(())

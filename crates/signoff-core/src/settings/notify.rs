@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::reader::did_you_mean;
-use super::rules::{Named, value};
+use super::rules::{Named, key_name, value};
 use super::values::{Argument, ChannelNames, CommandLine, HeaderName, PlainName, hidden};
 use super::{ConfigError, Settings};
 use crate::notify::NotificationKind;
@@ -28,6 +28,8 @@ pub(super) struct NotifyTable {
     /// A table for each channel, beside "bell" and "desktop", which are built in.
     pub channels: Named<PlainName, ChannelTable>,
 }
+
+pub(super) const URL_ENV: &str = key_name!(ChannelTable, url_env);
 
 impl Default for NotifyTable {
     fn default() -> Self {
@@ -97,10 +99,10 @@ pub enum WebhookFormat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
     pub name: String,
-    pub way: ChannelTarget,
+    pub target: ChannelTarget,
 }
 
-/// How a channel notifies, with all it needs.
+/// The target of a channel's notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelTarget {
     Bell,
@@ -113,22 +115,23 @@ pub enum ChannelTarget {
 /// The address and the message of a webhook.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Webhook {
-    pub at: AddressSource,
+    pub address: AddressSource,
     pub format: WebhookFormat,
     pub headers: Vec<(String, String)>,
 }
 
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Webhook({:?}, {:?}, {} headers)", self.at, self.format, self.headers.len())
+        write!(f, "Webhook({:?}, {:?}, {} headers)", self.address, self.format, self.headers.len())
     }
 }
 
-/// Where the address of a webhook is configured.
+/// The source of a webhook's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressSource {
-    Here(WebhookAddress),
-    /// In this variable.
+    /// In the configuration itself.
+    Inline(WebhookAddress),
+    /// In an environment variable.
     Variable(String),
 }
 
@@ -155,11 +158,11 @@ impl Settings {
 
     /// A channel by its name, in use or not.
     pub fn channel(&self, name: &str) -> Option<Channel> {
-        let way = match ChannelKind::built_in(name) {
-            Some(kind) => ChannelTable { kind: Some(kind), ..ChannelTable::default() }.way(),
-            None => self.file.notify.channels.get(name)?.way(),
+        let target = match ChannelKind::built_in(name) {
+            Some(kind) => ChannelTable { kind: Some(kind), ..ChannelTable::default() }.target(),
+            None => self.file.notify.channels.get(name)?.target(),
         };
-        way.map(|way| Channel { name: name.to_owned(), way })
+        target.map(|target| Channel { name: name.to_owned(), target })
     }
 
     /// The names of all channels, built in and configured.
@@ -180,7 +183,7 @@ impl Settings {
         let in_files = self.channels.iter().filter_map(|channel| channel.url.clone());
         let addresses: Vec<WebhookAddress> = in_variables.chain(in_files).collect();
         let headers = self.channels.iter().flat_map(|channel| channel.headers.iter());
-        let headers = headers.filter(|(name, value)| is_secret_name(name.as_str()) || is_made_up(&value.0));
+        let headers = headers.filter(|(name, value)| is_secret_name(name.as_str()) || looks_generated(&value.0));
         let headers = headers.map(|(_, value)| value.0.clone());
         addresses.iter().flat_map(WebhookAddress::secrets).map(str::to_owned).chain(headers).collect()
     }
@@ -188,7 +191,9 @@ impl Settings {
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in self.file.notify.channels.iter() {
             let path = ["notify", "channels", name.as_str()];
-            if let (Some(table), Err((key, message))) = (self.tree.get(&path), channel.check(name.as_str())) {
+            if let (Some(table), Err(ChannelProblem { key, message })) =
+                (self.tree.get(&path), channel.check(name.as_str()))
+            {
                 return Err(table.error(key, message));
             }
         }
@@ -208,11 +213,20 @@ impl Settings {
     }
 }
 
-/// A message about a key of a table.
-type KeyProblem = (&'static str, String);
+/// An error about a key of a channel; the empty key is the table itself.
+struct ChannelProblem {
+    key: &'static str,
+    message: String,
+}
+
+impl ChannelProblem {
+    fn new(key: &'static str, message: String) -> Self {
+        Self { key, message }
+    }
+}
 
 impl ChannelTable {
-    fn way(&self) -> Option<ChannelTarget> {
+    fn target(&self) -> Option<ChannelTarget> {
         Some(match self.kind? {
             ChannelKind::Bell => ChannelTarget::Bell,
             ChannelKind::Desktop => ChannelTarget::Desktop,
@@ -222,75 +236,83 @@ impl ChannelTable {
     }
 
     fn webhook(&self) -> Option<Webhook> {
-        let here = self.url.clone().map(AddressSource::Here);
-        let at = here.or_else(|| Some(AddressSource::Variable(self.url_env.as_ref()?.0.clone())))?;
+        let inline = self.url.clone().map(AddressSource::Inline);
+        let address = inline.or_else(|| Some(AddressSource::Variable(self.url_env.as_ref()?.0.clone())))?;
         let headers = self.headers.iter().map(|(name, value)| (name.0.clone(), value.0.clone())).collect();
-        Some(Webhook { at, format: self.format.unwrap_or_default(), headers })
+        Some(Webhook { address, format: self.format.unwrap_or_default(), headers })
     }
 
-    fn check(&self, name: &str) -> Result<(), KeyProblem> {
+    fn check(&self, name: &str) -> Result<(), ChannelProblem> {
         if ChannelKind::built_in(name).is_some() {
-            return Err(("", format!("the channel `{name}` is built in: write another name for one of your own")));
+            return Err(ChannelProblem::new(
+                "",
+                format!("the channel `{name}` is built in: write another name for one of your own"),
+            ));
         }
         let Some(kind) = self.kind else {
             let message = format!("the channel `{name}` has no `kind`: expected bell, desktop, webhook or command");
-            return Err(("", message));
+            return Err(ChannelProblem::new("", message));
         };
         let keys = [
             ("url", ChannelKind::Webhook, self.url.is_some()),
-            ("url_env", ChannelKind::Webhook, self.url_env.is_some()),
+            (URL_ENV, ChannelKind::Webhook, self.url_env.is_some()),
             ("format", ChannelKind::Webhook, self.format.is_some()),
             ("headers", ChannelKind::Webhook, !self.headers.is_empty()),
             ("command", ChannelKind::Command, self.command.is_some()),
         ];
         let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
         if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
-            return Err((key, format!("{of_kind}: expected no `{key}` in it")));
+            return Err(ChannelProblem::new(key, format!("{of_kind}: expected no `{key}` in it")));
         }
         let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));
         if let Some((header, _)) = multiline {
-            let message = format!("the header `{}` goes over a line: expected text on one line", header.as_str());
-            return Err(("headers", message));
+            let message = format!("the header `{}` contains a line break: expected text on one line", header.as_str());
+            return Err(ChannelProblem::new("headers", message));
         }
         match kind {
             ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
             ChannelKind::Command if self.command.is_some() => Ok(()),
-            ChannelKind::Command => Err(("", format!("{of_kind}: write `command = [\"./tell.sh\"]`"))),
+            ChannelKind::Command => {
+                Err(ChannelProblem::new("", format!("{of_kind}: write `command = [\"./tell.sh\"]`")))
+            }
             ChannelKind::Webhook => self.check_address(name, &of_kind),
         }
     }
 
-    fn check_address(&self, name: &str, of_kind: &str) -> Result<(), KeyProblem> {
-        let secret = "(what it is may be a secret, and is not shown)";
+    fn check_address(&self, name: &str, of_kind: &str) -> Result<(), ChannelProblem> {
+        let secret = "(value hidden)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
                 let expected = "expected one of them, `url_env` where others see the file";
-                ("url_env", format!("the channel `{name}` has `url` and `url_env`: {expected}"))
+                ChannelProblem::new(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
             }
             (Some(url), None) if url.has_user() => {
                 let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
-                ("url", format!("`url` has a name or a password before its host: {expected} {secret}"))
+                ChannelProblem::new(
+                    "url",
+                    format!("`url` has a name or a password before its host: {expected} {secret}"),
+                )
             }
             (Some(url), None) if !url.is_valid() => {
-                ("url", format!("`url` is no address: expected \"https://HOST/…\" {secret}"))
+                ChannelProblem::new("url", format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
             }
             (None, Some(named)) if !named.is_valid() => {
                 let expected = "expected one such as \"SLACK_URL\"";
-                ("url_env", format!("`url_env` is no name of a variable: {expected}"))
+                ChannelProblem::new(URL_ENV, format!("`url_env` is not a name of a variable: {expected}"))
             }
             (Some(_), None) | (None, Some(_)) => return Ok(()),
             (None, None) => {
                 let expected = "`url_env = \"SLACK_URL\"`, the variable with its address, or `url`";
-                ("", format!("{of_kind}: write {expected}"))
+                ChannelProblem::new("", format!("{of_kind}: write {expected}"))
             }
         })
     }
 }
 
-/// Shorter texts may well be words.
+/// Shorter texts may be words.
 const SHORTEST_KEY: usize = 16;
 
-/// The address of a webhook. Only its host is shown: the rest is what allows to post there.
+/// The address of a webhook. Only its host is shown: the rest of the URL is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookAddress(String);
 
@@ -300,22 +322,22 @@ impl WebhookAddress {
         Self(text.into())
     }
 
-    /// The whole of it, to post there.
+    /// The whole address, for the request.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// Whether it is a valid address.
     pub fn is_valid(&self) -> bool {
-        self.place().is_some()
+        self.host_and_port().is_some()
     }
 
     /// The name of its host, with the port if there is one; nothing of an invalid address.
     pub fn host(&self) -> &str {
-        self.place().unwrap_or("…")
+        self.host_and_port().unwrap_or("…")
     }
 
-    /// Whether there is a user name before the host, perhaps with a password.
+    /// Whether the address has a user name or password before the host.
     pub fn has_user(&self) -> bool {
         Url::parse(&self.0).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
             || self.authority().is_some_and(|authority| authority.contains('@'))
@@ -323,12 +345,12 @@ impl WebhookAddress {
 
     /// The secrets in it: the whole, and parts that look random.
     pub(super) fn secrets(&self) -> Vec<&str> {
-        let parts = self.0.split(['/', '?', '&', '=', '#', '@', ':']).filter(|part| is_made_up(part));
+        let parts = self.0.split(['/', '?', '&', '=', '#', '@', ':']).filter(|part| looks_generated(part));
         std::iter::once(self.0.trim()).chain(parts).collect()
     }
 
-    /// Its host and port, if they are written so that every reader understands them in the same way.
-    fn place(&self) -> Option<&str> {
+    /// Its host and port, if all URL parsers agree on them.
+    fn host_and_port(&self) -> Option<&str> {
         let plain = !self.0.contains(|char: char| char.is_whitespace() || char.is_control());
         let (authority, url) = (self.authority().filter(|_| plain)?, Url::parse(&self.0).ok()?);
         let host = url.host_str()?;
@@ -344,7 +366,7 @@ impl WebhookAddress {
 }
 
 /// Whether a text looks like a generated key.
-pub(super) fn is_made_up(text: &str) -> bool {
+pub(super) fn looks_generated(text: &str) -> bool {
     text.len() >= SHORTEST_KEY && text.contains(|char: char| char.is_ascii_digit())
 }
 

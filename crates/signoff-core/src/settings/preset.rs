@@ -7,52 +7,38 @@ use serde::{Deserialize, Serialize};
 
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
-use super::rules::Named;
-use super::values::{Guard, PassCount, PlainName, ResearcherCount, Text};
+use super::rules::{Named, key_name};
+use super::values::{PassCount, PlainName, ResearcherCount, Text};
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
-use crate::policy::{Effort, ExhaustedAs, TimeSpan};
-use crate::workflow::keys::OF_REVIEWERS;
+use crate::policy::{Effort, TimeSpan};
+use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS, WorkflowKeys};
 use crate::workflow::resolve::named_twice;
-use crate::workflow::{self, Completion, GateKeys, Landing, Phase, PhaseKind, Workflow};
+use crate::workflow::{self, GateKeys, Phase, PhaseKind, Workflow};
 
-/// `[presets.NAME]`: the whole workflow, all of its gates, and gates by name.
+/// `[presets.NAME]`: its own keys, those of workflows, and those of gates, which apply to all gates of the workflow.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(extend("not" = { "required": ["max_cycles", "max_fixes"] }))]
+#[schemars(extend("not" = { "required": BOUNDS }))]
 pub(super) struct PresetTable {
     #[serde(flatten)]
-    pub whole: PresetKeys,
+    pub keys: PresetKeys,
+    #[serde(flatten)]
+    pub workflow: WorkflowKeys<PassCount, PassCount>,
     #[serde(flatten)]
     pub gate: GateKeys,
 }
 
 impl<'de> Deserialize<'de> for PresetTable {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Deserialize::deserialize(deserializer).map(|(whole, gate)| Self { whole, gate })
+        Deserialize::deserialize(deserializer).map(|(keys, workflow, gate)| Self { keys, workflow, gate })
     }
 }
 
-/// The keys of `[presets.NAME]` that concern the whole workflow.
+/// The keys of `[presets.NAME]` that neither workflows nor gates have.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename = "a preset")]
 pub(super) struct PresetKeys {
     /// Sets `max_fixes`, `depth` and `checkpoint_interval`.
     pub effort: Option<Effort>,
-    /// When a task is done: when its agent ends well, or when its last line says so.
-    pub completion: Option<Completion>,
-    /// When signed-off work lands: never by itself, each alone, or a whole group.
-    pub landing: Option<Landing>,
-    /// The number of attempts after which all active loops are reviewed; 0 is never.
-    pub checkpoint_interval: Option<Guard>,
-    /// Maximum number of implement and fix attempts of a loop.
-    pub max_attempts: Option<PassCount>,
-    /// Maximum number of passes through the workflow.
-    pub max_passes: Option<PassCount>,
-    /// Maximum number of attempts lost in a row to crashes of the program.
-    pub max_recoveries: Option<u32>,
-    /// Maximum number of landings that fail with a conflict or failing checks.
-    pub max_conflicts: Option<u32>,
-    /// The outcome of a loop that is out of attempts.
-    pub attempts_exhausted_as: Option<ExhaustedAs>,
     /// A table for each gate or check that is to be changed.
     pub gates: Named<PlainName, GateKeys>,
     /// A table for each phase that is to be changed, by its number or name.
@@ -81,17 +67,21 @@ pub(super) struct PhaseTable {
     pub timeout: Option<TimeSpan>,
 }
 
-/// The model that the agent uses by itself.
+/// The word for the agent's own model.
 const INHERIT: &str = "inherit";
 
-/// No model: the project's commands.
+/// The word for no model: a check runs commands.
 const NONE: &str = "none";
 
 /// The number of helpers if `parallel` is true.
 const RESEARCHERS: u32 = 3;
 
 /// Keys of agent phases only.
-const OF_WORK: [&str; 4] = ["parallel_model", "parallel", "researchers", "timeout"];
+const AGENT_PHASE_KEYS: [&str; 4] = key_name!(PhaseTable, [parallel_model, parallel, researchers, timeout]);
+
+/// The pairs of keys of a phase that exclude each other.
+pub(super) const EXCLUSIVE_PHASE_KEYS: [[&str; 2]; 2] =
+    [key_name!(PhaseTable, [agent, tool]), key_name!(PhaseTable, [parallel, researchers])];
 
 impl PhaseTable {
     fn apply(&self, phase: &mut Phase) {
@@ -112,22 +102,22 @@ impl PhaseTable {
         }
     }
 
-    /// Why a phase cannot have a key.
+    /// The error about a key that a phase does not have.
     fn refusal(&self, key: &str, phase: &Phase) -> Option<String> {
         let none = key == "model" && self.model.as_ref().is_some_and(|model| model.as_str() == NONE);
         let name = &phase.name;
         match &phase.kind {
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) if none => Some(format!(
-                "`model` is \"none\", but `{name}` is no check: expected the name of a model or \"inherit\""
+                "`model` is \"none\", but `{name}` is not a check: expected the name of a model or \"inherit\""
             )),
             PhaseKind::Gate(_) if key == "timeout" => {
                 Some(format!("`{name}` is a gate and has no `timeout`: write `review_timeout` in its gate's table"))
             }
-            PhaseKind::Gate(_) if OF_WORK.contains(&key) => {
+            PhaseKind::Gate(_) if AGENT_PHASE_KEYS.contains(&key) => {
                 Some(format!("`{name}` is a gate and has no `{key}`: expected it only in agent phases"))
             }
             PhaseKind::Check(_) if !none => Some(format!(
-                "`{name}` is a check, which the project's commands judge, no agent: expected no such `{key}`"
+                "`{name}` is a check, which the project's commands judge, not an agent: expected no such `{key}`"
             )),
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
         }
@@ -136,17 +126,17 @@ impl PhaseTable {
 
 impl Settings {
     /// The table of a phase, with the name or number it is configured under.
-    pub(super) fn phase_table(&self, place: PhaseContext<'_>) -> Option<(&str, &PhaseTable)> {
-        let preset = self.file.presets.get(place.workflow.name.as_str())?;
-        let known = self.base_workflow(&place.workflow.name).ok()?;
-        let mut tables = preset.whole.phase.iter().map(|(word, table)| (word.as_str(), table));
-        tables.find(|(word, _)| known.names_phase(word, place.phase))
+    pub(super) fn phase_table(&self, context: PhaseContext<'_>) -> Option<(&str, &PhaseTable)> {
+        let preset = self.file.presets.get(context.workflow.name.as_str())?;
+        let known = self.base_workflow(&context.workflow.name).ok()?;
+        let mut tables = preset.keys.phase.iter().map(|(word, table)| (word.as_str(), table));
+        tables.find(|(word, _)| known.names_phase(word, context.phase))
     }
 
     /// Where a key of a phase is configured.
-    pub(super) fn phase_origin(&self, place: PhaseContext<'_>, key: &str) -> Option<&SettingOrigin> {
-        let (word, _) = self.phase_table(place)?;
-        self.set_at(&["presets", &place.workflow.name, "phase", word, key])
+    pub(super) fn phase_origin(&self, context: PhaseContext<'_>, key: &str) -> Option<&SettingOrigin> {
+        let (word, _) = self.phase_table(context)?;
+        self.origin_at(&["presets", &context.workflow.name, "phase", word, key])
     }
 
     /// Applies the configured phases of a workflow.
@@ -154,7 +144,7 @@ impl Settings {
         let Some(preset) = self.file.presets.get(workflow.name.as_str()) else { return };
         let known = workflow.clone();
         for phase in workflow.all_phases_mut() {
-            let table = preset.whole.phase.iter().find(|(word, _)| known.names_phase(word.as_str(), phase));
+            let table = preset.keys.phase.iter().find(|(word, _)| known.names_phase(word.as_str(), phase));
             table.iter().for_each(|(_, table)| table.apply(phase));
         }
     }
@@ -162,7 +152,7 @@ impl Settings {
     /// Checks that the configured phases exist and can have their keys.
     pub(super) fn check_phases(&self, workflow: &Workflow) -> Result<(), ConfigError> {
         let Some(preset) = self.file.presets.get(workflow.name.as_str()) else { return Ok(()) };
-        for (word, table) in preset.whole.phase.iter() {
+        for (word, table) in preset.keys.phase.iter() {
             let path = ["presets", &workflow.name, "phase", word.as_str()];
             let phases: Vec<_> =
                 workflow.all_phases().filter(|phase| workflow.names_phase(word.as_str(), phase)).collect();
@@ -184,7 +174,7 @@ impl Settings {
             return Ok(());
         }
         let expected = self.expected_workflow(preset);
-        Err(self.error(&["preset"], format!("`preset` is {preset:?}, which is no workflow: {expected}")))
+        Err(self.error(&["preset"], format!("`preset` is {preset:?}, which is not a workflow: {expected}")))
     }
 
     pub(super) fn check_presets(&self) -> Result<(), ConfigError> {
@@ -192,20 +182,20 @@ impl Settings {
             let name = name.as_str();
             if !self.workflow_names().contains(&name) {
                 let expected = self.expected_workflow(name);
-                let message = format!("[presets.{name}] is about no workflow: {expected}");
+                let message = format!("unknown workflow in [presets.{name}]: {expected}");
                 return Err(self.error(&["presets", name], message));
             }
             check_gate_reviewers(&preset.gate, self.tree.get(&["presets", name]))?;
             let workflow = self.base_workflow(name)?;
-            for (gate, keys) in preset.whole.gates.iter() {
+            for (gate, keys) in preset.keys.gates.iter() {
                 self.check_gate(&workflow, gate.as_str())?;
                 check_gate_reviewers(keys, self.tree.get(&["presets", name, "gates", gate.as_str()]))?;
             }
             self.check_phases(&workflow)?;
-            for (word, _) in preset.whole.phase.iter().filter(|(_, table)| table.agent.is_some()) {
+            for (word, _) in preset.keys.phase.iter().filter(|(_, table)| table.agent.is_some()) {
                 self.agent_at(&["presets", name, "phase", word.as_str(), "agent"], "agent")?;
             }
-            for tool in preset.whole.tools.keys() {
+            for tool in preset.keys.tools.keys() {
                 self.agent_at(&["presets", name, "tools", tool], "tools")?;
             }
         }
@@ -218,13 +208,13 @@ impl Settings {
         let names: Vec<_> = judges.iter().map(|phase| phase.gate_name()).collect();
         let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
             let expected = did_you_mean(name, &names, || match names.as_slice() {
-                [] => "expected nothing, for it has no gates".to_owned(),
+                [] => "expected no gate, because the workflow has none".to_owned(),
                 names => format!("expected one of {}", names.join(", ")),
             });
             return Err(self.error(&path, format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
         };
         let table = self.tree.get(&path).filter(|_| matches!(judge.kind, PhaseKind::Check(_)));
-        let set = OF_REVIEWERS.iter().find(|key| table.is_some_and(|table| table.get(&[key]).is_some()));
+        let set = REVIEWER_KEYS.iter().find(|key| table.is_some_and(|table| table.get(&[key]).is_some()));
         match (table, set) {
             (Some(table), Some(key)) => Err(table.error(
                 key,
@@ -242,7 +232,7 @@ pub(super) fn check_gate_reviewers(keys: &GateKeys, table: Option<&ConfigNode>) 
     message.map_or(Ok(()), |message| Err(table.error("reviewers", message)))
 }
 
-/// Whether two words mean the same phase.
+/// Whether two words are the name or number of the same phase.
 pub(super) fn are_same(workflow: &Workflow, word: &str, other: &str) -> bool {
     let mut phases = workflow.all_phases();
     word == other || phases.any(|phase| workflow.names_phase(word, phase) && workflow.names_phase(other, phase))

@@ -1,33 +1,34 @@
-//! What `configure` asks about the review phases, in which order, and what the answers change, without a terminal.
+//! The dialogue of `signoff configure` about the review phases, without a terminal: its questions, their order, and the
+//! changes that the answers make.
 
 use serde::Serialize;
+use strum::VariantArray;
 
 use super::edit::KeyChange;
+use super::rules::key_name;
 use super::{ConfigError, Settings};
 use crate::policy::{Count, Gate, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::workflow::{Phase, PhaseKind};
+use crate::workflow::{GateKeys, Phase, PhaseKind};
 
 /// The preset whose review phases are asked about.
 pub const PHASES: &str = "phases";
 
-/// The gates that are asked about, in their order. The last review of all only notes what it finds.
+/// The gates with questions, in order. The last review of all has none: it only records its findings.
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
 
 /// One of the five questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
 pub enum PhaseQuestion {
     OnFailure,
     FailOn,
     ParallelFixes,
-    #[strum(serialize = "max_fixes")]
     Retries,
     OnExhausted,
 }
 
 impl PhaseQuestion {
-    pub const ALL: [Self; 5] = [Self::OnFailure, Self::FailOn, Self::ParallelFixes, Self::Retries, Self::OnExhausted];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn words(self) -> &'static str {
         match self {
@@ -39,7 +40,7 @@ impl PhaseQuestion {
         }
     }
 
-    /// What can be answered, in the order in which it is offered.
+    /// The answers on offer, in order.
     pub fn options(self) -> &'static [(&'static str, PhaseAnswer)] {
         match self {
             Self::OnFailure => &[
@@ -75,15 +76,21 @@ impl PhaseQuestion {
 
     /// The key of a gate that it sets.
     pub(super) fn key(self) -> &'static str {
-        self.into()
+        match self {
+            Self::OnFailure => key_name!(GateKeys, on_failure),
+            Self::FailOn => key_name!(GateKeys, fail_on),
+            Self::ParallelFixes => key_name!(GateKeys, parallel_fixes),
+            Self::Retries => key_name!(GateKeys, max_fixes),
+            Self::OnExhausted => key_name!(GateKeys, on_exhausted),
+        }
     }
 
-    /// What people call the setting: its key in `iterate-config.json`.
+    /// The name of the setting for people: its key in `iterate-config.json`.
     pub fn setting(self) -> &'static str {
         super::foreign::phase_key(self.key())
     }
 
-    /// What a gate says about it.
+    /// The current answer: the value of the gate.
     pub fn now(self, gate: &Gate) -> PhaseAnswer {
         match self {
             Self::OnFailure => PhaseAnswer::OnFailure(gate.on_failure),
@@ -94,7 +101,7 @@ impl PhaseQuestion {
         }
     }
 
-    /// Whether a phase has anything to say about it: a failed command has no severity.
+    /// Whether the question applies to a phase: a failed command has no severity.
     pub fn applies_to(self, phase: &Phase) -> bool {
         self != Self::FailOn || !matches!(phase.kind, PhaseKind::Check(_))
     }
@@ -108,18 +115,18 @@ pub enum PhaseAnswer {
     FailOn(FailThreshold),
     ParallelFixes(bool),
     Retries(Count),
-    /// A number that is asked for next.
+    /// A number that the next question asks for.
     Custom,
     OnExhausted(OnExhausted),
 }
 
 impl PhaseAnswer {
-    /// As it stands in a file. None: there is nothing to write yet.
+    /// The value in a file. None: the number is not known yet.
     pub fn value(self) -> Option<serde_json::Value> {
         serde_json::to_value(self).ok().filter(|value| !value.is_null())
     }
 
-    /// As people read it.
+    /// The answer for people.
     pub fn words(self) -> String {
         match self.value() {
             Some(serde_json::Value::String(word)) if word == "unlimited" => "no limit".to_owned(),
@@ -130,17 +137,17 @@ impl PhaseAnswer {
     }
 
     fn written(self) -> Option<toml_edit::Value> {
-        // JSON's way to write a word, number or switch is one of TOML's.
+        // Strings, numbers and booleans of JSON are valid TOML.
         self.value()?.to_string().parse().ok()
     }
 }
 
 /// A retry limit that a person typed.
 pub fn retries(typed: &str) -> Result<u32, String> {
-    typed.trim().parse().map_err(|_| format!("a whole number from 0 to {}, please", u32::MAX))
+    typed.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
 }
 
-/// The name of a phase as a heading has it: `code_review` is Code Review.
+/// The name of a phase as a heading: `code_review` is Code Review.
 pub fn title(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -149,17 +156,17 @@ pub fn title(name: &str) -> String {
     name.split('_').map(capital).collect::<Vec<_>>().join(" ")
 }
 
-/// A person being asked.
+/// The state of the dialogue.
 #[derive(Debug, Clone)]
 pub struct ConfigureDialogue {
     phases: Vec<ReviewPhaseHeading>,
     replies: Vec<QuestionReply>,
-    /// The phase that is asked about; none: all of them.
+    /// The index of the chosen phase; none: all phases.
     only: Option<usize>,
     at: usize,
 }
 
-/// A phase that is asked about.
+/// A phase with questions.
 #[derive(Debug, Clone)]
 struct ReviewPhaseHeading {
     number: u32,
@@ -173,7 +180,7 @@ impl ReviewPhaseHeading {
     }
 }
 
-/// One question about a phase, with what holds now and what was answered.
+/// A question about a phase, with the configured value and the answer.
 #[derive(Debug, Clone, Copy)]
 struct QuestionReply {
     phase: usize,
@@ -183,38 +190,38 @@ struct QuestionReply {
 }
 
 impl QuestionReply {
-    /// The option that the person finds chosen.
+    /// The index of the preselected option.
     fn chosen(&self) -> usize {
         let is = |wanted| self.question.options().iter().position(|(_, answer)| *answer == wanted);
         is(self.answer).or_else(|| is(PhaseAnswer::Custom)).unwrap_or(0)
     }
 
-    /// Whether it is a retry limit that is none of those that are offered.
+    /// Whether it is a retry limit other than those on offer.
     fn is_custom(&self) -> bool {
         let offered = self.question.options().iter().any(|(_, answer)| *answer == self.answer);
         self.question == PhaseQuestion::Retries && (!offered || self.answer == PhaseAnswer::Custom)
     }
 
-    /// Whether it has to be written: it does not hold anyway.
+    /// Whether the answer differs from the configured value.
     fn is_different(&self) -> bool {
         self.answer != self.now && self.answer != PhaseAnswer::Custom
     }
 }
 
-/// What is asked now.
+/// The prompt of the current step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialoguePrompt {
     /// One of several.
     Choose { heading: Option<String>, words: String, options: Vec<String>, chosen: usize },
-    /// A retry limit. `now` is the one that holds.
+    /// A retry limit. `now` is the configured one.
     Number { heading: Option<String>, words: String, now: Option<u32> },
-    /// Whether it is to be written. The lines say what changes.
+    /// Whether to write the changes, which the lines list.
     Confirm { summary: Vec<String> },
-    /// Nothing is different from what holds.
+    /// There are no changes.
     Nothing,
 }
 
-/// A place on the way; questions by their index.
+/// A step of the dialogue; questions by their index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DialogueStep {
     Which,
@@ -224,13 +231,13 @@ enum DialogueStep {
 }
 
 impl ConfigureDialogue {
-    /// At its beginning: the phases that are asked about, as they are configured.
+    /// Starts the dialogue with the configured values.
     pub fn new(settings: &Settings) -> Result<Self, ConfigError> {
         let workflow = settings.workflow(PHASES)?;
         let (mut phases, mut replies) = (Vec::new(), Vec::new());
         for (index, phase) in workflow.phases.iter().enumerate() {
             let Some(policy) = phase.policy().filter(|_| GATES.contains(&phase.gate_name())) else { continue };
-            for question in PhaseQuestion::ALL.into_iter().filter(|question| question.applies_to(phase)) {
+            for question in PhaseQuestion::ALL.iter().copied().filter(|question| question.applies_to(phase)) {
                 let now = question.now(&policy.gate);
                 replies.push(QuestionReply { phase: phases.len(), question, now, answer: now });
             }
@@ -251,7 +258,7 @@ impl ConfigureDialogue {
         steps.get(self.at).copied().unwrap_or(DialogueStep::End)
     }
 
-    /// What is asked now.
+    /// The prompt of the current step.
     pub fn ask(&self) -> DialoguePrompt {
         let heading = |reply: &QuestionReply| Some(self.phases[reply.phase].heading());
         match self.step() {
@@ -283,13 +290,13 @@ impl ConfigureDialogue {
         }
     }
 
-    /// Takes the option that was chosen and goes on.
+    /// Applies the chosen option and goes to the next step.
     pub fn choose(&mut self, option: usize) {
         match self.step() {
             DialogueStep::Which => self.only = option.checked_sub(1),
             DialogueStep::Question(index) => {
                 let reply = &mut self.replies[index];
-                // A number that is not offered stays as it is until another one is typed.
+                // A custom number stays until the person types another one.
                 match reply.question.options().get(option) {
                     Some((_, PhaseAnswer::Custom)) if reply.is_custom() => {}
                     Some((_, answer)) => reply.answer = *answer,
@@ -301,24 +308,24 @@ impl ConfigureDialogue {
         self.at += 1;
     }
 
-    /// Takes the number that was typed and goes on.
+    /// Applies the number that the person typed and goes to the next step.
     pub fn number(&mut self, retries: u32) {
         if let DialogueStep::Custom(index) = self.step() {
             let reply = &mut self.replies[index];
             reply.answer = PhaseAnswer::Retries(Count::Number(retries));
-            // A number that is offered has no step of its own.
+            // A number on offer has no step of its own.
             self.at += usize::from(reply.is_custom());
         }
     }
 
-    /// One question back. False: there is none before.
+    /// Goes back one question. Returns false at the first one.
     pub fn back(&mut self) -> bool {
         let Some(before) = self.at.checked_sub(1) else { return false };
         self.at = before;
         true
     }
 
-    /// What has to be written: nothing that holds anyway.
+    /// The changes to write: only answers that differ from the configured values.
     pub fn changes(&self) -> Vec<KeyChange> {
         let change = |reply: &QuestionReply| {
             let key = ["presets", PHASES, "gates", &self.phases[reply.phase].gate, reply.question.key()];
@@ -327,7 +334,7 @@ impl ConfigureDialogue {
         self.replies.iter().filter(|reply| reply.is_different()).filter_map(change).collect()
     }
 
-    /// The same, a line for each phase.
+    /// The changes, one line for each phase.
     fn summary(&self) -> Vec<String> {
         let one = |reply: &QuestionReply| {
             format!("{} {} → {}", reply.question.setting(), reply.now.words(), reply.answer.words())

@@ -51,7 +51,7 @@ pub(crate) enum ProblemKind {
         expected: Expected,
     },
     UnknownKey {
-        table: &'static str,
+        table: String,
         known: Vec<&'static str>,
     },
     MissingKey(&'static str),
@@ -148,7 +148,7 @@ impl ReadProblem {
         self.origin.error(match &self.kind {
             ProblemKind::Value { data, expected } => {
                 let verb = if self.path.ends_with(']') { "has" } else { "is" };
-                format!("`{key}` {verb} {}: expected {expected}", data.described())
+                format!("`{key}` {verb} {}: expected {expected}", data.describe())
             }
             ProblemKind::UnknownKey { table, known } => {
                 let expected = did_you_mean(key, known, || format!("expected some of {}", known.join(", ")));
@@ -197,11 +197,15 @@ pub(crate) fn keys_of<T: DeserializeOwned>() -> Vec<&'static str> {
     let (known, node) = (RefCell::default(), ConfigNode::empty());
     let reader = ValueReader { known: Some(&known), ..ValueReader::new(&node) };
     let _ = T::deserialize(reader);
-    known.into_inner().1
+    known.into_inner().keys
 }
 
-/// The name of a table and the keys of the structs that are read from it so far.
-type KnownKeys = RefCell<(&'static str, Vec<&'static str>)>;
+/// The name of a table, and the keys of the structs that have been read from it.
+#[derive(Default)]
+struct KnownKeys {
+    table: &'static str,
+    keys: Vec<&'static str>,
+}
 
 /// A value being read.
 #[derive(Clone, Copy)]
@@ -209,7 +213,7 @@ struct ValueReader<'de, 'k> {
     key: &'de str,
     node: &'de ConfigNode,
     /// Collects the keys instead of refusing unknown ones.
-    known: Option<&'k KnownKeys>,
+    known: Option<&'k RefCell<KnownKeys>>,
 }
 
 impl Display for ReadProblem {
@@ -262,10 +266,11 @@ impl<'de> ValueReader<'de, '_> {
     }
 
     /// Refuses the first key that is not known.
-    fn check_keys(self, table: &'static str, known: &[&'static str]) -> ReadResult<()> {
+    fn check_keys(self, table: &str, known: &[&'static str]) -> ReadResult<()> {
         let unknown = self.node.entries().into_iter().find(|(key, _)| !known.contains(key));
         let Some((key, node)) = unknown else { return Ok(()) };
-        let problem = ReadProblem::new(ProblemKind::UnknownKey { table, known: known.to_vec() });
+        let problem =
+            ReadProblem::new(ProblemKind::UnknownKey { table: table.replace("KEY", self.key), known: known.to_vec() });
         Err(problem.at(ValueReader::new(node)).within(key))
     }
 }
@@ -298,7 +303,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         visitor.visit_some(self)
     }
 
-    /// The name is what [`checked`] expects.
+    /// The name is what [`checked`] expects; `KEY` in it is the key of the value.
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, expected: &'static str, visitor: V) -> ReadResult<V::Value> {
         let expected = Expected::Other(expected.replace("KEY", self.key));
         visitor.visit_newtype_struct(self).map_err(|problem| problem.at(self).expecting(expected))
@@ -306,16 +311,16 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
 
     /// Several structs whose keys are in one table, which has the name of the first one.
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> ReadResult<V::Value> {
-        let known = KnownKeys::default();
+        let known = RefCell::default();
         let read = visitor.visit_seq(PartsReader(ValueReader { known: Some(&known), ..self }))?;
-        let (what, keys) = known.into_inner();
-        if !what.is_empty() {
-            self.check_keys(what, &keys)?;
+        let KnownKeys { table, keys } = known.into_inner();
+        if !table.is_empty() {
+            self.check_keys(table, &keys)?;
         }
         Ok(read)
     }
 
-    /// The name is how messages call the table.
+    /// The name is how messages call the table; `KEY` in it is the key of the table.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         what: &'static str,
@@ -324,11 +329,11 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
     ) -> ReadResult<V::Value> {
         match self.known {
             Some(known) => {
-                let (name, known) = &mut *known.borrow_mut();
-                if known.is_empty() {
-                    *name = what;
+                let known = &mut *known.borrow_mut();
+                if known.keys.is_empty() {
+                    known.table = what;
                 }
-                known.extend(keys);
+                known.keys.extend(keys);
             }
             None => self.check_keys(what, keys)?,
         }

@@ -65,6 +65,12 @@ macro_rules! whole {
             { "type": "integer", "minimum": $least, "maximum": $most },
             |number: u32| ($least..=$most).contains(&number).then_some(Self(number))
         );
+
+        impl From<$name> for u32 {
+            fn from(number: $name) -> Self {
+                number.0
+            }
+        }
     )* };
 }
 
@@ -215,7 +221,18 @@ macro_rules! key {
     )* };
 }
 
-pub(crate) use {key, schema, texts, value, whole};
+/// The name of a key, which is a field of its table: the compiler checks that there is one.
+macro_rules! key_name {
+    ($table:ty, [$($key:ident),* $(,)?]) => {
+        [$($crate::settings::rules::key_name!($table, $key)),*]
+    };
+    ($table:ty, $key:ident) => {{
+        const _: usize = ::std::mem::offset_of!($table, $key);
+        stringify!($key)
+    }};
+}
+
+pub(crate) use {key, key_name, schema, texts, value, whole};
 
 /// The schema of a `signoff.toml`, in draft 7, which all editors know.
 pub fn file_schema() -> Value {

@@ -4,13 +4,15 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::file::{AUTO_REVIEW, MAX_REVIEW_CYCLES, REVIEW_ENABLED, REVIEW_MAX_FIX_ATTEMPTS};
 use super::layer::{ConfigNode, excluded_by};
-use super::preset::are_same;
+use super::preset::{PhaseTable, are_same};
 use super::questions::{PHASES, PhaseQuestion, title};
+use super::rules::key_name;
 use super::workflows::{SLOTS, other_bound};
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
 use crate::task::TaskSpec;
-use crate::workflow::keys::OF_REVIEWERS;
+use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS};
 use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
 
 /// One value under its dotted key.
@@ -79,10 +81,10 @@ impl Settings {
     fn gate_rows(&self, workflow: &Workflow, phase: &Phase) -> Vec<SettingRow> {
         let gate = phase.policy().and_then(|policy| serde_json::to_value(&policy.gate).ok());
         let is_check = matches!(phase.kind, PhaseKind::Check(_));
-        let keys = GateKeys::keys().into_iter().filter(|key| !(is_check && OF_REVIEWERS.contains(key)));
+        let keys = GateKeys::keys().into_iter().filter(|key| !(is_check && REVIEWER_KEYS.contains(key)));
         let row = |key: &str| {
             let value = Some(gate.as_ref()?.get(key)?.clone()).filter(|value| !value.is_null());
-            // A guard that is off is written as 0.
+            // A limit that is off is written as 0.
             let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
             let origin = self.gate_origin(&workflow.name, phase.gate_name(), key);
             let origin = origin.or_else(|| self.own_gate_origin(workflow, phase, key));
@@ -113,7 +115,7 @@ impl Settings {
     }
 
     pub(super) fn own_origin(&self, workflow: &str) -> Option<&SettingOrigin> {
-        self.set_at(&["workflows", workflow])
+        self.origin_at(&["workflows", workflow])
     }
 
     /// Where a workflow of `[workflows]` sets a key of a gate, or built in.
@@ -127,52 +129,52 @@ impl Settings {
     /// The keys that decide what a key sets, with their origins. A key that concerns several gates has several.
     pub fn deciding_keys(&self, key: &str) -> Vec<(String, SettingOrigin)> {
         let names: Vec<&str> = key.split('.').collect();
+        let enabled = key_name!(GateKeys, enabled);
+        let [max_cycles, max_fixes] = BOUNDS;
         match names.as_slice() {
-            ["gate", word] => self.words_of_gates(self.preset(), word),
-            ["defaults", "auto_review"] if self.defaults_apply() => self.words_of_gates(self.preset(), "enabled"),
-            ["defaults", "max_review_cycles"] if self.defaults_apply() => {
-                self.words_of_gates(self.preset(), "max_cycles")
-            }
-            ["defaults", "auto_review" | "max_review_cycles"] => Vec::new(),
-            ["reviewEnabled"] => self.words_of_gates(SLOTS, "enabled"),
-            ["reviewMaxFixAttempts"] => self.words_of_gates(SLOTS, "max_fixes"),
-            ["presets", name, "gates", gate, word] => self.deciding_gate_key(name, gate, word).into_iter().collect(),
-            ["presets", name, "phase", called, word] => self.word_of_phase(name, called, word).into_iter().collect(),
-            ["presets", name, word] if GateKeys::keys().contains(word) => self.words_of_gates(name, word),
+            ["gate", key] => self.deciding_keys_for_gates(self.preset(), key),
+            ["defaults", AUTO_REVIEW | MAX_REVIEW_CYCLES] if !self.defaults_apply() => Vec::new(),
+            ["defaults", AUTO_REVIEW] => self.deciding_keys_for_gates(self.preset(), enabled),
+            ["defaults", MAX_REVIEW_CYCLES] => self.deciding_keys_for_gates(self.preset(), max_cycles),
+            [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS, enabled),
+            [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS, max_fixes),
+            ["presets", name, "gates", gate, key] => self.deciding_gate_key(name, gate, key).into_iter().collect(),
+            ["presets", name, "phase", phase, key] => self.deciding_phase_key(name, phase, key).into_iter().collect(),
+            ["presets", name, key] if GateKeys::keys().contains(key) => self.deciding_keys_for_gates(name, key),
             _ => self.origin_of(key).map(|origin| (key.to_owned(), origin)).into_iter().collect(),
         }
     }
 
     /// Whether `[defaults]` applies to the workflow in use: it applies to those with one gate.
     pub fn defaults_apply(&self) -> bool {
-        self.has_one_gate(self.preset())
+        self.only_gate(self.preset()).is_some()
     }
 
-    fn words_of_gates(&self, name: &str, word: &str) -> Vec<(String, SettingOrigin)> {
+    fn deciding_keys_for_gates(&self, name: &str, key: &str) -> Vec<(String, SettingOrigin)> {
         let Ok(workflow) = self.base_workflow(name) else { return Vec::new() };
-        let concerned = |phase: &&Phase| match phase.kind {
+        let has_key = |phase: &&Phase| match phase.kind {
             PhaseKind::Agent { .. } => false,
             PhaseKind::Gate(_) => true,
-            PhaseKind::Check(_) => !OF_REVIEWERS.contains(&word),
+            PhaseKind::Check(_) => !REVIEWER_KEYS.contains(&key),
         };
-        let phases = workflow.all_phases().filter(concerned);
-        let mut words = Vec::new();
-        for word in phases.filter_map(|phase| self.deciding_gate_key(name, phase.gate_name(), word)) {
-            if !words.contains(&word) {
-                words.push(word);
+        let phases = workflow.all_phases().filter(has_key);
+        let mut deciding = Vec::new();
+        for found in phases.filter_map(|phase| self.deciding_gate_key(name, phase.gate_name(), key)) {
+            if !deciding.contains(&found) {
+                deciding.push(found);
             }
         }
-        words
+        deciding
     }
 
-    fn word_of_phase(&self, preset: &str, called: &str, key: &str) -> Option<(String, SettingOrigin)> {
+    fn deciding_phase_key(&self, preset: &str, phase: &str, key: &str) -> Option<(String, SettingOrigin)> {
         let workflow = self.base_workflow(preset).ok()?;
         let tables = self.tree.get(&["presets", preset, "phase"])?;
-        let (word, table) = tables.entries().into_iter().find(|(word, _)| are_same(&workflow, word, called))?;
-        let keys = [Some(key), excluded_by(&["presets", preset, "phase", word], key)];
+        let (name, table) = tables.entries().into_iter().find(|(name, _)| are_same(&workflow, name, phase))?;
+        let keys = [Some(key), excluded_by(&["presets", preset, "phase", name], key)];
         let set = |key| Some((key, &table.get(&[key])?.origin));
         let (key, origin) = keys.into_iter().flatten().find_map(set)?;
-        Some((format!("presets.{preset}.phase.{called}.{key}"), origin.clone()))
+        Some((format!("presets.{preset}.phase.{phase}.{key}"), origin.clone()))
     }
 
     /// The values that are configured for a workflow.
@@ -198,7 +200,7 @@ fn summary(workflow: &Workflow) -> Value {
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PhaseRow {
     pub number: u32,
-    /// As a heading has it: Code Review.
+    /// The name as a heading: Code Review.
     pub name: String,
     pub settings: Vec<PhaseSetting>,
 }
@@ -214,8 +216,8 @@ pub struct PhaseSetting {
 }
 
 impl PhaseSetting {
-    /// For a line: with its origin, unless it is built in.
-    fn words(&self) -> String {
+    /// The setting for a line: with its origin, unless it is built in.
+    fn line(&self) -> String {
         let value = match &self.value {
             Value::String(word) => word.clone(),
             Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
@@ -230,10 +232,10 @@ impl PhaseSetting {
 }
 
 impl PhaseRow {
-    /// The phase in a line, its name as wide as the widest.
+    /// The phase on one line, its name padded to `width`.
     pub fn line(&self, width: usize) -> String {
-        let said: Vec<_> = self.settings.iter().map(PhaseSetting::words).collect();
-        format!("{} {:<width$}  {}", self.number, self.name, said.join(", ")).trim_end().to_owned()
+        let settings: Vec<_> = self.settings.iter().map(PhaseSetting::line).collect();
+        format!("{} {:<width$}  {}", self.number, self.name, settings.join(", ")).trim_end().to_owned()
     }
 }
 
@@ -252,18 +254,18 @@ impl Settings {
         let workflow = self.workflow(PHASES)?;
         let on = workflow.phases.iter().enumerate().filter(|(_, phase)| !phase.is_off());
         let row = |(index, phase): (usize, &Phase)| {
-            let mut settings = self.who(&workflow, phase);
-            settings.extend(self.policy(phase));
+            let mut settings = self.agent_settings(&workflow, phase);
+            settings.extend(self.policy_settings(phase));
             PhaseRow { number: workflow.number(index), name: title(&phase.name), settings }
         };
         Ok(on.map(row).collect())
     }
 
-    fn who(&self, workflow: &Workflow, phase: &Phase) -> Vec<PhaseSetting> {
+    fn agent_settings(&self, workflow: &Workflow, phase: &Phase) -> Vec<PhaseSetting> {
         let task = TaskSpec::from_text("");
-        let place = PhaseContext { workflow, phase, task: &task };
+        let context = PhaseContext { workflow, phase, task: &task };
         let by = |key: &str| {
-            let origin = self.phase_origin(place, key).cloned();
+            let origin = self.phase_origin(context, key).cloned();
             origin.unwrap_or_else(|| SettingOrigin::Preset { name: workflow.name.clone() })
         };
         let one = |name, value: Value, origin: SettingOrigin| PhaseSetting { name, value, origin };
@@ -273,13 +275,13 @@ impl Settings {
             return vec![one("commands", found, SettingOrigin::Default)];
         }
         let mut rows = Vec::new();
-        if let Some((name, origin)) = self.doer(place) {
+        if let Some((name, origin)) = self.phase_agent_and_origin(context) {
             rows.push(one("agent", name.into(), origin));
         }
         if let Some(tool) = &phase.tool {
             rows.push(one("tool", tool.as_str().into(), by("tool")));
         }
-        let elsewhere = self.model_elsewhere(place).filter(|_| phase.model.is_none());
+        let elsewhere = self.model_elsewhere(context).filter(|_| phase.model.is_none());
         rows.push(match elsewhere {
             Some((model, origin)) => one("model", model.into(), origin.clone()),
             None => {
@@ -288,41 +290,39 @@ impl Settings {
             }
         });
         if let PhaseKind::Agent { researchers, .. } = phase.kind {
-            let counted = self.phase_origin(place, "researchers").is_some();
+            let counted = self.phase_origin(context, "researchers").is_some();
             let team = if counted { "researchers" } else { "parallel" };
             rows.push(one("parallel", (researchers > 0).into(), by(team)));
             if researchers > 0 {
                 rows.push(one("researchers", researchers.into(), by(team)));
                 let model = phase.parallel_model.as_deref().unwrap_or("inherit");
-                rows.push(one("parallelModel", model.into(), by("parallel_model")));
+                rows.push(one("parallelModel", model.into(), by(key_name!(PhaseTable, parallel_model))));
             }
         }
         rows
     }
 
     /// The agent of a phase, and where it is named. None: there is no agent, or several and none of them is chosen.
-    fn doer(&self, place: PhaseContext<'_>) -> Option<(String, SettingOrigin)> {
-        let (name, own, role) = match &place.phase.kind {
-            PhaseKind::Agent { role, .. } => {
-                (self.writer_in_turn(*role, place, 0).ok()?.agent.name, None, role.as_str())
-            }
+    fn phase_agent_and_origin(&self, context: PhaseContext<'_>) -> Option<(String, SettingOrigin)> {
+        let (name, own, role) = match &context.phase.kind {
+            PhaseKind::Agent { role, .. } => (self.writer(*role, context, 0).ok()?.agent.name, None, role.as_str()),
             PhaseKind::Gate(policy) => {
                 let reviewer = policy.gate.reviewers.first()?;
                 let own = self.tree.get(&["reviewers", reviewer.as_str(), "agent"]);
-                (self.reviewer_in_turn(reviewer, place, 0).ok()?.agent.name, own, "review")
+                (self.reviewer(reviewer, context, 0).ok()?.agent.name, own, "review")
             }
             PhaseKind::Check(_) => return None,
         };
         let mut roles = [role, "implement"].into_iter();
         let named = own.or_else(|| roles.find_map(|role| self.tree.get(&["roles", role, "agent"])));
         let named = named.filter(|node| node.text() == Some(&name)).map(|node| &node.origin);
-        let by_phase = self.phase_origin(place, "agent").or_else(|| self.phase_origin(place, "tool"));
+        let by_phase = self.phase_origin(context, "agent").or_else(|| self.phase_origin(context, "tool"));
         Some((name, by_phase.or(named).cloned().unwrap_or(SettingOrigin::Default)))
     }
 
     /// The model that a reviewer or a role has, if the phase has none of its own.
-    fn model_elsewhere(&self, place: PhaseContext<'_>) -> Option<(&str, &SettingOrigin)> {
-        let (role, reviewer) = match &place.phase.kind {
+    fn model_elsewhere(&self, context: PhaseContext<'_>) -> Option<(&str, &SettingOrigin)> {
+        let (role, reviewer) = match &context.phase.kind {
             PhaseKind::Agent { role, .. } => (role.as_str(), None),
             PhaseKind::Gate(policy) => {
                 ("review", self.tree.get(&["reviewers", policy.gate.reviewers.first()?.as_str()]))
@@ -331,11 +331,11 @@ impl Settings {
         };
         let set = |key: &str| reviewer.and_then(|reviewer| reviewer.get(&[key]));
         let own = set("model").and_then(|model| Some((model.text()?, &model.origin)));
-        let named = self.chosen(place).is_some() || set("agent").is_some();
+        let named = self.explicit_agent(context).is_some() || set("agent").is_some();
         own.or_else(|| if named { None } else { self.role_model(role) })
     }
 
-    fn policy(&self, phase: &Phase) -> Vec<PhaseSetting> {
+    fn policy_settings(&self, phase: &Phase) -> Vec<PhaseSetting> {
         let Some(policy) = phase.policy() else { return Vec::new() };
         let questions = ORDER.into_iter().filter(|question| question.applies_to(phase));
         let one = |question: PhaseQuestion| {

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::file::TaskTypeTable;
 use super::values::Minutes;
-use super::workflows::the_gate;
+use super::workflows::only_gate_mut;
 use super::{ConfigError, Settings};
-use crate::policy::{Bound, Count, Effort, EscalationPolicy, FailureAction, OnExhausted, OnFailure, TimeSpan};
+use crate::policy::{
+    Bound, Count, Effort, EscalationPolicy, FailureAction, FailureStep, OnExhausted, OnFailure, TimeSpan,
+};
 use crate::task::{TaskSpec, TaskType};
 use crate::workflow::keys::CycleBound;
 use crate::workflow::{GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
@@ -43,7 +45,7 @@ pub struct ExpectedReviews {
 }
 
 impl ExpectedReviews {
-    /// The reviews of a workflow. A gate that is off reports how often it would review.
+    /// The expected reviews of a workflow. `max_review_cycles` is also set if the gate is off.
     pub fn from_workflow(workflow: &Workflow) -> Self {
         let first = workflow.first_gate();
         let gate = first.or_else(|| workflow.phases.iter().find(|phase| phase.is_gate()));
@@ -55,33 +57,33 @@ impl ExpectedReviews {
 }
 
 impl Settings {
-    /// The workflow of one task. The first that sets a value wins: the command line, the task, its type, its preset, the
-    /// gate, the defaults, the workflow itself.
+    /// The workflow of one task. Sources in order of precedence: the command line, the task, its type, `[presets]`,
+    /// `[gate]`, `[defaults]`, the workflow itself.
     pub fn task_workflow(&self, task: &TaskSpec, flags: &TaskFlags) -> Result<Workflow, ConfigError> {
         let mut workflow = self.workflow(flags.preset.as_deref().unwrap_or(self.preset()))?;
         let kind = self.file.task_types.get(task.kind);
         apply_type(&mut workflow, kind);
-        let of_task = GateKeys {
+        let task_keys = GateKeys {
             max_cycles: task.max_review_cycles.map(|cycles| CycleBound(Count::Number(cycles))),
             ..GateKeys::default()
         };
-        workflow = apply_request(workflow, task.effort, &of_task);
+        workflow = apply_request(workflow, task.effort, &task_keys);
         workflow = apply_request(workflow, flags.effort, &flags.gate);
         if task.prompt.is_some() {
             workflow.prompts.remove(Role::Implement.as_str());
         }
         workflow.set_prompts(flags.developer_prompt.as_deref(), flags.reviewer_prompt.as_deref());
         let asked = flags.review.or(task.auto_review);
-        switch(&mut workflow, asked, kind);
+        set_gate_enabled(&mut workflow, asked, kind);
         let changes_code = matches!(task.kind, TaskType::Implement | TaskType::Improve);
         if asked.or(kind.auto_review).is_none() && changes_code {
-            self.leave_checks_alone(&mut workflow);
+            self.keep_only_checks_reviewer(&mut workflow);
         }
         let workflow = match task.kind {
             TaskType::Implement => workflow,
-            TaskType::Improve => improving(workflow, asked.or(kind.auto_review), kind),
-            TaskType::Review => reviewing(workflow),
-            TaskType::Plan => planning(workflow, kind),
+            TaskType::Improve => improve_workflow(workflow, asked.or(kind.auto_review), kind),
+            TaskType::Review => review_workflow(workflow),
+            TaskType::Plan => plan_workflow(workflow, kind),
         };
         self.check_gates(&workflow)?;
         Ok(workflow)
@@ -101,9 +103,9 @@ fn span(minutes: Option<Minutes>) -> Option<TimeSpan> {
     minutes.map(Minutes::span)
 }
 
-/// The bound of a task type is for the one gate; its times are for all phases they fit.
+/// Applies a task type: its limit to the only gate, its timeouts to all phases of their kind.
 fn apply_type(workflow: &mut Workflow, kind: &TaskTypeTable) {
-    if let (Some(cycles), Some(policy)) = (kind.max_review_cycles, the_gate(workflow)) {
+    if let (Some(cycles), Some(policy)) = (kind.max_review_cycles, only_gate_mut(workflow)) {
         policy.gate.bound = Bound::MaxCycles(cycles.0);
     }
     for phase in &mut workflow.phases {
@@ -117,26 +119,26 @@ fn apply_type(workflow: &mut Workflow, kind: &TaskTypeTable) {
     }
 }
 
-/// Requests of the task or the command line are for every gate of the task.
-fn apply_request(mut workflow: Workflow, effort: Option<Effort>, words: &GateKeys) -> Workflow {
+/// Applies an effort and gate keys to every gate of the task.
+fn apply_request(mut workflow: Workflow, effort: Option<Effort>, keys: &GateKeys) -> Workflow {
     if let Some(effort) = effort {
         workflow = workflow.with_effort(effort);
     }
-    workflow.gates_mut().for_each(|policy| words.apply_to(&mut policy.gate));
+    workflow.gates_mut().for_each(|policy| keys.apply_to(&mut policy.gate));
     workflow
 }
 
-/// Switches the only gate. If there are several, `false` switches off all of them, and `true` changes nothing.
-fn switch(workflow: &mut Workflow, asked: Option<bool>, kind: &TaskTypeTable) {
-    if let Some(policy) = the_gate(workflow) {
+/// Switches the only gate on or off. If there are several, `false` switches off all of them, and `true` changes nothing.
+fn set_gate_enabled(workflow: &mut Workflow, asked: Option<bool>, kind: &TaskTypeTable) {
+    if let Some(policy) = only_gate_mut(workflow) {
         policy.gate.enabled = asked.or(kind.auto_review).unwrap_or(policy.gate.enabled);
     } else if asked == Some(false) {
         workflow.gates_mut().for_each(|policy| policy.gate.enabled = false);
     }
 }
 
-/// One more fix of the work, then its gates: all or none of them if that is set.
-fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeTable) -> Workflow {
+/// The workflow of an `improve` task: one more fix of the work, then its gates. `asked` switches all of them on or off.
+fn improve_workflow(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeTable) -> Workflow {
     let mut gates = gates_of_work(&workflow);
     for policy in gates.iter_mut().filter_map(Phase::policy_mut) {
         policy.gate.enabled = asked.unwrap_or(policy.gate.enabled);
@@ -145,39 +147,39 @@ fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeTable) 
     let timeout = span(kind.timeout_minutes).or(fixing);
     workflow.phases = vec![agent("improve", Role::Fix, timeout)];
     workflow.phases.append(&mut gates);
-    alone(workflow)
+    detach_from_run(workflow)
 }
 
-/// The gates and nothing else: what they find ends the task.
-fn reviewing(mut workflow: Workflow) -> Workflow {
+/// The workflow of a `review` task: only the gates, without fixes.
+fn review_workflow(mut workflow: Workflow) -> Workflow {
     workflow.phases = gates_of_work(&workflow);
     for policy in workflow.phases.iter_mut().filter_map(Phase::policy_mut) {
         policy.gate.enabled = true;
         policy.gate.on_failure = OnFailure::Proceed;
         policy.gate.on_exhausted = OnExhausted::Stop;
         policy.gate.bound = Bound::MaxCycles(1);
-        policy.gate.on_unclear = read_or_failed(&policy.gate.on_unclear);
-        policy.gate.on_reviewer_failure = read_or_failed(&policy.gate.on_reviewer_failure);
+        policy.gate.on_unclear = fail_instead_of_fix(&policy.gate.on_unclear);
+        policy.gate.on_reviewer_failure = fail_instead_of_fix(&policy.gate.on_reviewer_failure);
     }
-    alone(workflow)
+    detach_from_run(workflow)
 }
 
-/// Without a fixer, a review that cannot be read has failed; it has found nothing.
-fn read_or_failed(ladder: &EscalationPolicy) -> EscalationPolicy {
-    let rung = |rung: &FailureAction| match rung {
-        FailureAction::NextAttempt | FailureAction::RequestChanges | FailureAction::NotPassed => FailureAction::Fail,
-        FailureAction::Retry | FailureAction::Ask | FailureAction::Stop | FailureAction::Fail => *rung,
+/// Replaces actions that need a fixer by `fail`.
+fn fail_instead_of_fix(escalation: &EscalationPolicy) -> EscalationPolicy {
+    let action = |action: &FailureAction| match action.step() {
+        FailureStep::NotPassed => FailureAction::Fail,
+        FailureStep::Retry | FailureStep::Ask | FailureStep::End => *action,
     };
-    EscalationPolicy::new(&ladder.rungs().iter().map(rung).collect::<Vec<_>>())
+    EscalationPolicy::new(&escalation.actions().iter().map(action).collect::<Vec<_>>())
 }
 
-/// A plan is written, no code.
-fn planning(mut workflow: Workflow, kind: &TaskTypeTable) -> Workflow {
+/// The workflow of a `plan` task: one phase that writes the plan.
+fn plan_workflow(mut workflow: Workflow, kind: &TaskTypeTable) -> Workflow {
     let mut agents: Vec<_> = workflow.before.iter().chain(&workflow.phases).filter_map(agent_timeout).collect();
     agents.sort_by_key(|(role, _)| *role != Role::Plan);
     let timeout = span(kind.timeout_minutes).or(agents.first().and_then(|(_, timeout)| *timeout));
     workflow.phases = vec![agent("plan", Role::Plan, timeout)];
-    alone(workflow)
+    detach_from_run(workflow)
 }
 
 fn agent_timeout(phase: &Phase) -> Option<(Role, Option<TimeSpan>)> {
@@ -192,7 +194,7 @@ fn agent(name: &str, role: Role, timeout: Option<TimeSpan>) -> Phase {
     Phase::new(name, kind)
 }
 
-/// The gates that judge work, not the plan before it. A gate that is off counts if there is no other.
+/// The gates that review work, not the plan before it. Gates that are off are returned only if no other exists.
 fn gates_of_work(workflow: &Workflow) -> Vec<Phase> {
     let implements = |phase: &Phase| agent_timeout(phase).is_some_and(|(role, _)| role == Role::Implement);
     let start = workflow.phases.iter().position(implements).unwrap_or(0);
@@ -210,9 +212,9 @@ fn gates_of_work(workflow: &Workflow) -> Vec<Phase> {
     gates
 }
 
-/// Such a task takes no part in what a run does before and after its tasks, takes no turn on the run's branch and does
-/// not land there.
-fn alone(mut workflow: Workflow) -> Workflow {
+/// Removes what connects a task to its run: the phases before and after the tasks, the schedule, and landing on the run's
+/// branch.
+fn detach_from_run(mut workflow: Workflow) -> Workflow {
     (workflow.landing, workflow.arrangement) = (Landing::None, Scheduling::Queue);
     workflow.before.clear();
     workflow.after.clear();

@@ -41,11 +41,18 @@ whole! {
     /// Attempts or passes of a loop.
     PassCount: 1 to 10_000;
     /// Attempts of a loop.
-    AttemptCount: 1 to 4_294_967_295_u32, "; it alone ends a gate that is \"unlimited\"";
+    AttemptCount: 1 to 4_294_967_295_u32, ", or it is an unbounded loop: `KEY` alone ends a gate whose own limit is \"unlimited\"";
     /// Passes through a workflow.
     WorkflowPasses: 1 to 4_294_967_295_u32;
-    /// A number that may be zero for never.
-    Guard: 0 to 4_294_967_295_u32, ", 0 to switch it off";
+    /// A limit that 0 switches off.
+    OptionalLimit: 0 to 4_294_967_295_u32, ", 0 to switch it off";
+}
+
+impl OptionalLimit {
+    /// None: it is off.
+    pub fn number(self) -> Option<u32> {
+        Some(self.0).filter(|number| *number > 0)
+    }
 }
 
 impl Minutes {
@@ -127,7 +134,7 @@ value!(
     |text: Argument| Some(Self(text.0))
 );
 
-/// Says only that a text is set.
+/// Serializes a secret as "(set)".
 pub fn hidden<S: Serializer>(_: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str("(set)")
 }
@@ -202,12 +209,12 @@ texts! {
     |_, name| !name.trim().is_empty();
 
     /// Where writers may write besides their worktree.
-    Writable,
+    WritablePaths,
     "a list of \"caches\" and of paths that begin with / or ~/, [\"caches\", \"~/.gradle\"]",
     { "type": "string", "pattern": "^(caches|~/.+|/.+)$" },
     |_, path| {
         let below = path.strip_prefix("~/").or(path.strip_prefix('/'));
-        path == Writable::CACHES || below.is_some_and(|below| !below.is_empty())
+        path == WritablePaths::CACHES || below.is_some_and(|below| !below.is_empty())
     };
 }
 
@@ -216,7 +223,7 @@ fn leads_out(path: &str) -> bool {
     absolute || path.split(['/', '\\']).any(|part| part == ".." || part == ".git")
 }
 
-/// Where facts are kept.
+/// The location of the event log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum StoreLocation {
     #[default]
@@ -258,14 +265,14 @@ pub(super) fn without_password(url: &str) -> String {
     }
 }
 
-/// Whether agents are kept from writing where they need not.
+/// Whether agents are sandboxed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Sandbox {
     Off,
-    /// If the system supports it.
+    /// Agents are sandboxed if the system supports it.
     #[default]
     On,
-    /// Nothing is started without one.
+    /// No agent starts without a sandbox.
     Required,
 }
 
@@ -297,7 +304,7 @@ impl Serialize for Sandbox {
     }
 }
 
-impl Writable {
+impl WritablePaths {
     /// The usual caches of build tools.
     pub const CACHES: &str = "caches";
 
@@ -306,12 +313,12 @@ impl Writable {
     }
 }
 
-/// What sandboxed agents may connect to.
+/// The network access of sandboxed agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
     #[default]
     Open,
-    /// These TCP ports alone.
+    /// Only these TCP ports.
     Ports(Vec<u16>),
 }
 
@@ -344,7 +351,7 @@ impl Serialize for Network {
 }
 
 impl Network {
-    /// Whether it allows nothing that `other` does not.
+    /// Whether `other` allows all connections that it allows.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Open) => true,

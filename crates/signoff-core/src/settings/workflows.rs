@@ -1,48 +1,133 @@
 //! Applies the configuration to a preset or to a workflow of `[workflows]`, with the project's checks as a reviewer.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::agents::agent;
 use super::assign::AssignedReviewer;
-use super::file::{AgentTable, ReviewerTable, SettingsFile};
-use super::preset::PresetTable;
+use super::file::{
+    AUTO_REVIEW, AgentTable, MAX_REVIEW_CYCLES, REVIEW_ENABLED, REVIEW_MAX_FIX_ATTEMPTS, ReviewerTable, SettingsFile,
+};
 use super::reader::did_you_mean;
+use super::rules::key_name;
 use super::values::Text;
 use super::{AgentKind, ConfigError, PhaseContext, ReviewWorkspace, SettingOrigin, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::Bound;
+use crate::policy::Count;
 use crate::review::ReviewerKind;
 use crate::workflow;
+use crate::workflow::keys::CycleBound;
 use crate::workflow::resolve::{Reviewers, nothing_to_restart, restart_key};
-use crate::workflow::{GateKeys, GatePolicy, PRESETS, Phase, PhaseKind, Workflow, WorkflowReviewer};
+use crate::workflow::{FixBound, GateKeys, GatePolicy, PRESETS, Phase, PhaseKind, Workflow, WorkflowReviewer};
 
 /// The preset whose keys may be at the top of the file.
 pub(super) const SLOTS: &str = "slots";
+
+const REVIEWERS: &str = key_name!(GateKeys, reviewers);
+
+/// Keys of a gate that one place of the configuration sets.
+struct GateLayer<'a> {
+    /// The table that has the keys, or the one setting that they come from.
+    path: Vec<&'a str>,
+    is_table: bool,
+    keys: Cow<'a, GateKeys>,
+}
+
+impl<'a> GateLayer<'a> {
+    fn table(path: &[&'a str], keys: &'a GateKeys) -> Self {
+        Self { path: path.to_vec(), is_table: true, keys: Cow::Borrowed(keys) }
+    }
+
+    fn setting(path: &[&'a str], keys: GateKeys) -> Self {
+        Self { path: path.to_vec(), is_table: false, keys: Cow::Owned(keys) }
+    }
+
+    /// The paths of the settings that may set one of these keys.
+    fn paths(&self, keys: &[&'a str]) -> Vec<Vec<&'a str>> {
+        if self.is_table {
+            return keys.iter().map(|key| [self.path.as_slice(), &[*key]].concat()).collect();
+        }
+        let sets_one = keys.iter().any(|key| self.keys.sets(key));
+        sets_one.then(|| self.path.clone()).into_iter().collect()
+    }
+}
 
 impl Settings {
     /// A preset, or a workflow of `[workflows]`, with the configuration applied.
     pub fn workflow(&self, name: &str) -> Result<Workflow, ConfigError> {
         let mut workflow = self.base_workflow(name)?;
         self.add_reviewers(&mut workflow);
-        if name == self.preset() {
-            self.apply_defaults(&mut workflow);
-            workflow.all_phases_mut().for_each(|phase| apply_gate(&self.file.gate, phase));
+        if name == self.preset() && !self.is_set(&["defaults", AUTO_REVIEW]) && self.reviews_by_default(name) {
+            only_gate_mut(&mut workflow).into_iter().for_each(|policy| policy.gate.enabled = true);
+        }
+        for phase in workflow.all_phases_mut().filter(|phase| phase.policy().is_some()) {
+            let gate = phase.gate_name().to_owned();
+            self.gate_layers(name, &gate).iter().for_each(|layer| apply_gate(&layer.keys, phase));
         }
         if name == SLOTS {
-            self.apply_slot_keys(&mut workflow);
+            let (developer, reviewer) = (&self.file.developerPromptPath, &self.file.reviewerPromptPath);
+            workflow.set_prompts(developer.as_ref().map(Text::as_str), reviewer.as_ref().map(Text::as_str));
         }
         if let Some(preset) = self.file.presets.get(name) {
-            workflow = apply_preset(workflow, preset);
+            if let Some(effort) = preset.keys.effort {
+                workflow.checkpoint_interval = effort.checkpoint_interval();
+            }
+            preset.workflow.apply_to(&mut workflow);
             self.apply_phases(&mut workflow);
         }
-        self.seat_checks(&mut workflow);
-        workflow.limits.max_rate_limits = self.file.limits.max_rate_limits.0;
+        self.add_checks_reviewer(&mut workflow);
+        workflow.limits.max_rate_limits = self.file.limits.keys.max_rate_limits.0;
         self.check_gates(&workflow)?;
         let named: BTreeSet<_> =
             workflow.all_phases().filter_map(Phase::policy).flat_map(|judge| judge.gate.reviewers.clone()).collect();
         workflow.reviewers.retain(|name, _| named.contains(name));
         Ok(workflow)
+    }
+
+    /// What the configuration sets for a gate; later layers win.
+    fn gate_layers<'a>(&'a self, workflow: &'a str, gate: &'a str) -> Vec<GateLayer<'a>> {
+        let (file, mut layers) = (&self.file, Vec::new());
+        if workflow == self.preset() {
+            if self.only_gate(workflow) == Some(gate) {
+                layers.extend(self.default_layers());
+            }
+            layers.push(GateLayer::table(&["gate"], &file.gate));
+        }
+        if workflow == SLOTS {
+            let max_fixes = file.reviewMaxFixAttempts.map(|fixes| FixBound(Count::Number(fixes.0)));
+            let keys = GateKeys { max_fixes, ..GateKeys::default() };
+            layers.push(GateLayer::setting(&[REVIEW_MAX_FIX_ATTEMPTS], keys));
+            let keys = GateKeys { enabled: file.reviewEnabled, ..GateKeys::default() };
+            layers.push(GateLayer::setting(&[REVIEW_ENABLED], keys));
+        }
+        if let Some(preset) = file.presets.get(workflow) {
+            let effort = preset.keys.effort.map(GateKeys::from_effort).unwrap_or_default();
+            layers.push(GateLayer::setting(&["presets", workflow, "effort"], effort));
+            layers.push(GateLayer::table(&["presets", workflow], &preset.gate));
+            if let Some(keys) = preset.keys.gates.get(gate) {
+                let table = ["presets", workflow, "gates", gate];
+                // A gate with a name of its own for the configuration is off until it is configured.
+                let mut phases = self.known_workflow(workflow).into_iter().flat_map(Workflow::all_phases);
+                let enabled = phases.any(|phase| phase.config_name.as_deref() == Some(gate)).then_some(true);
+                layers.push(GateLayer::setting(&table, GateKeys { enabled, ..GateKeys::default() }));
+                layers.push(GateLayer::table(&table, keys));
+            }
+        }
+        layers
+    }
+
+    /// The layers of `[defaults]`. `auto_review = false` does not switch off a gate that the workflow has on.
+    fn default_layers(&self) -> [GateLayer<'_>; 2] {
+        let defaults = &self.file.defaults;
+        let (cycles, on) = (["defaults", MAX_REVIEW_CYCLES], ["defaults", AUTO_REVIEW]);
+        let max_cycles = CycleBound(Count::Number(defaults.max_review_cycles.0));
+        let max_cycles = Some(max_cycles).filter(|_| self.is_set(&cycles));
+        let enabled = Some(true).filter(|_| self.is_set(&on) && defaults.auto_review);
+        [
+            GateLayer::setting(&cycles, GateKeys { max_cycles, ..GateKeys::default() }),
+            GateLayer::setting(&on, GateKeys { enabled, ..GateKeys::default() }),
+        ]
     }
 
     /// The names that [`Settings::workflow`] knows.
@@ -51,11 +136,14 @@ impl Settings {
     }
 
     pub(super) fn base_workflow(&self, name: &str) -> Result<Workflow, ConfigError> {
-        let own = self.workflows.get(name).cloned();
-        own.or_else(|| workflow::preset(name)).ok_or_else(|| ConfigError::UnknownWorkflow {
+        self.known_workflow(name).cloned().ok_or_else(|| ConfigError::UnknownWorkflow {
             name: name.to_owned(),
             expected: self.expected_workflow(name),
         })
+    }
+
+    fn known_workflow(&self, name: &str) -> Option<&Workflow> {
+        self.workflows.get(name).or_else(|| workflow::shipped_preset(name))
     }
 
     pub(super) fn expected_workflow(&self, name: &str) -> String {
@@ -78,65 +166,26 @@ impl Settings {
         }
     }
 
-    /// `auto_review = true` switches on a gate that is off; if it is not set a reviewer or a check does.
-    fn apply_defaults(&self, workflow: &mut Workflow) {
-        let defaults = &self.file.defaults;
-        let set = Some(defaults.auto_review).filter(|_| self.is_set(&["defaults", "auto_review"]));
-        let on = set.unwrap_or_else(|| self.reviews_by_default(&workflow.name));
-        let Some(policy) = the_gate(workflow) else { return };
-        policy.gate.enabled |= on;
-        if self.is_set(&["defaults", "max_review_cycles"]) {
-            policy.gate.bound = Bound::MaxCycles(defaults.max_review_cycles.0);
-        }
-    }
-
-    /// The keys at the top of the file that concern one preset.
-    fn apply_slot_keys(&self, workflow: &mut Workflow) {
-        let file = &self.file;
-        if let Some(policy) = the_gate(workflow) {
-            policy.gate.enabled = file.reviewEnabled.unwrap_or(policy.gate.enabled);
-            if let Some(fixes) = file.reviewMaxFixAttempts {
-                policy.gate.bound = Bound::MaxFixes(fixes.0);
-            }
-        }
-        let (developer, reviewer) = (&file.developerPromptPath, &file.reviewerPromptPath);
-        workflow.set_prompts(developer.as_ref().map(Text::as_str), reviewer.as_ref().map(Text::as_str));
-    }
-
-    /// Where a key of a gate is configured, if not by the workflow itself. Both bounds count as one key.
+    /// The origin of a key of a gate, unless the workflow itself sets it. Both limits count as one key.
     pub(super) fn gate_origin(&self, workflow: &str, gate: &str, key: &str) -> Option<SettingOrigin> {
         self.deciding_gate_key(workflow, gate, key).map(|(_, origin)| origin)
     }
 
     /// The dotted key that decides a key of a gate, with its origin.
     pub(super) fn deciding_gate_key(&self, workflow: &str, gate: &str, key: &str) -> Option<(String, SettingOrigin)> {
-        let is_bound = other_bound(key).is_some();
-        let in_use = workflow == self.preset();
-        let slots = workflow == SLOTS;
-        let one_gate = || in_use && self.has_one_gate(workflow);
-        let auto_review = || self.file.defaults.auto_review && one_gate();
-        let at = |path: &[&str]| {
-            let keys = [Some(key), other_bound(key)];
-            keys.into_iter().flatten().find_map(|key| self.dotted_origin(&[path, &[key]].concat()))
-        };
-        let only = |counts: bool, path: &[&str]| self.dotted_origin(path).filter(|_| counts);
-        at(&["presets", workflow, "gates", gate])
-            .or_else(|| at(&["presets", workflow]))
-            .or_else(|| only(is_bound || key == "depth", &["presets", workflow, "effort"]))
-            .or_else(|| only(slots && key == "enabled", &["reviewEnabled"]))
-            .or_else(|| only(slots && is_bound, &["reviewMaxFixAttempts"]))
-            .or_else(|| at(&["gate"]).filter(|_| in_use))
-            .or_else(|| only(key == "enabled" && auto_review(), &["defaults", "auto_review"]))
-            .or_else(|| only(is_bound && one_gate(), &["defaults", "max_review_cycles"]))
+        let keys: Vec<_> = std::iter::once(key).chain(other_bound(key)).collect();
+        let layers = self.gate_layers(workflow, gate);
+        layers.iter().rev().flat_map(|layer| layer.paths(&keys)).find_map(|path| self.dotted_origin(&path))
     }
 
     fn dotted_origin(&self, path: &[&str]) -> Option<(String, SettingOrigin)> {
-        self.set_at(path).map(|origin| (path.join("."), origin.clone()))
+        self.origin_at(path).map(|origin| (path.join("."), origin.clone()))
     }
 
-    /// Whether `[defaults]` applies to a workflow.
-    pub(super) fn has_one_gate(&self, workflow: &str) -> bool {
-        self.base_workflow(workflow).ok().is_some_and(|mut known| the_gate(&mut known).is_some())
+    /// The name of the gate of a workflow that has only one. `[defaults]` applies to it.
+    pub(super) fn only_gate(&self, workflow: &str) -> Option<&str> {
+        let mut gates = self.known_workflow(workflow)?.phases.iter().filter(|phase| phase.is_gate());
+        gates.next().filter(|_| gates.next().is_none()).map(Phase::gate_name)
     }
 
     /// Checks the gates of a workflow after the configuration was applied.
@@ -153,7 +202,7 @@ impl Settings {
                 }
                 let mut reviewers = policy.gate.reviewers.iter();
                 if let Some(name) = reviewers.find(|name| !workflow.reviewers.contains_key(*name)) {
-                    return error("reviewers", unknown_reviewer(workflow, name));
+                    return error(REVIEWERS, unknown_reviewer(workflow, name));
                 }
             }
         }
@@ -185,46 +234,17 @@ fn reviewer(name: &ReviewerName, table: &ReviewerTable, known: Option<WorkflowRe
     Some(WorkflowReviewer { kind, contract })
 }
 
-fn apply_preset(mut workflow: Workflow, preset: &PresetTable) -> Workflow {
-    let whole = &preset.whole;
-    if let Some(effort) = whole.effort {
-        workflow = workflow.with_effort(effort);
-    }
-    workflow.completion = whole.completion.unwrap_or(workflow.completion);
-    workflow.landing = whole.landing.unwrap_or(workflow.landing);
-    if let Some(interval) = whole.checkpoint_interval {
-        workflow.checkpoint_interval = Some(interval.0).filter(|interval| *interval > 0);
-    }
-    let limits = &mut workflow.limits;
-    limits.max_attempts = whole.max_attempts.map_or(limits.max_attempts, |count| count.0);
-    limits.max_passes = whole.max_passes.map_or(limits.max_passes, |count| count.0);
-    limits.max_recoveries = whole.max_recoveries.unwrap_or(limits.max_recoveries);
-    limits.max_conflicts = whole.max_conflicts.unwrap_or(limits.max_conflicts);
-    workflow.attempts_exhausted_as = whole.attempts_exhausted_as.unwrap_or(workflow.attempts_exhausted_as);
-    for phase in workflow.all_phases_mut() {
-        apply_gate(&preset.gate, phase);
-        let Some(named) = whole.gates.get(phase.gate_name()) else { continue };
-        // A gate with a name of its own for the configuration is off until it is configured.
-        let only_if_configured = phase.called.is_some();
-        if let Some(policy) = phase.policy_mut().filter(|_| only_if_configured) {
-            policy.gate.enabled = true;
-        }
-        apply_gate(named, phase);
-    }
-    workflow
-}
-
-/// Applies keys to a gate, and to a check those that concern it.
+/// Applies keys to a gate, and to a check those that it has.
 fn apply_gate(keys: &GateKeys, phase: &mut Phase) {
     match &mut phase.kind {
         PhaseKind::Agent { .. } => {}
         PhaseKind::Gate(policy) => keys.apply_to(&mut policy.gate),
-        PhaseKind::Check(policy) => keys.of_a_check().apply_to(&mut policy.gate),
+        PhaseKind::Check(policy) => keys.for_check().apply_to(&mut policy.gate),
     }
 }
 
 /// The gate of a workflow that has only one.
-pub(super) fn the_gate(workflow: &mut Workflow) -> Option<&mut GatePolicy> {
+pub(super) fn only_gate_mut(workflow: &mut Workflow) -> Option<&mut GatePolicy> {
     let mut gates = workflow.gates_mut();
     gates.next().filter(|_| gates.next().is_none())
 }
@@ -238,7 +258,7 @@ fn unknown_reviewer(workflow: &Workflow, reviewer: &ReviewerName) -> String {
     format!("unknown reviewer `{reviewer}`: {expected}")
 }
 
-/// The seat of the project's checks.
+/// The reviewer name of the project's checks.
 pub const CHECKS: &str = "checks";
 
 impl Settings {
@@ -273,47 +293,45 @@ impl Settings {
     fn names_reviewers(&self, workflow: &str) -> bool {
         let Ok(known) = self.base_workflow(workflow) else { return false };
         let mut gates = known.phases.iter().filter(|phase| phase.is_gate());
-        gates.any(|phase| self.gate_origin(workflow, phase.gate_name(), "reviewers").is_some())
+        gates.any(|phase| self.gate_origin(workflow, phase.gate_name(), REVIEWERS).is_some())
     }
 
     /// Adds the project's checks to the reviewers of each gate that judges tasks and has no configured reviewers. Gates can
     /// also name the checks themselves. Custom workflows stay unchanged; workflows with a check phase get no extra reviewer.
-    pub(super) fn seat_checks(&self, workflow: &mut Workflow) {
+    fn add_checks_reviewer(&self, workflow: &mut Workflow) {
         let runs_checks = workflow.phases.iter().any(|phase| matches!(phase.kind, PhaseKind::Check(_)));
         if self.workflows.contains_key(&workflow.name) {
             return;
         }
-        let (name, seat) = (workflow.name.clone(), ReviewerName::from(CHECKS));
+        let (name, checks) = (workflow.name.clone(), ReviewerName::from(CHECKS));
         let joins = !runs_checks && !self.project_checks().is_empty();
         for phase in workflow.phases.iter_mut().filter(|_| joins) {
-            let named = self.gate_origin(&name, phase.gate_name(), "reviewers").is_some();
+            let is_configured = self.gate_origin(&name, phase.gate_name(), REVIEWERS).is_some();
             let PhaseKind::Gate(policy) = &mut phase.kind else { continue };
-            let seats = &mut policy.gate.reviewers;
-            if !named && !seats.iter().any(|seat| self.is_checks(seat)) {
-                seats.push(seat.clone());
+            let reviewers = &mut policy.gate.reviewers;
+            if !is_configured && !reviewers.iter().any(|reviewer| self.is_checks(reviewer)) {
+                reviewers.push(checks.clone());
             }
         }
-        let names_seat = |phase: &Phase| phase.policy().is_some_and(|judge| judge.gate.reviewers.contains(&seat));
-        if workflow.all_phases().any(names_seat) {
+        let names_checks = |phase: &Phase| phase.policy().is_some_and(|judge| judge.gate.reviewers.contains(&checks));
+        if workflow.all_phases().any(names_checks) {
             let reviewer = WorkflowReviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
-            workflow.reviewers.entry(seat).or_insert(reviewer);
+            workflow.reviewers.entry(checks).or_insert(reviewer);
         }
     }
 
     /// Leaves the checks as the only reviewer of a gate that is on only because the project has checks.
-    pub(super) fn leave_checks_alone(&self, workflow: &mut Workflow) {
-        let is_off = |mut known: Workflow| the_gate(&mut known).is_some_and(|policy| !policy.gate.enabled);
-        let by_default = !self.is_set(&["defaults", "auto_review"])
-            && self.base_workflow(&workflow.name).is_ok_and(is_off)
-            && self.gate_origin(&workflow.name, "review", "enabled").is_none();
-        if !by_default || self.configures_reviewer(&workflow.name) {
-            return;
-        }
-        if let Some(policy) = the_gate(workflow) {
-            let seats = &mut policy.gate.reviewers;
-            if seats.iter().any(|seat| seat.as_str() == CHECKS) {
-                seats.retain(|seat| seat.as_str() == CHECKS);
-            }
+    pub(super) fn keep_only_checks_reviewer(&self, workflow: &mut Workflow) {
+        let name = workflow.name.clone();
+        let Some((gate, policy)) = self.only_gate(&name).zip(only_gate_mut(workflow)) else { return };
+        let is_off = self.known_workflow(&name).is_some_and(|known| known.first_gate().is_none());
+        let by_default = is_off
+            && !self.is_set(&["defaults", AUTO_REVIEW])
+            && self.gate_origin(&name, gate, key_name!(GateKeys, enabled)).is_none();
+        let reviewers = &mut policy.gate.reviewers;
+        let is_checks = |reviewer: &ReviewerName| reviewer.as_str() == CHECKS;
+        if by_default && !self.configures_reviewer(&name) && reviewers.iter().any(is_checks) {
+            reviewers.retain(is_checks);
         }
     }
 
@@ -324,14 +342,14 @@ impl Settings {
         agent.is_some_and(|agent| agent.kind == AgentKind::Checks)
     }
 
-    /// The project's checks as a reviewer, where the seat is the one that [`Settings::seat_checks`] gives them: they work
-    /// in a copy.
-    pub(super) fn seated_checks(&self, name: &ReviewerName, place: PhaseContext<'_>) -> Option<AssignedReviewer> {
+    /// The project's checks as the reviewer that [`Settings::add_checks_reviewer`] adds: they work in a copy. None: the
+    /// reviewer is another one.
+    pub(super) fn checks_reviewer(&self, name: &ReviewerName, context: PhaseContext<'_>) -> Option<AssignedReviewer> {
         let is_ours = name.as_str() == CHECKS
             && !self.file.reviewers.contains_key(CHECKS)
-            && !self.workflows.contains_key(&place.workflow.name);
-        let known = place.workflow.reviewers.get(name).filter(|_| is_ours)?;
-        let (agent, limit) = (agent(CHECKS, &AgentTable::default())?, self.review_limit(place));
+            && !self.workflows.contains_key(&context.workflow.name);
+        let known = context.workflow.reviewers.get(name).filter(|_| is_ours)?;
+        let (agent, limit) = (agent(CHECKS, &AgentTable::default())?, self.review_limit(context));
         Some(AssignedReviewer {
             name: name.clone(),
             kind: known.kind,

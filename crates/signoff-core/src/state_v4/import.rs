@@ -13,7 +13,7 @@ use crate::machine::{EarlierFindings, Event, GateEnd, GateRecord, Head, Imported
 use crate::policy::{Gate, OnFailure};
 use crate::review::{Finding, Severity};
 use crate::settings::SettingOrigin;
-use crate::settings::formats::{self, JsonProblem, PlacedText};
+use crate::settings::formats::{self, JsonProblem, PositionedText};
 use crate::settings::layer::{ConfigData, ConfigNode};
 use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
 use crate::source::json::error_message;
@@ -49,7 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
         return Err(StateError::new(1, WHOLE, "is empty: a state, version 4, is expected"));
     }
     let origin = |line| SettingOrigin::Foreign { file: String::new(), line };
-    let root = formats::json(PlacedText { text, origin: &origin })?;
+    let root = formats::json(PositionedText { text, origin: &origin })?;
     check_version(&root)?;
     let mut state: IterationState = root.read_or_problem()?;
     check_consistency(&root, &state)?;
@@ -76,7 +76,7 @@ impl From<JsonProblem> for StateError {
                 let cut = if error.is_eof() { "breaks off" } else { "is not JSON" };
                 Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
             }
-            JsonProblem::Twice { line, path, key } => {
+            JsonProblem::DuplicateKey { line, path, key } => {
                 Self::new(line, &path, format!("this key is there twice: {}", formats::shown(&key)))
             }
         }
@@ -112,7 +112,7 @@ fn not(expected: &str, data: &ConfigData) -> String {
         ConfigData::List(list) => if list.is_empty() { "[]" } else { "[…" }.to_owned(),
         ConfigData::Table(table) => if table.is_empty() { "{}" } else { "{…" }.to_owned(),
         ConfigData::Flag(_) | ConfigData::Whole(..) | ConfigData::Float(..) | ConfigData::Date | ConfigData::Null => {
-            data.described()
+            data.describe()
         }
     };
     let mut shown: String = value.chars().take(40).collect();

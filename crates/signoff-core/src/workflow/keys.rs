@@ -1,28 +1,30 @@
 //! The keys of a workflow file. Every key is optional here; [`super::resolve`] fills in defaults and checks the rest.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use super::{Completion, Landing, PRESETS, Role, Scheduling};
+use super::{Completion, Landing, PRESETS, Role, Scheduling, Workflow};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{
-    Bound, Count, EscalationPolicy, ExhaustedAs, FailureAction, Gate, OnExhausted, OnFailure, RereviewScope, TimeSpan,
+    Bound, Count, Effort, EscalationPolicy, ExhaustedAs, FailureAction, Gate, GateFailure, OnExhausted, OnFailure,
+    RereviewScope, TimeSpan,
 };
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
-use crate::settings::reader::{checked, keys_of};
-use crate::settings::rules::{TextOrList, key, value};
-use crate::settings::values::{AttemptCount, Guard, PlainName, ResearcherCount, WorkflowPasses};
+use crate::settings::reader::{checked, either, keys_of};
+use crate::settings::rules::{TextOrList, key, key_name, value};
+use crate::settings::values::{AttemptCount, OptionalLimit, PlainName, ResearcherCount, WorkflowPasses};
 
 /// The keys of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename = "a gate")]
-#[schemars(extend("not" = { "required": ["max_cycles", "max_fixes"] }))]
+#[schemars(extend("not" = { "required": BOUNDS }))]
 pub struct GateKeys {
     /// `false`: the gate is skipped, and the outcome says that there was no review.
     pub enabled: Option<bool>,
@@ -42,15 +44,15 @@ pub struct GateKeys {
     /// The outcome of a loop that stops here.
     pub exhausted_as: Option<ExhaustedAs>,
     /// An answer that cannot be read.
-    pub on_unclear: Option<UnclearLadder>,
+    pub on_unclear: Option<UnclearEscalation>,
     /// A reviewer, or the check, that does not run.
-    pub on_reviewer_failure: Option<ReviewerLadder>,
+    pub on_reviewer_failure: Option<ReviewerEscalation>,
     /// A fixer that fails.
-    pub on_fixer_failure: Option<WriterLadder>,
+    pub on_fixer_failure: Option<WriterEscalation>,
     /// An agent that fails in the phases before this gate.
-    pub on_implementer_failure: Option<WriterLadder>,
+    pub on_implementer_failure: Option<WriterEscalation>,
     /// A reviewer that asks for a discussion.
-    pub on_discussion: Option<UnclearLadder>,
+    pub on_discussion: Option<UnclearEscalation>,
     /// `true`: reviewers see the implementer's output.
     pub author_output: Option<bool>,
     /// `true`: one fixer for each independent group of findings.
@@ -66,24 +68,38 @@ pub struct GateKeys {
     /// How thorough reviews are.
     pub depth: Option<Depth>,
     /// Maximum number of rounds in which one finding may come back; 0 is off.
-    pub max_same_finding: Option<Guard>,
+    pub max_same_finding: Option<OptionalLimit>,
     /// Maximum number of fixes in a row that change nothing; 0 is off.
-    pub max_noop_fixes: Option<Guard>,
+    pub max_noop_fixes: Option<OptionalLimit>,
 }
 
-/// The keys of a gate that concern reviewers, of which a check has none.
-pub const OF_REVIEWERS: [&str; 8] =
-    ["reviewers", "fail_on", "on_unclear", "on_discussion", "author_output", "require_nonce", "rereview", "depth"];
+/// The keys that limit a gate. They exclude each other.
+pub const BOUNDS: [&str; 2] = key_name!(GateKeys, [max_cycles, max_fixes]);
+
+/// The keys of gates that checks do not have, because a check has no reviewers.
+pub const REVIEWER_KEYS: [&str; 8] =
+    key_name!(GateKeys, [reviewers, fail_on, on_unclear, on_discussion, author_output, require_nonce, rereview, depth]);
 
 macro_rules! overlay {
-    ($words:expr, $gate:expr, $($key:ident),*) => {
-        $(if let Some(value) = $words.$key.clone() { $gate.$key = value.into(); })*
+    ($keys:expr, $gate:expr, $($key:ident),*) => {
+        $(if let Some(value) = $keys.$key.clone() { $gate.$key = value.into(); })*
     };
 }
 
 impl GateKeys {
     pub fn keys() -> Vec<&'static str> {
         keys_of::<Self>()
+    }
+
+    /// Whether a key is set.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        serde_json::to_value(self).is_ok_and(|keys| keys.get(key).is_some_and(|value| !value.is_null()))
+    }
+
+    /// The keys that an effort sets.
+    pub(crate) fn from_effort(effort: Effort) -> Self {
+        let max_fixes = Some(FixBound(Count::Number(effort.max_fixes())));
+        Self { max_fixes, depth: Some(effort.depth()), ..Self::default() }
     }
 
     /// Sets these keys of a gate. `max_cycles` removes `max_fixes` and the other way round.
@@ -96,33 +112,34 @@ impl GateKeys {
         gate.bound = Bound::from_keys(cycles, fixes).unwrap_or(gate.bound);
         gate.review_timeout = self.review_timeout.or(gate.review_timeout);
         gate.fix_timeout = self.fix_timeout.or(gate.fix_timeout);
-        let guard = |set: Option<Guard>, now| set.map_or(now, |guard| Some(guard.0).filter(|number| *number > 0));
+        let guard =
+            |set: Option<OptionalLimit>, now| set.map_or(now, |guard| Some(guard.0).filter(|number| *number > 0));
         gate.max_same_finding = guard(self.max_same_finding, gate.max_same_finding);
         gate.max_noop_fixes = guard(self.max_noop_fixes, gate.max_noop_fixes);
     }
 
-    /// The same keys without those that concern reviewers.
-    pub(crate) fn of_a_check(&self) -> Self {
+    /// The same keys without those that a check does not have.
+    pub(crate) fn for_check(&self) -> Self {
         let mut keys = serde_json::to_value(self).unwrap_or_default();
         if let Some(keys) = keys.as_object_mut() {
-            keys.retain(|key, _| !OF_REVIEWERS.contains(&key.as_str()));
+            keys.retain(|key, _| !REVIEWER_KEYS.contains(&key.as_str()));
         }
         serde_json::from_value(keys).unwrap_or_default()
     }
 }
 
-/// The bound of reviews: at least one.
+/// Maximum number of reviews: at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CycleBound(pub Count);
 
 value!(
     CycleBound,
-    "a whole number from 1 to 4294967295 or \"unlimited\"",
+    "a whole number from 1, for the one review, to 4294967295, or \"unlimited\"",
     { "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
     |count: Count| (count != Count::Number(0)).then_some(Self(count))
 );
 
-/// The bound of fixes.
+/// Maximum number of fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FixBound(pub Count);
 
@@ -133,59 +150,59 @@ value!(
     |count: Count| Some(Self(count))
 );
 
-/// Ladders of some rungs only: others mean nothing where they are used.
-macro_rules! ladders {
-    ($($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal;)*) => { $(
+/// Escalations whose actions apply to one kind of failure.
+macro_rules! escalations {
+    ($($(#[$about:meta])* $name:ident, $action:ident, $failure:expr;)*) => { $(
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         pub struct $name(EscalationPolicy);
-        struct $rung(FailureAction);
+        struct $action(FailureAction);
 
-        value!($rung, $expected, { "enum": [$($word),*] }, |rung: FailureAction| {
-            [$($word),*].contains(&rung.as_str()).then_some(Self(rung))
+        impl $name {
+            fn expected() -> &'static str {
+                static EXPECTED: LazyLock<String> = LazyLock::new(|| {
+                    format!("{}, or a list of these to be tried in turn", either(&$failure.actions()))
+                });
+                EXPECTED.as_str()
+            }
+        }
+
+        value!($action, $name::expected(), { "enum": $failure.actions() }, |action: FailureAction| {
+            action.applies_to($failure).then_some(Self(action))
         });
         value!(
             $name,
-            $expected,
+            Self::expected(),
             { "anyOf": [
-                { "enum": [$($word),*] },
-                { "type": "array", "items": { "enum": [$($word),*] }, "minItems": 1 },
+                { "enum": $failure.actions() },
+                { "type": "array", "items": { "enum": $failure.actions() }, "minItems": 1 },
             ] },
-            |rungs: TextOrList<$rung, $rung>| match rungs {
-                TextOrList::Text(rung) => Some(Self(EscalationPolicy::new(&[rung.0]))),
-                TextOrList::List(rungs) if rungs.is_empty() => None,
-                TextOrList::List(rungs) => {
-                    Some(Self(EscalationPolicy::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
+            |actions: TextOrList<$action, $action>| match actions {
+                TextOrList::Text(action) => Some(Self(EscalationPolicy::new(&[action.0]))),
+                TextOrList::List(actions) if actions.is_empty() => None,
+                TextOrList::List(actions) => {
+                    Some(Self(EscalationPolicy::new(&actions.iter().map(|action| action.0).collect::<Vec<_>>())))
                 }
             }
         );
 
         impl From<$name> for EscalationPolicy {
-            fn from(ladder: $name) -> Self {
-                ladder.0
+            fn from(escalation: $name) -> Self {
+                escalation.0
             }
         }
     )* };
 }
 
-ladders! {
-    /// What follows a review that cannot be read or asks for a discussion.
-    UnclearLadder,
-    UnclearRung,
-    ["retry", "request-changes", "not-passed", "ask", "stop", "fail"],
-    "retry, request-changes, not-passed, ask, stop or fail, or a list of these to be tried in turn";
+escalations! {
+    /// The actions after a review that cannot be parsed or asks for a discussion.
+    UnclearEscalation, UnclearAction, GateFailure::UnclearReview;
 
-    /// What follows a reviewer that fails.
-    ReviewerLadder,
-    ReviewerRung,
-    ["retry", "not-passed", "ask", "stop", "fail"],
-    "retry, not-passed, ask, stop or fail, or a list of these to be tried in turn";
+    /// The actions after a reviewer or check that does not run.
+    ReviewerEscalation, ReviewerAction, GateFailure::Reviewer;
 
-    /// What follows an implementer or fixer that fails.
-    WriterLadder,
-    WriterRung,
-    ["retry", "next-attempt", "ask", "stop", "fail"],
-    "retry, next-attempt, ask, stop or fail, or a list of these to be tried in turn";
+    /// The actions after an implementer or fixer that fails.
+    WriterEscalation, WriterAction, GateFailure::Writer;
 }
 
 /// The keys of every phase.
@@ -265,7 +282,7 @@ impl PhaseKindName {
             Self::Agent => [keys_of::<WorkKeys>(), keys_of::<AgentKeys>()].concat(),
             Self::Gate => [judge, keys_of::<AgentKeys>()].concat(),
             Self::Check => {
-                judge.retain(|key| !OF_REVIEWERS.contains(key));
+                judge.retain(|key| !REVIEWER_KEYS.contains(key));
                 judge
             }
         };
@@ -300,8 +317,8 @@ impl<'de> Deserialize<'de> for PhaseList {
     }
 }
 
-/// More phases than anyone writes by hand; each may look at all before it.
-pub const MOST_PHASES: usize = 1000;
+/// Maximum number of phases in one list.
+pub const MAX_PHASES: usize = 1000;
 
 impl JsonSchema for PhaseList {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -309,37 +326,36 @@ impl JsonSchema for PhaseList {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": { "$ref": "#/definitions/phase" }, "maxItems": MOST_PHASES })
+        json_schema!({ "type": "array", "items": { "$ref": "#/definitions/phase" }, "maxItems": MAX_PHASES })
     }
 }
 
-/// A workflow.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(default, rename = "a workflow")]
+/// `[workflows.NAME]`.
+#[derive(Debug, Clone, Default, JsonSchema)]
 #[schemars(extend("required" = ["phases"]))]
 pub struct WorkflowTable {
+    #[schemars(flatten)]
+    pub definition: DefinitionKeys,
+    #[schemars(flatten)]
+    pub shared: WorkflowKeys<AttemptCount, WorkflowPasses>,
+}
+
+impl<'de> Deserialize<'de> for WorkflowTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Deserialize::deserialize(deserializer).map(|(definition, shared)| Self { definition, shared })
+    }
+}
+
+/// The keys of a workflow that `[presets.NAME]` does not have.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename = "a workflow")]
+pub struct DefinitionKeys {
     /// Its name.
     pub name: Option<String>,
     /// What the workflow is for.
     pub description: Option<String>,
-    /// When a task is done: when its agent ends well, or when its last line says so.
-    pub completion: Option<Completion>,
-    /// When signed-off work lands: never by itself, each alone, or a whole group.
-    pub landing: Option<Landing>,
     /// How tasks are worked: from a queue, in slots, one on top of the other, or in groups.
     pub arrangement: Option<Scheduling>,
-    /// The number of attempts after which all active loops are reviewed; 0 is never.
-    pub checkpoint_interval: Option<Guard>,
-    /// Maximum number of implement and fix attempts of a loop.
-    pub max_attempts: Option<AttemptCount>,
-    /// Maximum number of passes through the workflow.
-    pub max_passes: Option<WorkflowPasses>,
-    /// Maximum number of attempts lost in a row to crashes of the program.
-    pub max_recoveries: Option<u32>,
-    /// Maximum number of landings that fail with a conflict or failing checks.
-    pub max_conflicts: Option<u32>,
-    /// The outcome of a loop that is out of attempts.
-    pub attempts_exhausted_as: Option<ExhaustedAs>,
     /// Names, of which a run picks one.
     #[schemars(extend("uniqueItems" = true))]
     pub modes: Option<Vec<String>>,
@@ -354,6 +370,38 @@ pub struct WorkflowTable {
     pub phases: PhaseList,
     /// Phases of the run after its tasks.
     pub after: PhaseList,
+}
+
+/// The keys that `[workflows.NAME]` and `[presets.NAME]` share. `A` counts attempts and `P` counts passes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WorkflowKeys<A: Default, P: Default> {
+    /// When a task is done: when its agent exits successfully, or when the last line of its final message says so.
+    pub completion: Option<Completion>,
+    /// When signed-off work lands: never by itself, each alone, or a whole group.
+    pub landing: Option<Landing>,
+    /// The number of attempts after which all active loops are reviewed; 0 is never.
+    pub checkpoint_interval: Option<OptionalLimit>,
+    /// Maximum number of implement and fix attempts of a loop.
+    pub max_attempts: Option<A>,
+    /// Maximum number of passes through the workflow.
+    pub max_passes: Option<P>,
+    /// Maximum number of attempts lost in a row to crashes of the program.
+    pub max_recoveries: Option<u32>,
+    /// Maximum number of landings that fail with a conflict or failing checks.
+    pub max_conflicts: Option<u32>,
+    /// The outcome of a loop that is out of attempts.
+    pub attempts_exhausted_as: Option<ExhaustedAs>,
+}
+
+impl<A: Copy + Default + Into<u32>, P: Copy + Default + Into<u32>> WorkflowKeys<A, P> {
+    /// Sets these keys of a workflow.
+    pub fn apply_to(&self, workflow: &mut Workflow) {
+        overlay!(self, workflow, completion, landing, attempts_exhausted_as);
+        overlay!(self, workflow.limits, max_attempts, max_passes, max_recoveries, max_conflicts);
+        workflow.checkpoint_interval =
+            self.checkpoint_interval.map_or(workflow.checkpoint_interval, OptionalLimit::number);
+    }
 }
 
 /// A reviewer of a workflow.
@@ -402,7 +450,7 @@ pub fn phase_schema(generator: &mut SchemaGenerator) -> Schema {
             PhaseKindName::Agent | PhaseKindName::Check => json!(["name", "kind"]),
         };
         if kind != PhaseKindName::Agent {
-            phase["not"] = json!({ "required": ["max_cycles", "max_fixes"] });
+            phase["not"] = json!({ "required": BOUNDS });
         }
         phase
     });

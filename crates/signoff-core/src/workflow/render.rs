@@ -2,9 +2,15 @@
 
 use std::fmt::Write;
 
-use super::keys::OF_REVIEWERS;
-use super::{Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
-use crate::policy::{Bound, EscalationPolicy, FailureAction, Gate, OnExhausted, OnFailure};
+use serde_json::Value;
+
+use super::keys::{BOUNDS, DefinitionKeys, REVIEWER_KEYS, RestartKeys, WorkKeys, WorkflowKeys};
+use super::{Completion, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
+use crate::policy::{Bound, FailureAction, Gate, OnExhausted, OnFailure};
+use crate::settings::rules::key_name;
+
+/// The keys that workflows and presets share.
+type SharedKeys = WorkflowKeys<(), ()>;
 
 /// The whole workflow, phase by phase.
 pub fn render(workflow: &Workflow) -> String {
@@ -26,19 +32,21 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
         ("arrangement", explained(&workflow.arrangement, arrangement(workflow.arrangement))),
         ("completion", explained(&workflow.completion, completion(workflow.completion))),
         ("landing", explained(&workflow.landing, landing(workflow.landing))),
-        ("max_attempts", format!("{}, then {exhausted}", limits.max_attempts)),
-        ("max_passes", limits.max_passes.to_string()),
-        ("max_recoveries", limits.max_recoveries.to_string()),
-        ("max_conflicts", limits.max_conflicts.to_string()),
+        (key_name!(SharedKeys, max_attempts), format!("{}, then {exhausted}", limits.max_attempts)),
+        (key_name!(SharedKeys, max_passes), limits.max_passes.to_string()),
+        (key_name!(SharedKeys, max_recoveries), limits.max_recoveries.to_string()),
+        (key_name!(SharedKeys, max_conflicts), limits.max_conflicts.to_string()),
     ];
     if let Some(interval) = workflow.checkpoint_interval {
-        rows.push(("checkpoint_interval", format!("{interval}: all loops reviewed every so many attempts")));
+        let explanation = format!("{interval}: review all loops every {interval} attempts");
+        rows.push((key_name!(SharedKeys, checkpoint_interval), explanation));
     }
     if !workflow.modes.is_empty() {
         rows.push(("modes", workflow.modes.join(", ")));
     }
     if let Some(mode) = &workflow.tools_in {
-        rows.push(("tools_in", format!("{mode}: in other modes no phase uses a tool of another program")));
+        let explanation = format!("{mode}: in other modes no phase uses a tool of another program");
+        rows.push((key_name!(DefinitionKeys, tools_in), explanation));
     }
     if !workflow.prompts.is_empty() {
         let prompts = workflow.prompts.iter().map(|(role, path)| format!("{role} {path}"));
@@ -58,8 +66,8 @@ fn arrangement(arrangement: Scheduling) -> &'static str {
 
 fn completion(completion: Completion) -> &'static str {
     match completion {
-        Completion::Exit => "an agent that ends well has done its task",
-        Completion::Marker => "an agent's last line says whether its task is done",
+        Completion::Exit => "the task is done when its agent exits successfully",
+        Completion::Marker => "the last line of the agent's final message says whether its task is done",
     }
 }
 
@@ -115,7 +123,7 @@ fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static s
         ("agent", &phase.agent),
         ("tool", &phase.tool),
         ("model", &phase.model),
-        ("parallel_model", &phase.parallel_model),
+        (key_name!(WorkKeys, parallel_model), &phase.parallel_model),
     ];
     let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
     rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.as_str()))));
@@ -134,7 +142,7 @@ fn policy_rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'s
         PhaseKind::Gate(policy) => judge_rows(workflow, phases, policy),
         PhaseKind::Check(policy) => {
             let mut rows = judge_rows(workflow, phases, policy);
-            rows.retain(|(key, _)| !OF_REVIEWERS.contains(key));
+            rows.retain(|(key, _)| !REVIEWER_KEYS.contains(key));
             rows
         }
     }
@@ -142,48 +150,46 @@ fn policy_rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'s
 
 fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec<(&'static str, String)> {
     let gate = &policy.gate;
+    let explained = [(key_name!(GateKeys, reviewers), reviewers(workflow, gate)), bound(gate), on_exhausted(gate)];
+    let hidden = key_name!(GateKeys, [enabled, exhausted_as]);
+    let values = serde_json::to_value(gate).unwrap_or_default();
+    let row = |key: &'static str| {
+        let value = text_of(key, values.get(key)?)?;
+        let explained = explained.iter().find(|(known, _)| *known == key);
+        Some((key, explained.map_or(value, |(_, text)| text.clone())))
+    };
+    let keys = GateKeys::keys().into_iter().filter(|key| !hidden.contains(key));
+    let mut rows: Vec<_> = keys.filter_map(row).collect();
     let leads_back = |target: &&Phase| may_restart(gate) && target.policy() != Some(policy);
     let target = phases.get(policy.restart_to).filter(leads_back);
-    let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
-    rows.extend([("on_failure", word(&gate.on_failure)), bound(gate), on_exhausted(gate)]);
-    rows.extend(target.map(|phase| ("restart_to", phase.name.clone())));
-    rows.extend(ladders(gate).map(|(key, ladder)| (key, ladder.to_string())));
-    rows.extend([
-        ("rereview", word(&gate.rereview)),
-        ("depth", word(&gate.depth)),
-        ("author_output", yes(gate.author_output)),
-        ("parallel_fixes", yes(gate.parallel_fixes)),
-        ("max_same_finding", number(gate.max_same_finding)),
-        ("max_noop_fixes", number(gate.max_noop_fixes)),
-    ]);
+    rows.extend(target.map(|phase| (key_name!(RestartKeys, restart_to), phase.name.clone())));
     rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.as_str().to_owned())));
-    rows.extend(gate.require_nonce.map(|on| ("require_nonce", yes(on))));
-    rows.extend(gate.review_timeout.map(|span| ("review_timeout", span.to_string())));
-    rows.extend(gate.fix_timeout.map(|span| ("fix_timeout", span.to_string())));
     rows
+}
+
+/// The value of a key for people. None: it is not set.
+fn text_of(key: &str, value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null if key.starts_with("max_") => "off".to_owned(),
+        Value::Null => return None,
+        Value::Bool(flag) => if *flag { "yes" } else { "no" }.to_owned(),
+        Value::String(word) => word.clone(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Number(_) | Value::Object(_) => value.to_string(),
+    })
 }
 
 fn on_exhausted(gate: &Gate) -> (&'static str, String) {
     let what = word(&gate.on_exhausted);
     let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", word(&gate.exhausted_as)));
-    ("on_exhausted", what + &outcome.unwrap_or_default())
-}
-
-fn ladders(gate: &Gate) -> [(&'static str, &EscalationPolicy); 5] {
-    [
-        ("on_unclear", &gate.on_unclear),
-        ("on_discussion", &gate.on_discussion),
-        ("on_reviewer_failure", &gate.on_reviewer_failure),
-        ("on_fixer_failure", &gate.on_fixer_failure),
-        ("on_implementer_failure", &gate.on_implementer_failure),
-    ]
+    (key_name!(GateKeys, on_exhausted), what + &outcome.unwrap_or_default())
 }
 
 /// Whether anything can lead back: the policy itself, or a person who is asked.
 fn may_restart(gate: &Gate) -> bool {
     gate.on_failure == OnFailure::Restart
         || gate.on_exhausted.may_restart()
-        || ladders(gate).iter().any(|(_, ladder)| ladder.rungs().contains(&FailureAction::Ask))
+        || gate.escalations().iter().any(|escalation| escalation.actions().contains(&FailureAction::Ask))
 }
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
@@ -194,12 +200,13 @@ fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")
 }
 
-/// The bound, spelled out where it is this gate that fixes and reviews again.
+/// The limit of the gate, with reviews and fixes if this gate fixes and reviews again.
 fn bound(gate: &Gate) -> (&'static str, String) {
+    let [max_cycles, max_fixes] = BOUNDS;
     let (key, number) = match gate.bound {
-        Bound::MaxCycles(cycles) => ("max_cycles", cycles),
-        Bound::MaxFixes(fixes) => ("max_fixes", fixes),
-        Bound::Unlimited => return ("max_fixes", "unlimited".to_owned()),
+        Bound::MaxCycles(cycles) => (max_cycles, cycles),
+        Bound::MaxFixes(fixes) => (max_fixes, fixes),
+        Bound::Unlimited => return (max_fixes, "unlimited".to_owned()),
     };
     if gate.on_failure != OnFailure::MiniLoop {
         return (key, number.to_string());
@@ -208,14 +215,6 @@ fn bound(gate: &Gate) -> (&'static str, String) {
     let reviews = if reviews == 1 { "1 review".to_owned() } else { format!("{reviews} reviews") };
     let fixes = if fixes == 1 { "1 fix".to_owned() } else { format!("{fixes} fixes") };
     (key, format!("{number} ({reviews}, {fixes})"))
-}
-
-fn yes(flag: bool) -> String {
-    if flag { "yes" } else { "no" }.to_owned()
-}
-
-fn number(value: Option<u32>) -> String {
-    value.map_or("off".to_owned(), |value| value.to_string())
 }
 
 /// The word a value is written with in TOML.

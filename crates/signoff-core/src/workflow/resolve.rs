@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::keys::{MOST_PHASES, OF_REVIEWERS, PhaseKeys, PhaseKindName, ReviewerKeys, WorkflowTable};
-use super::{GatePolicy, Phase, PhaseKind, Role, Workflow, WorkflowReviewer};
+use super::keys::{
+    BOUNDS, DefinitionKeys, GateKeys, MAX_PHASES, PhaseKeys, PhaseKindName, REVIEWER_KEYS, RestartKeys, ReviewerKeys,
+    WorkflowTable,
+};
+use super::{Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow, WorkflowReviewer};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{
@@ -11,9 +14,10 @@ use crate::policy::{
 };
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
-use crate::settings::formats::{self, PlacedText};
+use crate::settings::formats::{self, PositionedText};
 use crate::settings::layer::{ConfigNode, check_exclusive};
 use crate::settings::reader::{check_keys, did_you_mean, either};
+use crate::settings::rules::key_name;
 use crate::settings::{ConfigError, SettingOrigin};
 
 pub type Reviewers = BTreeMap<ReviewerName, WorkflowReviewer>;
@@ -48,7 +52,7 @@ pub fn default_gate() -> Gate {
 /// Reads a workflow file: one workflow, or each `[workflows.NAME]` of a `signoff.toml`.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, ConfigError> {
     let origin = |line| SettingOrigin::Repository { file: file.to_owned(), line };
-    let root = formats::toml(PlacedText { text, origin: &origin })?;
+    let root = formats::toml(PositionedText { text, origin: &origin })?;
     let Some(tables) = root.get(&["workflows"]) else {
         let name = root.get(&["name"]).and_then(ConfigNode::text).unwrap_or("unnamed");
         return Ok(vec![workflow(name, &root, &Reviewers::new())?]);
@@ -64,7 +68,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, ConfigError> {
 
 /// Builds and checks a workflow. `shared` are the reviewers it may name besides its own.
 pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Workflow, ConfigError> {
-    let keys: WorkflowTable = node.read()?;
+    let WorkflowTable { definition: keys, shared: shared_keys } = node.read()?;
     let mut known = shared.clone();
     for (name, reviewer) in &keys.reviewers {
         let table = node.get(&["reviewers", name]).unwrap_or(node);
@@ -75,7 +79,7 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
     if let Some(mode) = modes.iter().find(|mode| !seen.insert(*mode)) {
         return Err(node.error("modes", format!("mode `{mode}` is listed twice: write it once")));
     }
-    check_mode(node, "tools_in", keys.tools_in.as_deref(), &modes)?;
+    check_mode(node, key_name!(DefinitionKeys, tools_in), keys.tools_in.as_deref(), &modes)?;
     let lists = [("before", &keys.before), ("phases", &keys.phases), ("after", &keys.after)];
     let [before, phases, after] = lists.map(|(key, list)| {
         let tables = node.get(&[key]).map(ConfigNode::list).unwrap_or_default();
@@ -89,23 +93,25 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
     let judges = [&before, &phases, &after].into_iter().flatten().filter_map(Phase::policy);
     let named: BTreeSet<_> = judges.flat_map(|judge| &judge.gate.reviewers).collect();
     known.retain(|name, _| named.contains(name) || !shared.contains_key(name));
-    Ok(Workflow {
+    let mut workflow = Workflow {
         name: name.to_owned(),
-        description: keys.description.clone().unwrap_or_default(),
-        completion: keys.completion.unwrap_or_default(),
-        landing: keys.landing.unwrap_or_default(),
+        description: keys.description.unwrap_or_default(),
+        completion: Completion::default(),
+        landing: Landing::default(),
         arrangement: keys.arrangement.unwrap_or_default(),
-        checkpoint_interval: keys.checkpoint_interval.map(|interval| interval.0).filter(|n| *n > 0),
-        limits: limits(&keys),
-        attempts_exhausted_as: keys.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
+        checkpoint_interval: None,
+        limits: LoopLimits::default(),
+        attempts_exhausted_as: ExhaustedAs::Failed,
         reviewers: known,
         prompts: BTreeMap::new(),
         modes,
-        tools_in: keys.tools_in.clone(),
+        tools_in: keys.tools_in,
         before,
         phases,
         after,
-    })
+    };
+    shared_keys.apply_to(&mut workflow);
+    Ok(workflow)
 }
 
 /// A reviewer of a workflow.
@@ -115,17 +121,6 @@ fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Resu
         table.error("kind", format!("reviewer `{name}` has no `kind`: expected {kinds}"))
     })?;
     Ok(WorkflowReviewer { kind, contract: reviewer.contract.unwrap_or(Contract::Auto) })
-}
-
-fn limits(keys: &WorkflowTable) -> LoopLimits {
-    let known = LoopLimits::default();
-    LoopLimits {
-        max_attempts: keys.max_attempts.map_or(known.max_attempts, |number| number.0),
-        max_passes: keys.max_passes.map_or(known.max_passes, |number| number.0),
-        max_recoveries: keys.max_recoveries.unwrap_or(known.max_recoveries),
-        max_conflicts: keys.max_conflicts.unwrap_or(known.max_conflicts),
-        ..known
-    }
 }
 
 /// A mode that is named must be one of the workflow's.
@@ -150,9 +145,9 @@ struct PhaseListReader<'a> {
 
 impl PhaseListReader<'_> {
     fn phases(&self) -> Result<Vec<Phase>, ConfigError> {
-        if let Some(table) = self.tables.get(MOST_PHASES) {
+        if let Some(table) = self.tables.get(MAX_PHASES) {
             let (key, count) = (self.key, self.tables.len());
-            let message = format!("`{key}` has {count} phases: expected at most {MOST_PHASES}");
+            let message = format!("`{key}` has {count} phases: expected at most {MAX_PHASES}");
             return Err(table.error("name", message));
         }
         let mut taken = HashSet::new();
@@ -213,7 +208,7 @@ impl PhaseReader<'_> {
             once: common.once.unwrap_or(false),
             mode: common.mode.clone(),
             number: common.number,
-            called: common.called.clone(),
+            config_name: common.called.clone(),
             agent: agent.agent.clone(),
             tool: agent.tool.clone(),
             model: agent.model.clone(),
@@ -235,7 +230,7 @@ impl PhaseReader<'_> {
         };
         let owner = match kind {
             PhaseKindName::Agent if fits(PhaseKindName::Gate) => "gates and checks",
-            PhaseKindName::Check if OF_REVIEWERS.contains(&key) => {
+            PhaseKindName::Check if REVIEWER_KEYS.contains(&key) => {
                 "gates: the project's commands judge a check, not reviewers"
             }
             PhaseKindName::Check if fits(PhaseKindName::Gate) => {
@@ -265,7 +260,7 @@ impl PhaseReader<'_> {
     fn judge(&self, name: &str) -> Result<GatePolicy, ConfigError> {
         let mut gate = default_gate();
         self.keys.gate.apply_to(&mut gate);
-        check_exclusive(self.table, "max_cycles", "max_fixes")?;
+        check_exclusive(self.table, BOUNDS)?;
         let restart_to = self.restart_to(name)?;
         if let Some(key) = restart_key(&gate).filter(|_| self.earlier.is_empty()) {
             return Err(self.error(key, nothing_to_restart(key, name)));
@@ -277,13 +272,13 @@ impl PhaseReader<'_> {
         let Some(target) = self.keys.restart.restart_to.as_deref() else { return Ok(0) };
         let mode = &self.keys.common.mode;
         let Some(index) = self.earlier.iter().position(|phase| phase.name == target) else {
-            return Err(self.error("restart_to", self.no_target(name, target)));
+            return Err(self.error(key_name!(RestartKeys, restart_to), self.no_target(name, target)));
         };
         if self.earlier.get(index).is_some_and(|phase| phase.mode.is_none() || phase.mode == *mode) {
             return Ok(index);
         }
         let message = format!("restart target: `{target}` is left out in a mode in which `{name}` is not");
-        Err(self.error("restart_to", message))
+        Err(self.error(key_name!(RestartKeys, restart_to), message))
     }
 
     fn no_target(&self, name: &str, target: &str) -> String {
@@ -325,9 +320,9 @@ impl PhaseReader<'_> {
 /// The key that restarts, if the gate does.
 pub fn restart_key(gate: &Gate) -> Option<&'static str> {
     if gate.on_failure == OnFailure::Restart {
-        Some("on_failure")
+        Some(key_name!(GateKeys, on_failure))
     } else if gate.on_exhausted == OnExhausted::Restart {
-        Some("on_exhausted")
+        Some(key_name!(GateKeys, on_exhausted))
     } else {
         None
     }

@@ -28,11 +28,11 @@ impl<'a> Asked<'a> {
     }
 
     fn writer(&self, role: Role, phase: &str) -> Result<AssignedWriter, ConfigError> {
-        self.at(phase, |place| self.settings.writer_in_turn(role, place, 0))
+        self.at(phase, |place| self.settings.writer(role, place, 0))
     }
 
     fn reviewer(&self, name: &str) -> Result<AssignedReviewer, ConfigError> {
-        self.at("review", |place| self.settings.reviewer_in_turn(&name.into(), place, 0))
+        self.at("review", |place| self.settings.reviewer(&name.into(), place, 0))
     }
 }
 
@@ -120,7 +120,7 @@ fn models_are_taken_from_the_nearest_place() {
         let mut asked = Asked::new(&settings);
         asked.task.model = model.map(str::to_owned);
         asked.task.kind = kind;
-        let writer = asked.at("review", |place| settings.writer_in_turn(Role::Fix, place, 0)).unwrap().model.unwrap();
+        let writer = asked.at("review", |place| settings.writer(Role::Fix, place, 0)).unwrap().model.unwrap();
         (writer, asked.reviewer("general").unwrap().model.unwrap())
     };
     let pair = |writer: &str, reviewer: &str| (writer.to_owned(), reviewer.to_owned());
@@ -215,7 +215,7 @@ fn without_an_agent_people_are_told() {
 #[test]
 fn with_several_agents_somebody_must_choose() {
     let settings = configured(TWO);
-    insta::assert_snapshot!(Asked::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
+    insta::assert_snapshot!(Asked::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"no agent is assigned to the role `fix`: set `[roles] fix` to one of claude, mine");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_role_may_have_a_model_of_its_own() {
     let models = |roles: &str, more: &str| {
         let settings = configured(&format!("{agents}[roles]\n{roles}\n{more}"));
         let asked = Asked::new(&settings);
-        let fixer = asked.at("review", |place| settings.writer_in_turn(Role::Fix, place, 0)).unwrap();
+        let fixer = asked.at("review", |place| settings.writer(Role::Fix, place, 0)).unwrap();
         let reviewer = asked.reviewer("general").unwrap();
         let shown = |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
         [shown(&fixer.agent.name, fixer.model), shown(&reviewer.agent.name, reviewer.model)].join(", ")
@@ -297,7 +297,7 @@ model = "opus"
     );
     let asked = Asked::new(&settings);
     let researcher =
-        |role, phase| asked.at(phase, |place| settings.researcher_in_turn(role, place, 0)).expect("an agent").model;
+        |role, phase| asked.at(phase, |place| settings.researcher(role, place, 0)).expect("an agent").model;
     assert_eq!(researcher(Role::Brainstorm, "think").as_deref(), Some("haiku"));
     assert_eq!(researcher(Role::Plan, "plan").as_deref(), Some("sonnet"));
     assert_eq!(researcher(Role::Implement, "work").as_deref(), Some("opus"));

@@ -44,7 +44,7 @@ fn a_mistake_outside_files_names_its_place() {
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "0"), @"SIGNOFF_JOBS: `jobs` is 0: expected a whole number from 1 to 1000");
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "4\npreset = \"plan\""), @r#"SIGNOFF_JOBS: `jobs` is "4\npreset = \"plan\"": expected a whole number from 1 to 1000"#);
     insta::assert_snapshot!(environment("SIGNOFF_JOB", "4"), @"SIGNOFF_JOB: no such setting: did you mean `SIGNOFF_JOBS`?");
-    insta::assert_snapshot!(environment("SIGNOFF_PRESET", "3"), @r#"SIGNOFF_PRESET: `preset` is "3", which is no workflow: expected one of task, slots, plan, loops, phases"#);
+    insta::assert_snapshot!(environment("SIGNOFF_PRESET", "3"), @r#"SIGNOFF_PRESET: `preset` is "3", which is not a workflow: expected one of task, slots, plan, loops, phases"#);
     insta::assert_snapshot!(environment("SIGNOFF_NO_ASK", "maybe"), @r#"SIGNOFF_NO_ASK: `no_ask` is "maybe": expected true or false"#);
     let flag = Flag { name: "--jobs", key: "jobs", value: "0".to_owned() };
     insta::assert_snapshot!(read(&[], &[], &[flag]).unwrap_err(), @"--jobs: `jobs` is 0: expected a whole number from 1 to 1000");

@@ -79,7 +79,7 @@ fn every_option_of_every_question_is_offered_in_its_words() {
         let options: String = question.options().iter().map(|(words, _)| format!("   - {words}\n")).collect();
         format!("{}\n{options}", question.words())
     };
-    insta::assert_snapshot!(PhaseQuestion::ALL.map(line).concat(), @"
+    insta::assert_snapshot!(PhaseQuestion::ALL.iter().copied().map(line).collect::<String>(), @"
     What should happen when issues are found?
        - Restart iteration (go back to Phase 1)
        - Mini-loop (fix and re-review within phase)
@@ -211,6 +211,6 @@ fn a_retry_limit_is_a_number() {
         assert_eq!(retries(&legal.to_string()), Ok(legal), "what may stand in the file may be typed");
     }
     for typed in ["", "ten", "-1", "1.5", "4294967296", "99999999999"] {
-        assert_eq!(retries(typed).unwrap_err(), "a whole number from 0 to 4294967295, please", "{typed}");
+        assert_eq!(retries(typed).unwrap_err(), "expected a whole number from 0 to 4294967295", "{typed}");
     }
 }

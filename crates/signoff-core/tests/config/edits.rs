@@ -5,7 +5,7 @@ use signoff_core::settings::edit::{self, EditedFile, KeyChange};
 use signoff_core::settings::{self, Layer, Settings};
 
 fn set(text: &str, words: &[&str]) -> EditedFile {
-    let changes: Vec<_> = words.iter().flat_map(|words| KeyChange::typed(words).unwrap()).collect();
+    let changes: Vec<_> = words.iter().flat_map(|words| KeyChange::parse(words).unwrap()).collect();
     edit::set("signoff.toml", text, &changes).unwrap()
 }
 
@@ -274,13 +274,13 @@ fn a_removed_table_leaves_the_rest() {
 
 #[test]
 fn what_cannot_be_typed_or_set_is_said() {
-    let typed = |words: &str| KeyChange::typed(words).unwrap_err();
+    let typed = |words: &str| KeyChange::parse(words).unwrap_err();
     insta::assert_snapshot!(typed("jobs"), @"there is no `=` in `jobs`: expected KEY=VALUE, for example jobs=8");
     insta::assert_snapshot!(typed("a..b=3"), @"`a..b` is not a key: write it as in the file, with dots between its tables");
     insta::assert_snapshot!(typed("=3"), @"`` is not a key: write it as in the file, with dots between its tables");
     insta::assert_snapshot!(typed("agents.mine.command=[\"./a\""), @r#"`["./a"` is not TOML: a quote or a bracket is missing"#);
     let refused =
-        |file: &str, words: &str| edit::set("signoff.toml", file, &KeyChange::typed(words).unwrap()).unwrap_err();
+        |file: &str, words: &str| edit::set("signoff.toml", file, &KeyChange::parse(words).unwrap()).unwrap_err();
     insta::assert_snapshot!(refused(FILE, "gate=3"), @"gate: `gate` is a table: set one of its keys");
     insta::assert_snapshot!(refused(FILE, "jobs.many=3"), @"jobs.many: `jobs` is not a table here: change it in the file");
     insta::assert_snapshot!(refused("[[a]]\nb = 1\n", "a.b=3"), @"a.b: `a` is not a table here: change it in the file");

@@ -323,8 +323,8 @@ provider: claude
     max_review_cycles = 3
     "#);
     insta::assert_snapshot!(translated.notes.join("\n"), @"
-    `project_name` has no meaning here and is left out
-    `provider` has no meaning here and is left out
+    `project_name` is ignored: not a signoff setting
+    `provider` is ignored: not a signoff setting
     ");
     insta::assert_snapshot!(written(&settings(&[translated.layer])), @r#"
     defaults.auto_review = false  # gza.yaml:4
@@ -365,8 +365,8 @@ fn the_slots_own_keys_stay_as_they_are() {
     reviewerPromptPath = ".ai_agents/prompts/\"reviewer\".md"
     "#);
     insta::assert_snapshot!(translated.notes.join("\n"), @"
-    `parallelAgents` has no meaning here and is left out
-    `provider` has no meaning here and is left out
+    `parallelAgents` is ignored: not a signoff setting
+    `provider` is ignored: not a signoff setting
     ");
     insta::assert_snapshot!(written(&settings(&[translated.layer])), @r#"
     reviewEnabled = true  # config.toml:2
@@ -429,7 +429,7 @@ fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
 }
 
 /// How it is said what to write instead.
-const INSTEAD: [&str; 4] = ["expected ", "did you mean ", "the phases are ", "leave it out"];
+const INSTEAD: [&str; 5] = ["expected ", "did you mean ", "the phases are ", "leave it out", "write it once"];
 
 /// `testdata/config-foreign/invalid`: one mistake each.
 #[test]

@@ -16,13 +16,13 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
         let place = PhaseContext { workflow, phase, task: &task };
         let agent = match &phase.kind {
-            PhaseKind::Agent { role, researchers, .. } => settings.writer_in_turn(*role, place, 0).map(|assigned| {
+            PhaseKind::Agent { role, researchers, .. } => settings.writer(*role, place, 0).map(|assigned| {
                 let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
                 let model = assigned.model.as_deref().unwrap_or("-");
                 format!("{} {model} {} {helpers}", assigned.agent.name, assigned.timeout)
             }),
             PhaseKind::Gate(judge) => settings
-                .reviewer_in_turn(&judge.gate.reviewers[0], place, 0)
+                .reviewer(&judge.gate.reviewers[0], place, 0)
                 .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };
@@ -175,9 +175,9 @@ fn a_tool_that_no_agent_stands_for_is_refused_by_name_and_place() {
     let settings = with_tools("[agents.claude]\n").unwrap();
     let messages = settings.unknown_tools().iter().map(|error| format!("{error}\n")).collect::<String>();
     insta::assert_snapshot!(messages, @r#"
-    iterate.json:4: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
-    iterate.json:5: phase `final_review` names the tool `mcp__gemini__ask`, which no agent stands for: write `"mcp__gemini__ask" = "AGENT"` in [presets.phases.tools]
-    iterate.json:6: phase `codex_final` names the tool `mcp__codex-high__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex-high__codex" = "AGENT"` in [presets.phases.tools]
+    iterate.json:4: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    iterate.json:5: phase `final_review` names the tool `mcp__gemini__ask`, which is mapped to no agent: write `"mcp__gemini__ask" = "AGENT"` in [presets.phases.tools]
+    iterate.json:6: phase `codex_final` names the tool `mcp__codex-high__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex-high__codex" = "AGENT"` in [presets.phases.tools]
     "#);
     let workflow = settings.workflow("phases").unwrap();
     let refused = players(&settings, &workflow);
@@ -241,10 +241,10 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
     signoff.toml:1: workflow `task` has no phase `3`: expected one of 1 implement, 2 review
     signoff.toml:2: `code_review` is a gate and has no `parallel`: expected it only in agent phases
     signoff.toml:2: `code_review` is a gate and has no `timeout`: write `review_timeout` in its gate's table
-    signoff.toml:2: `model` is "none", but `code_review` is no check: expected the name of a model or "inherit"
-    signoff.toml:2: `model` is "none", but `implement` is no check: expected the name of a model or "inherit"
-    signoff.toml:2: `test` is a check, which the project's commands judge, no agent: expected no such `model`
-    signoff.toml:2: `test` is a check, which the project's commands judge, no agent: expected no such `agent`
+    signoff.toml:2: `model` is "none", but `code_review` is not a check: expected the name of a model or "inherit"
+    signoff.toml:2: `model` is "none", but `implement` is not a check: expected the name of a model or "inherit"
+    signoff.toml:2: `test` is a check, which the project's commands judge, not an agent: expected no such `model`
+    signoff.toml:2: `test` is a check, which the project's commands judge, not an agent: expected no such `agent`
     signoff.toml:3: write `parallel` or `researchers`, not both
     signoff.toml:3: write `agent` or `tool`, not both
     signoff.toml:2: `researchers` is 33: expected a whole number from 0 to 32

@@ -100,6 +100,34 @@ fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() 
     assert!(known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()), "{known:?}");
 }
 
+/// The sources of the settings and workflows, without their tests.
+fn sources() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let directories =
+        ["settings", "settings/edit", "settings/foreign", "workflow"].map(|directory| root.join(directory));
+    let entries = directories.iter().flat_map(|directory| fs::read_dir(directory).expect("a directory"));
+    let files = entries.map(|entry| entry.expect("a readable directory").path());
+    let files = files.chain(["settings.rs", "workflow.rs"].map(|file| root.join(file)));
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let read = |path| fs::read_to_string(path).expect("a readable file");
+    files.map(read).map(|text| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A key is the name of a field. Where its text is needed it comes from the field, so that both cannot drift. Keys of a
+/// single word are also common words, so only those with several parts are counted.
+#[test]
+fn a_key_is_written_at_most_once_as_a_literal() {
+    let sources = sources();
+    assert!(sources.len() > 20, "{} files", sources.len());
+    walk(&schema(), "", &mut |path, _| {
+        let key = path.rsplit('.').next().unwrap_or_default();
+        if key.contains('_') || key.contains(char::is_uppercase) {
+            let count: usize = sources.iter().map(|text| text.matches(&format!("\"{key}\"")).count()).sum();
+            assert!(count <= 1, "`{key}` is a literal {count} times: use `key_name!`");
+        }
+    });
+}
+
 /// No table of the reader is left out.
 #[test]
 fn the_schema_has_every_key() {

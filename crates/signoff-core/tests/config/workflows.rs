@@ -196,7 +196,7 @@ on_failure = \"stop\"
 fn what_is_neither_preset_nor_configured_is_refused() {
     let error = configured("").workflow("tsak").unwrap_err();
     assert!(matches!(error, ConfigError::UnknownWorkflow { .. }));
-    insta::assert_snapshot!(error, @"no workflow is called `tsak`: did you mean `task`?");
-    insta::assert_snapshot!(configured("").workflow("waterfall").unwrap_err(), @"no workflow is called `waterfall`: expected one of task, slots, plan, loops, phases");
+    insta::assert_snapshot!(error, @"unknown workflow `tsak`: did you mean `task`?");
+    insta::assert_snapshot!(configured("").workflow("waterfall").unwrap_err(), @"unknown workflow `waterfall`: expected one of task, slots, plan, loops, phases");
     assert!(try_configured("[workflows.task]\nphases = []\n").is_err());
 }

@@ -11,7 +11,7 @@ fn task() {
     insta::assert_snapshot!(shown("task"), @"
     task — one task: implement, review, improve until approved
       arrangement             queue: independent tasks, several at once
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -28,18 +28,18 @@ fn task() {
            max_cycles              3 (3 reviews, 2 fixes)
            on_exhausted            stop, as attention
            on_unclear              retry, request-changes
-           on_discussion           stop
            on_reviewer_failure     fail
            on_fixer_failure        fail
            on_implementer_failure  fail
-           rereview                full
-           depth                   standard
+           on_discussion           stop
            author_output           no
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          10m
            fix_timeout             30m
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
     ");
 }
 
@@ -48,7 +48,7 @@ fn slots() {
     insta::assert_snapshot!(shown("slots"), @"
     slots — up to N tasks at once from a tracker, each reviewed and fixed in its slot
       arrangement             slots: tasks are picked while slots are free
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 each: signed-off work joins the run's branch at once
       max_attempts            50, then failed
       max_passes              10
@@ -64,20 +64,20 @@ fn slots() {
            on_failure              mini-loop
            max_fixes               5 (6 reviews, 5 fixes)
            on_exhausted            stop, as failed
-           restart_to              implement
            on_unclear              fail
-           on_discussion           ask
            on_reviewer_failure     fail
            on_fixer_failure        fail
            on_implementer_failure  fail
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           yes
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              implement
     ");
 }
 
@@ -86,7 +86,7 @@ fn plan() {
     insta::assert_snapshot!(shown("plan"), @"
     plan — the tasks of a plan in order, each reviewed against the spec and for its code at once
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -101,19 +101,19 @@ fn plan() {
            on_failure              mini-loop
            max_cycles              3 (3 reviews, 2 fixes)
            on_exhausted            ask
-           restart_to              implement
            on_unclear              retry, ask
-           on_discussion           ask
            on_reviewer_failure     retry, ask
            on_fixer_failure        ask
            on_implementer_failure  ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
+           review_timeout          3m
+           rereview                full
+           depth                   standard
            max_same_finding        off
            max_noop_fixes          off
-           review_timeout          3m
+           restart_to              implement
     ");
 }
 
@@ -122,13 +122,13 @@ fn loops() {
     insta::assert_snapshot!(shown("loops"), @"
     loops — a specification split into groups of tasks, all loops of a group at once, each with its reviewer
       arrangement             groups: all tasks of a group at once, group after group
-      completion              marker: an agent's last line says whether its task is done
+      completion              marker: the last line of the agent's final message says whether its task is done
       landing                 group: a group's work joins the run's branch when all of it is signed off
       max_attempts            50, then stuck
       max_passes              10
       max_recoveries          5
       max_conflicts           3
-      checkpoint_interval     5: all loops reviewed every so many attempts
+      checkpoint_interval     5: review all loops every 5 attempts
 
     before the tasks
       1. enumerate — agent (enumerate)
@@ -139,21 +139,21 @@ fn loops() {
            on_failure              mini-loop
            max_fixes               3 (4 reviews, 3 fixes)
            on_exhausted            stop, as failed
-           restart_to              enumerate
            on_unclear              retry, not-passed
-           on_discussion           ask
            on_reviewer_failure     retry, not-passed
            on_fixer_failure        next-attempt
            on_implementer_failure  retry, stop
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
-           fixer                   enumerate
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              enumerate
+           fixer                   enumerate
       3. plan — agent (plan)
            timeout                 1h
       4. plan_review — gate
@@ -162,21 +162,21 @@ fn loops() {
            on_failure              mini-loop
            max_fixes               3 (4 reviews, 3 fixes)
            on_exhausted            stop, as failed
-           restart_to              plan
            on_unclear              retry, not-passed
-           on_discussion           ask
            on_reviewer_failure     retry, not-passed
            on_fixer_failure        next-attempt
            on_implementer_failure  retry, stop
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
-           fixer                   plan
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              plan
+           fixer                   plan
 
     phases
       1. implement — agent (implement)
@@ -187,20 +187,20 @@ fn loops() {
            on_failure              mini-loop
            max_fixes               3 (4 reviews, 3 fixes)
            on_exhausted            stop, as stuck
-           restart_to              implement
            on_unclear              retry, not-passed
-           on_discussion           ask
            on_reviewer_failure     retry, not-passed
            on_fixer_failure        next-attempt
            on_implementer_failure  next-attempt
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              implement
 
     after the tasks
       1. final_review — gate
@@ -210,18 +210,18 @@ fn loops() {
            max_fixes               3 (4 reviews, 3 fixes)
            on_exhausted            stop, as failed
            on_unclear              retry, not-passed
-           on_discussion           ask
            on_reviewer_failure     retry, not-passed
            on_fixer_failure        next-attempt
            on_implementer_failure  fail
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
     ");
 }
 
@@ -230,7 +230,7 @@ fn phases() {
     insta::assert_snapshot!(shown("phases"), @"
     phases — think, plan, have the plan reviewed, implement, review, test, simplify, review the whole
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -252,20 +252,20 @@ fn phases() {
            on_failure              restart
            max_fixes               10
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_unclear              retry, stop
-           on_discussion           ask
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
       4. implement — agent (implement), for each item
            timeout                 1h
        + implement_review — gate, off unless switched on, for each item
@@ -274,53 +274,53 @@ fn phases() {
            on_failure              mini-loop
            max_fixes               10 (11 reviews, 10 fixes)
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_unclear              retry, stop
-           on_discussion           ask
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
       5. code_review — gate
            reviewers               code (code, severity)
            fail_on                 LOW
            on_failure              mini-loop
            max_fixes               10 (11 reviews, 10 fixes)
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_unclear              retry, stop
-           on_discussion           ask
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
       6. test — check
            on_failure              restart
            max_fixes               10
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
       7. simplify — agent (simplify)
            timeout                 1h
       8. final_review — gate
@@ -329,20 +329,20 @@ fn phases() {
            on_failure              restart
            max_fixes               10
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_unclear              retry, stop
-           on_discussion           ask
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
       9. codex_final — gate, once, only in mode full
            prefers                 an agent of kind codex
            reviewers               codex (general, severity)
@@ -350,19 +350,19 @@ fn phases() {
            on_failure              proceed
            max_fixes               10
            on_exhausted            stop, as failed
-           restart_to              brainstorm
            on_unclear              retry, stop
-           on_discussion           ask
            on_reviewer_failure     retry, stop
            on_fixer_failure        retry, ask
            on_implementer_failure  retry, ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          yes
-           max_same_finding        off
-           max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           restart_to              brainstorm
     ");
 }

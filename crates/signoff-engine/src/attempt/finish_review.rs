@@ -40,7 +40,7 @@ pub fn finish_review(
         return Ok(end);
     }
     let Some(place) = spec.job_place() else { return Ok(AttemptEnd::Stopped) };
-    let assigned = match ctx.settings.reviewer_in_turn(reviewer, place, spec.turn()) {
+    let assigned = match ctx.settings.reviewer(reviewer, place, spec.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(failed_end(spec, AttemptFailure::NotStarted { message: error.to_string() })),
     };
@@ -171,7 +171,7 @@ pub fn join_changes(changes: &[&WorktreeChange]) -> String {
 fn reject_if_changed(ctx: &EngineContext, spec: &AttemptSpec, review: Review, undone: &UndoneChanges) -> Review {
     let place = spec.job_place();
     let is_check = |name: &ReviewerName| {
-        let assigned = place.and_then(|place| ctx.settings.reviewer_in_turn(name, place, 0).ok());
+        let assigned = place.and_then(|place| ctx.settings.reviewer(name, place, 0).ok());
         assigned.is_some_and(|one| one.agent.kind == AgentKind::Checks)
     };
     if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {

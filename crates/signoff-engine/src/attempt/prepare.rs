@@ -74,16 +74,16 @@ pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailu
     let (settings, turn) = (&ctx.settings, spec.turn());
     match &spec.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
-            let assigned = settings.reviewer_in_turn(reviewer, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.reviewer(reviewer, place, turn).map_err(StartFailure::new)?;
             prepare_review(attempt, &assigned, *scope, commit)
         }
         JobKind::Check => checks::prepare_phase_checks(attempt),
         JobKind::Research { role, number } => {
-            let assigned = settings.researcher_in_turn(*role, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.researcher(*role, place, turn).map_err(StartFailure::new)?;
             research::prepare(attempt, assigned, *number)
         }
         JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
-            let assigned = settings.writer_in_turn(*role, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.writer(*role, place, turn).map_err(StartFailure::new)?;
             prepare_work(attempt, assigned, *role)
         }
         JobKind::Combine { .. } | JobKind::Land => Err(StartFailure::new("this is not an agent's work")),

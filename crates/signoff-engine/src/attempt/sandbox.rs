@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::machine::JobKind;
 use signoff_core::sandbox::SandboxBackend;
-use signoff_core::settings::{AgentKind, Network, Sandbox, Writable};
+use signoff_core::settings::{AgentKind, Network, Sandbox, WritablePaths};
 use signoff_core::wire;
 
 use super::EngineContext;
@@ -82,7 +82,7 @@ impl EngineContext {
         for said in self.settings.sandbox_write() {
             match said.strip_prefix("~/") {
                 Some(below) => allowed.push(self.user_home.join(below)),
-                None if said == Writable::CACHES => {
+                None if said == WritablePaths::CACHES => {
                     make_caches(&self.user_home, is_installed);
                     allowed.extend(caches().map(|cache| self.user_home.join(cache)));
                 }

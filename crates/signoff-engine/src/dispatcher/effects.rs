@@ -199,7 +199,7 @@ impl Dispatcher<'_> {
     fn launch_now(&self, run: RunId, loop_id: &LoopId, job: &Job, state: LaunchState<'_>) -> Launch {
         let LaunchState { machine, sessions } = state;
         let launch = self.launch_in_turn(run, loop_id, job, machine.agent_index(job.attempt));
-        let by = self.ctx.settings.sessions();
+        let by = self.ctx.settings.resume_policy();
         Launch { resumes: sessions.session_for(by, machine, job.attempt, &launch.agent), ..launch }
     }
 
@@ -230,13 +230,13 @@ impl Dispatcher<'_> {
         let settings = &self.ctx.settings;
         match (job.actor(), place) {
             (JobActor::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
-                settings.researcher_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+                settings.researcher(role, place, turn).ok().map(|one| (one.agent.name, one.model))
             }
             (JobActor::Writer(role), Some(place)) => {
-                settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+                settings.writer(role, place, turn).ok().map(|one| (one.agent.name, one.model))
             }
             (JobActor::Reviewer(name), Some(place)) => {
-                settings.reviewer_in_turn(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
+                settings.reviewer(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
             }
             (JobActor::Writer(_) | JobActor::Reviewer(_) | JobActor::Program, _) => Some(("checks".to_owned(), None)),
         }

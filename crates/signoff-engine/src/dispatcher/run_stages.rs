@@ -30,7 +30,7 @@ impl Dispatcher<'_> {
     pub(super) fn start_planning(&mut self, run: RunId) -> Result<(), EngineError> {
         let workflow = self.workflow(run, &LoopId::planning());
         match workflow.filter(|workflow| !workflow.before.is_empty()) {
-            Some(workflow) => self.start_part(run, LoopId::planning(), workflow.part(&workflow.before)),
+            Some(workflow) => self.start_part(run, LoopId::planning(), workflow.run_level_workflow(&workflow.before)),
             // The run was opened with its tasks.
             None => Ok(()),
         }
@@ -39,7 +39,9 @@ impl Dispatcher<'_> {
     /// Starts the final review of everything that the run changed.
     pub(super) fn start_final_review(&mut self, run: RunId) -> Result<(), EngineError> {
         match self.workflow(run, &LoopId::final_review()) {
-            Some(workflow) => self.start_part(run, LoopId::final_review(), workflow.part(&workflow.after)),
+            Some(workflow) => {
+                self.start_part(run, LoopId::final_review(), workflow.run_level_workflow(&workflow.after))
+            }
             None => Ok(()),
         }
     }

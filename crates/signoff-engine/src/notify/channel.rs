@@ -46,7 +46,7 @@ impl NotifyChannel {
 
     /// A description for the user; of a webhook's address only the host.
     pub fn description(&self) -> String {
-        match &self.channel.way {
+        match &self.channel.target {
             ChannelTarget::Bell => "bell".to_owned(),
             ChannelTarget::Desktop => "desktop".to_owned(),
             ChannelTarget::Webhook(hook) => match webhook::address(hook, &self.context) {
@@ -68,7 +68,7 @@ impl NotifyChannel {
         message: &NotificationMessage,
         cancelled: &AtomicBool,
     ) -> Result<(), DeliveryError> {
-        match &self.channel.way {
+        match &self.channel.target {
             ChannelTarget::Bell => ring(&self.context),
             ChannelTarget::Desktop => show_popup(message, &self.context, cancelled),
             ChannelTarget::Webhook(hook) => webhook::post(hook, message, &self.context),
@@ -77,7 +77,7 @@ impl NotifyChannel {
     }
 
     pub(super) fn runs_a_program(&self) -> bool {
-        match &self.channel.way {
+        match &self.channel.target {
             ChannelTarget::Desktop | ChannelTarget::Command(_) => true,
             ChannelTarget::Bell | ChannelTarget::Webhook(_) => false,
         }

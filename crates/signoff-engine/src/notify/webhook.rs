@@ -22,8 +22,8 @@ struct PostFailure {
 
 /// The address of a webhook.
 pub fn address(hook: &Webhook, context: &ChannelContext) -> Result<WebhookAddress, DeliveryError> {
-    match &hook.at {
-        AddressSource::Here(address) => Ok(address.clone()),
+    match &hook.address {
+        AddressSource::Inline(address) => Ok(address.clone()),
         AddressSource::Variable(name) => {
             let set = context.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
             let address = WebhookAddress::new(set.ok_or_else(|| DeliveryError::Unset(name.clone()))?);

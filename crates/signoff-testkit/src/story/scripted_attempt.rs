@@ -25,8 +25,7 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
     let inputs = PromptInputs::default();
     let text = match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let assigned =
-                spec.job_place().and_then(|place| settings.reviewer_in_turn(reviewer, place, spec.turn()).ok());
+            let assigned = spec.job_place().and_then(|place| settings.reviewer(reviewer, place, spec.turn()).ok());
             assigned.map(|assigned| {
                 let request = review_request(spec, &assigned, commit, Some(nonce(spec)));
                 prompt_inputs::reviewer(spec, &inputs, assigned.contract, &request)
@@ -43,8 +42,8 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
 pub fn time_limit(spec: &AttemptSpec, settings: &Settings) -> Option<TimeSpan> {
     let place = spec.job_place()?;
     match spec.job.actor() {
-        JobActor::Reviewer(name) => settings.reviewer_in_turn(&name, place, spec.turn()).ok().map(|one| one.timeout),
-        JobActor::Writer(role) => settings.writer_in_turn(role, place, spec.turn()).ok().map(|one| one.timeout),
+        JobActor::Reviewer(name) => settings.reviewer(&name, place, spec.turn()).ok().map(|one| one.timeout),
+        JobActor::Writer(role) => settings.writer(role, place, spec.turn()).ok().map(|one| one.timeout),
         JobActor::Program => None,
     }
 }
@@ -141,7 +140,7 @@ struct ReviewJob<'a> {
 fn reviewed(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &ReviewJob<'_>) -> AttemptEnd {
     let ReviewJob { reviewer, commit } = *job;
     let place = spec.job_place().expect("a review belongs to a phase");
-    let assigned = match settings.reviewer_in_turn(reviewer, place, spec.turn()) {
+    let assigned = match settings.reviewer(reviewer, place, spec.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return failed_end(spec, AttemptFailure::NotStarted { message: error.to_string() }),
     };

@@ -87,7 +87,7 @@ fn show(console: &Console) -> Result<CommandExit> {
 fn set<'t>(words: &[String], target: &'t ConfigTarget) -> Result<Proposal<'t>> {
     let mut changes = Vec::new();
     for words in words {
-        let typed = KeyChange::typed(words).map_err(|message| {
+        let typed = KeyChange::parse(words).map_err(|message| {
             CliError::usage(message).at(format!("--set {words}")).hint("`signoff config` lists the keys")
         })?;
         changes.extend(typed);
@@ -109,7 +109,7 @@ fn import<'t>(file: &Path, target: &'t ConfigTarget) -> Result<Proposal<'t>> {
         return Err(CliError::usage(format!("{name} is the file that would be written")).hint("name another one"));
     }
     let translated = translate(format, &name, text)?;
-    let changes = edit::imported(&translated.layer);
+    let changes = edit::changes_from_layer(&translated.layer);
     if changes.is_empty() && format == ForeignFormat::Slots {
         let failure = CliError::usage(format!("{name} is not a file of another program")).at(&name);
         return Err(failure

@@ -94,7 +94,7 @@ fn agents(project: &Project) -> DoctorCheck {
 
 /// The notification channels, if more than the bell is configured.
 fn channels(settings: &Settings) -> Option<DoctorCheck> {
-    let channels = settings.channels().into_iter().filter(|channel| channel.way != ChannelTarget::Bell);
+    let channels = settings.channels().into_iter().filter(|channel| channel.target != ChannelTarget::Bell);
     let names: Vec<String> = channels.map(|channel| channel.name).collect();
     let message = || format!("{}; `signoff notify` tries them", names.join(", "));
     (!names.is_empty()).then(|| DoctorCheck::passed("notify", message()))

@@ -233,7 +233,9 @@ fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> 
     let no_ask = console.no_ask || project.settings.no_ask();
     let workflow = args.workflow(&project, SPECIFICATION_PRESET)?;
     let spec = TaskSpec { title: name.to_owned(), description: text.to_owned(), ..TaskSpec::default() };
-    for part in [workflow.part(&workflow.before), workflow.clone(), workflow.part(&workflow.after)] {
+    for part in
+        [workflow.run_level_workflow(&workflow.before), workflow.clone(), workflow.run_level_workflow(&workflow.after)]
+    {
         preflight::check_workflow(&project, &part, &spec)?;
     }
     preflight::print_warnings(&project, console);

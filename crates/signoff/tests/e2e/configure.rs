@@ -120,7 +120,7 @@ fn an_invalid_value_is_never_written() {
     insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phasez.max_passes=7"]), @"
     exit 2
     --- stderr
-    error: [presets.phasez] is about no workflow: did you mean `phases`?
+    error: unknown workflow in [presets.phasez]: did you mean `phases`?
       --> presets.phasez.max_passes
     hint: nothing was written: `signoff config` lists the settings in effect
     ");
@@ -148,7 +148,7 @@ fn an_invalid_value_is_never_written() {
     insta::assert_snapshot!(project.run(&["configure", "--set", "gate.max_fixes=1", "--set", "gate.max_cycles=1"]), @"
     exit 2
     --- stderr
-    error: a gate has one bound: write `max_cycles` or `max_fixes`, not both
+    error: a gate has one limit: write `max_cycles` or `max_fixes`, not both
       --> gate.max_cycles
     hint: nothing was written: `signoff config` lists the settings in effect
     ");
@@ -213,7 +213,7 @@ fn the_phase_settings_of_the_file_can_be_set_by_key() {
     insta::assert_snapshot!(project.run(&["configure", "--set", "phases.10.onFailure=stop"]), @"
     exit 2
     --- stderr
-    error: `phases.10` is no phase: the phases are 1 Brainstorm, 2 Plan, 3 Plan Review, 4 Implement, 5 Code Review, 6 Test, 7 Simplify, 8 Final Review, 9 Codex Final
+    error: `phases.10` is not a phase: the phases are 1 Brainstorm, 2 Plan, 3 Plan Review, 4 Implement, 5 Code Review, 6 Test, 7 Simplify, 8 Final Review, 9 Codex Final
       --> --set phases.10.onFailure=stop
     hint: `signoff config` lists the keys
     ");
@@ -451,14 +451,14 @@ fn files_of_other_programs_are_imported() {
       reviewEnabled: (not set) → true
       reviewMaxFixAttempts: (not set) → 2
     --- stderr
-    `workers` has no meaning here and is left out
+    `workers` is ignored: not a signoff setting
     ");
     insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"
     exit 0
     --- stdout
     signoff.toml already has these values; nothing was written
     --- stderr
-    `workers` has no meaning here and is left out
+    `workers` is ignored: not a signoff setting
     ");
     insta::assert_snapshot!(project.read("signoff.toml"), @r#"
     # Ours. Ask Ann.

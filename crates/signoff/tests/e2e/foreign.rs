@@ -50,7 +50,7 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     defaults.auto_review = true                                   # built in
     defaults.max_review_cycles = 5                                # gza.yaml:3
     --- stderr
-    warning: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    warning: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
     "#);
     let config = project.run(&["config", "--json"]).json();
     let rows = config["settings"].as_array().unwrap();
@@ -64,7 +64,7 @@ fn a_tool_without_an_agent_starts_nothing() {
     insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @r#"
     exit 2
     --- stderr
-    error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    error: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> .claude/iterate-config.local.json:8
     hint: fix the file, then look at it with `signoff config`
     "#);
@@ -76,7 +76,7 @@ fn a_tool_without_an_agent_starts_nothing() {
     "#);
     let doctor = project.run(&["doctor"]).stdout;
     let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
+    insta::assert_snapshot!(told.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
     assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
     assert_eq!(project.run(&["iterate", "--lite", "--queue", "Add login"]).code, Some(0), "nor does lite");
 }

@@ -203,7 +203,7 @@ fn variables_and_flags_are_checked_as_well() {
     insta::assert_snapshot!(told("SIGNOFF_PRESET=tasks signoff work"), @r#"
     exit 2
     --- stderr
-    error: `preset` is "tasks", which is no workflow: did you mean `task`?
+    error: `preset` is "tasks", which is not a workflow: did you mean `task`?
       --> SIGNOFF_PRESET
     hint: give SIGNOFF_PRESET another value, or leave it out
     "#);

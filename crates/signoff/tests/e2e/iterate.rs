@@ -309,7 +309,7 @@ fn a_tool_without_an_agent_is_an_error_except_with_lite() {
     insta::assert_snapshot!(project.run(&BEGIN), @r#"
     exit 2
     --- stderr
-    error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    error: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> signoff.toml:8
     hint: fix the file, then look at it with `signoff config`
     "#);

@@ -28,7 +28,7 @@ fn a_preset_is_shown_phase_by_phase() {
     --- stdout
     plan — the tasks of a plan in order, each reviewed against the spec and for its code at once
       arrangement             chain: one task after the other, each on top of the one before
-      completion              exit: an agent that ends well has done its task
+      completion              exit: the task is done when its agent exits successfully
       landing                 none: signed-off work stays on its branch
       max_attempts            50, then failed
       max_passes              10
@@ -43,19 +43,19 @@ fn a_preset_is_shown_phase_by_phase() {
            on_failure              mini-loop
            max_cycles              3 (3 reviews, 2 fixes)
            on_exhausted            ask
-           restart_to              implement
            on_unclear              retry, ask
-           on_discussion           ask
            on_reviewer_failure     retry, ask
            on_fixer_failure        ask
            on_implementer_failure  ask
-           rereview                full
-           depth                   standard
+           on_discussion           ask
            author_output           no
            parallel_fixes          no
+           review_timeout          3m
+           rereview                full
+           depth                   standard
            max_same_finding        off
            max_noop_fixes          off
-           review_timeout          3m
+           restart_to              implement
     ");
 }
 

@@ -1,7 +1,7 @@
-//! A file being changed.
+//! A configuration file during an edit.
 //!
-//! A TOML writer hangs every comment on whatever follows it. A comment that is set off from the next header by an empty
-//! line belongs to the table before, so it stays there.
+//! `toml_edit` attaches every comment to the item after it. A comment that an empty line separates from the next header
+//! belongs to the table before it, so it stays there.
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, Value};
 
@@ -11,7 +11,7 @@ use super::super::{ConfigError, Layer};
 use super::{ChangedKey, EditedFile, KeyChange, dotted};
 use crate::workflow;
 
-/// A file being changed.
+/// A configuration file during an edit.
 pub struct EditedDocument {
     document: DocumentMut,
     changed: Vec<ChangedKey>,
@@ -46,8 +46,8 @@ impl EditedDocument {
         let Some((name, path)) = change.key.split_last() else { return Err("the key is empty".to_owned()) };
         let known = path.iter().try_fold(self.document.as_item(), |item, name| item.as_table_like()?.get(name));
         let is_new = known.is_none();
-        let place = table_at(self.document.as_item_mut(), path)?;
-        let Some(table) = place.as_table_like_mut() else { return Ok(()) };
+        let parent = table_at(self.document.as_item_mut(), path)?;
+        let Some(table) = parent.as_table_like_mut() else { return Ok(()) };
         let names: Vec<_> = path.iter().map(String::as_str).collect();
         let replaced = excluded_by(&names, name).filter(|other| {
             let sibling: Vec<_> = path.iter().cloned().chain([(*other).to_owned()]).collect();
@@ -68,36 +68,36 @@ impl EditedDocument {
                 return Err(format!("`{}` is a table: set one of its keys", change.key()));
             }
             Some(Item::None) | None => {
-                if let Some((_, theirs, Item::Value(said))) = &replaced {
-                    value.decor_mut().clone_from(said.decor());
-                    key.leaf_decor_mut().clone_from(theirs.leaf_decor());
+                if let Some((_, old_key, Item::Value(old))) = &replaced {
+                    value.decor_mut().clone_from(old.decor());
+                    key.leaf_decor_mut().clone_from(old_key.leaf_decor());
                 }
                 note(&mut value, change.note.as_deref());
-                insert(place, &key, value.clone());
+                insert(parent, &key, value.clone());
                 None
             }
         };
-        if let Some((other, _, Item::Value(said))) = replaced {
+        if let Some((other, _, Item::Value(old))) = replaced {
             let key: Vec<_> = path.iter().cloned().chain([other.to_owned()]).collect();
-            self.changed.push(ChangedKey::new(&key, Some(&said), None));
+            self.changed.push(ChangedKey::new(&key, Some(&old), None));
         }
         if old.as_ref().map(shown).as_ref() != Some(&shown(&value)) {
             self.changed.push(ChangedKey::new(&change.key, old.as_ref(), Some(&value)));
         }
-        settle(&mut self.document, path, is_new);
+        place_new_table(&mut self.document, path, is_new);
         Ok(())
     }
 
-    /// The change with its phase called as the file does.
+    /// The change with the name or number by which the file refers to its phase.
     pub fn with_phase_name(&self, change: &KeyChange) -> KeyChange {
-        let called = || {
+        let phase_name = || {
             let [presets, preset, phase, word, ..] = change.key.as_slice() else { return None };
             let workflow = workflow::preset(preset).filter(|_| presets == "presets" && phase == "phase")?;
             let tables = self.document.get(presets)?.get(preset)?.get(phase)?.as_table_like()?;
             let mut words = tables.iter().map(|(name, _)| name);
             words.find(|name| are_same(&workflow, name, word)).map(str::to_owned)
         };
-        let Some(word) = called() else { return change.clone() };
+        let Some(word) = phase_name() else { return change.clone() };
         let mut key = change.key.clone();
         key.splice(3..4, [word]);
         KeyChange { key, ..change.clone() }
@@ -116,17 +116,17 @@ impl EditedDocument {
         let changed = &mut self.changed;
         leaves(&removed, &mut key, &mut |key, value| changed.push(ChangedKey::new(key, Some(value), None)));
         if let Some((position, comments)) = kept {
-            give(&mut self.document, position, &comments);
+            attach_comments(&mut self.document, position, &comments);
         }
     }
 }
 
-/// The table under these names, made where it is missing.
+/// The table at a path. Missing tables are created.
 fn table_at<'d>(mut item: &'d mut Item, path: &[String]) -> Result<&'d mut Item, String> {
     for (depth, name) in path.iter().enumerate() {
         let inline = item.is_inline_table();
         if let Some(table) = item.as_inline_table_mut().filter(|table| !table.contains_key(name)) {
-            make_room(table);
+            clear_trailing_space(table);
         }
         let table = item.as_table_like_mut().ok_or_else(|| no_table(path.get(..depth)))?;
         let fresh = || if inline { Item::Value(InlineTable::new().into()) } else { implicit() };
@@ -146,47 +146,47 @@ fn implicit() -> Item {
     Item::Table(table)
 }
 
-fn insert(place: &mut Item, key: &Key, value: Value) {
-    match place {
+fn insert(parent: &mut Item, key: &Key, value: Value) {
+    match parent {
         Item::Table(table) => drop(table.insert_formatted(key, Item::Value(value))),
         Item::Value(Value::InlineTable(table)) => {
-            make_room(table);
-            table.insert(key.get(), bare(value));
+            clear_trailing_space(table);
+            table.insert(key.get(), without_decor(value));
         }
         Item::Value(_) | Item::ArrayOfTables(_) | Item::None => {}
     }
 }
 
-/// The gap before the closing brace is not one before a comma.
-fn make_room(table: &mut InlineTable) {
+/// Removes the space before the closing brace: a comma would follow it.
+fn clear_trailing_space(table: &mut InlineTable) {
     if let Some((_, last)) = table.iter_mut().last() {
         last.decor_mut().set_suffix("");
     }
 }
 
-/// Without its comments and gaps.
-fn bare(mut value: Value) -> Value {
+/// The value without comments and whitespace around it.
+fn without_decor(mut value: Value) -> Value {
     value.decor_mut().clear();
     value
 }
 
-/// A comment behind a value, unless people have written one.
+/// Adds a comment after a value, unless a person has written one there.
 fn note(value: &mut Value, note: Option<&str>) {
-    let said = value.decor().suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default().trim();
-    let is_theirs = said.contains('#') && !is_note(said);
-    if let Some(note) = note.filter(|_| !is_theirs) {
+    let comment = value.decor().suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default().trim();
+    let is_by_person = comment.contains('#') && !is_note(comment);
+    if let Some(note) = note.filter(|_| !is_by_person) {
         value.decor_mut().set_suffix(format!(" # {note}"));
     }
 }
 
-/// Whether a comment is one of ours: the place that a value was taken from.
+/// Whether a comment is the location of an imported value.
 fn is_note(comment: &str) -> bool {
-    let place = comment.strip_prefix("# ").and_then(|place| place.rsplit_once(':'));
-    place.is_some_and(|(file, line)| !file.contains([' ', '#']) && line.parse::<usize>().is_ok())
+    let location = comment.strip_prefix("# ").and_then(|location| location.rsplit_once(':'));
+    location.is_some_and(|(file, line)| !file.contains([' ', '#']) && line.parse::<usize>().is_ok())
 }
 
 pub fn shown(value: &Value) -> String {
-    bare(value.clone()).to_string().trim().to_owned()
+    without_decor(value.clone()).to_string().trim().to_owned()
 }
 
 /// Visits every value below a key.
@@ -204,17 +204,17 @@ pub fn leaves(item: &Item, key: &mut Vec<String>, visit: &mut dyn FnMut(&[String
     }
 }
 
-/// Gives a table that was made just now its place between the others.
-fn settle(document: &mut DocumentMut, path: &[String], is_new: bool) {
+/// Places a new table after the comments of the table before it.
+fn place_new_table(document: &mut DocumentMut, path: &[String], is_new: bool) {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     if path.is_empty() {
-        below_the_heading(document);
+        move_first_key_below_heading(document);
     }
     if !is_new {
         return;
     }
     let Some(before) = position_before(document, &names) else { return };
-    let above = take(document, before);
+    let above = detach_comments(document, before);
     let is_first = before.is_none() && document.as_table().get_values().is_empty() && above.is_empty();
     let gap = if is_first { "" } else { "\n" };
     if let Some(table) = table_mut(document, &names) {
@@ -222,8 +222,8 @@ fn settle(document: &mut DocumentMut, path: &[String], is_new: bool) {
     }
 }
 
-/// The first key of a file that began with a table stands below the words about the whole file.
-fn below_the_heading(document: &mut DocumentMut) {
+/// Moves the first key of a file below the comment about the whole file.
+fn move_first_key_below_heading(document: &mut DocumentMut) {
     let values = document.as_table().get_values();
     let [(keys, _)] = values.as_slice() else { return };
     let (Some(key), 1) = (keys.last(), keys.len()) else { return };
@@ -231,12 +231,12 @@ fn below_the_heading(document: &mut DocumentMut) {
         return;
     }
     let name = key.get().to_owned();
-    let above = take(document, None);
+    let above = detach_comments(document, None);
     let next = next_decor(document, None);
     let next = next.filter(|decor| !prefix(decor).starts_with('\n'));
     if let Some(decor) = next {
-        let said = prefix(decor).to_owned();
-        decor.set_prefix(format!("\n{said}"));
+        let comment = prefix(decor).to_owned();
+        decor.set_prefix(format!("\n{comment}"));
     }
     if let Some(mut key) = document.key_mut(&name) {
         let gap = if above.is_empty() { "" } else { "\n" };
@@ -244,7 +244,7 @@ fn below_the_heading(document: &mut DocumentMut) {
     }
 }
 
-/// The position of the table that is written before this one. Outer none: there is no such table as this.
+/// The position of the table before the one at a path, if there is one. The outer `None`: there is no table at the path.
 fn position_before(document: &DocumentMut, path: &[&str]) -> Option<Option<isize>> {
     let mut tables = Vec::new();
     collect_tables(document.as_table(), &[], &mut tables);
@@ -252,7 +252,7 @@ fn position_before(document: &DocumentMut, path: &[&str]) -> Option<Option<isize
     Some(tables.iter().take(here).rev().find_map(|(_, table)| table.position()))
 }
 
-/// Every table below another one with its path, in the order in which they are written where nothing else is said.
+/// Collects all tables inside a table with their paths, in the default order of `toml_edit`.
 fn collect_tables<'d>(table: &'d Table, above: &[&'d str], tables: &mut Vec<(Vec<&'d str>, &'d Table)>) {
     for (name, item) in table.iter() {
         let path = [above, &[name]].concat();
@@ -297,30 +297,30 @@ fn prefix(decor: &Decor) -> &str {
     decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default()
 }
 
-/// The comments of the table before, and those of the one that follows.
-fn divided(said: &str) -> (&str, &str) {
-    said.rfind("\n\n").map_or(("", said), |at| said.split_at(at + 1))
+/// Splits comments into those of the table before and those of the next one.
+fn split_comments(comment: &str) -> (&str, &str) {
+    comment.rfind("\n\n").map_or(("", comment), |at| comment.split_at(at + 1))
 }
 
-/// Takes away the comments that stand behind a table but hang on the next one, or on the end of the file.
-fn take(document: &mut DocumentMut, after: Option<isize>) -> String {
+/// Removes the comments after a table, which are attached to the next table or the end of the file.
+fn detach_comments(document: &mut DocumentMut, after: Option<isize>) -> String {
     match next_decor(document, after) {
         Some(decor) => {
-            let said = prefix(decor).to_owned();
-            let (above, own) = divided(&said);
+            let comment = prefix(decor).to_owned();
+            let (above, own) = split_comments(&comment);
             decor.set_prefix(own);
             above.to_owned()
         }
         None => {
-            let said = document.trailing().as_str().unwrap_or_default().to_owned();
+            let comment = document.trailing().as_str().unwrap_or_default().to_owned();
             document.set_trailing("");
-            said
+            comment
         }
     }
 }
 
-/// Hangs comments on what stands behind a table.
-fn give(document: &mut DocumentMut, after: isize, comments: &str) {
+/// Attaches comments to the next table or the end of the file.
+fn attach_comments(document: &mut DocumentMut, after: isize, comments: &str) {
     match next_decor(document, Some(after)) {
         Some(decor) => {
             let own = prefix(decor).to_owned();
@@ -333,12 +333,12 @@ fn give(document: &mut DocumentMut, after: isize, comments: &str) {
     }
 }
 
-/// The comments above the tables below a path that belong to what stands before, with the last of their positions.
+/// The comments above the tables at and below a path that belong to the table before, with the last of their positions.
 fn kept_comments(document: &DocumentMut, path: &[&str]) -> Option<(isize, String)> {
     let mut tables = Vec::new();
     collect_tables(document.as_table(), &[], &mut tables);
     let below = tables.into_iter().filter(|(known, _)| known.starts_with(path));
-    let comments = |table: &Table| Some((table.position()?, divided(prefix(table.decor())).0.to_owned()));
+    let comments = |table: &Table| Some((table.position()?, split_comments(prefix(table.decor())).0.to_owned()));
     let mut found: Vec<(isize, String)> = below.filter_map(|(_, table)| comments(table)).collect();
     found.sort();
     let last = found.last()?.0;

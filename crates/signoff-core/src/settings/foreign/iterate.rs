@@ -1,12 +1,12 @@
-//! `iterate-config.json`: nine phases, and what happens when a review finds something.
+//! `iterate-config.json`: nine phases and the policies of their reviews.
 //!
-//! Version 2 has `reviewDefaults` and policies in its phases; version 1 said only who does a phase.
+//! Version 2 has `reviewDefaults` and policies in its phases; version 1 has only agents.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::super::formats::{self, JsonProblem, PlacedText};
+use super::super::formats::{self, JsonProblem, PositionedText};
 use super::super::layer::ConfigNode;
 use super::super::questions::title;
 use super::super::reader::{Expected, ProblemKind, ReadProblem, checked, either, keys_of};
@@ -20,12 +20,12 @@ use crate::workflow::GateKeys;
 /// The preset that has these phases.
 const PRESET: &str = "phases";
 
-/// The version that is written today.
+/// The current version.
 const VERSION: u32 = 2;
 
 const AN_OBJECT: &str = "{ \"version\": 2, \"phases\": { … } }";
 
-/// A file. Its tables are read with the names of that file and written with ours.
+/// A file. Its tables are deserialized with the keys of the file and serialized with the keys of `signoff.toml`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct IterateFile {
@@ -34,7 +34,7 @@ struct IterateFile {
     phases: IteratePhases,
 }
 
-/// The version of a file. The first one did not always say it.
+/// The version of a file. Files of version 1 may lack the key.
 struct FileVersion(u32);
 
 impl Default for FileVersion {
@@ -43,7 +43,7 @@ impl Default for FileVersion {
     }
 }
 
-/// The phases by their numbers. Our names of their gates are those of the fields.
+/// The phases by their numbers. The fields are the names of the phases in the preset `phases`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct IteratePhases {
@@ -105,7 +105,7 @@ struct IterateTest {
     parallel_fixes: Option<bool>,
 }
 
-/// What holds for phases that say nothing else.
+/// The defaults for phases that do not set these keys.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
 struct IterateDefaults {
@@ -124,11 +124,11 @@ struct ModelOfPhase(String);
 #[derive(Serialize)]
 struct ToolOfPhase(String);
 
-/// A bound of fixes; null is none.
+/// Maximum number of fixes; null is no limit.
 #[derive(Serialize)]
 struct MaxRetries(Count);
 
-/// There is no model where a command does the work.
+/// The test phase has no model because a command does the work.
 #[derive(Serialize)]
 enum NoModel {
     #[serde(rename = "none")]
@@ -163,7 +163,7 @@ enum NumberOrNull {
     Null,
 }
 
-/// A text of one line that says something.
+/// A text of one line that is not blank.
 fn one_line(text: String) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty() && !text.contains(char::is_control))
 }
@@ -199,7 +199,7 @@ fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
     })
 }
 
-/// A later file that names a model means it instead of the tool of an earlier one, and the other way round.
+/// Removes the tool of a phase if a later file names a model for it, and the other way round.
 fn forget_rivals(merged: &mut ConfigNode, later: &ConfigNode) {
     for (number, phase) in later.get(&["phases"]).map(ConfigNode::entries).unwrap_or_default() {
         let Some(known) = merged.get_mut(&["phases", number]).and_then(ConfigNode::table_mut) else { continue };
@@ -208,20 +208,20 @@ fn forget_rivals(merged: &mut ConfigNode, later: &ConfigNode) {
     }
 }
 
-/// The keys of a table: as its file calls them, and as we do.
+/// The keys of a table in `iterate-config.json`, each with its key in `signoff.toml`.
 fn names<T: Default + Serialize + DeserializeOwned>() -> Vec<(&'static str, String)> {
     let ours = serde_json::to_value(T::default()).unwrap_or_default();
     let ours = ours.as_object().into_iter().flatten().map(|(key, _)| key.clone());
     keys_of::<T>().into_iter().zip(ours).collect()
 }
 
-/// The key of a review phase for one of ours.
+/// The key of a review phase in `iterate-config.json` for a key of `signoff.toml`.
 pub(in crate::settings) fn phase_key(ours: &str) -> &'static str {
     let names = names::<IterateReview>();
     names.into_iter().find(|(_, known)| known == ours).map_or("", |(theirs, _)| theirs)
 }
 
-/// The error about a phase that does not exist, or a key that belongs to another table.
+/// The error about an unknown phase or about a key in the wrong table.
 fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     let ProblemKind::UnknownKey { known, .. } = &problem.kind else { return None };
     let path: Vec<_> = problem.path.split('.').collect();
@@ -231,7 +231,7 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     let message = match path.as_slice() {
         ["phases", _] => {
             let phases: Vec<_> = phases.map(|(number, title)| format!("{number} {title}")).collect();
-            format!("is no phase: the phases are {}", phases.join(", "))
+            format!("is not a phase: the phases are {}", phases.join(", "))
         }
         ["phases", "6", "failOnSeverity"] => "does not apply: tests pass or fail; leave it out".to_owned(),
         ["phases", phase, _] if is_of_a_phase => {
@@ -246,7 +246,7 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     Some(problem.origin.error(format!("{} {message}", problem.name())))
 }
 
-/// The layer that a file means.
+/// Translates the merged files into a layer.
 fn layer(file: &str, merged: &ConfigNode) -> Result<Layer, ConfigError> {
     let IterateFile { review_defaults, phases, .. } = read(merged)?;
     let mut layer = Layer::translated(file);
@@ -278,30 +278,30 @@ fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
     if file.text.trim().is_empty() {
         return Err(file.error(1, format!("the file is empty: expected {AN_OBJECT}")));
     }
-    let node = formats::json(PlacedText { text: file.text, origin: &|line| file.origin(line) });
+    let node = formats::json(PositionedText { text: file.text, origin: &|line| file.origin(line) });
     node.map_err(|problem| match problem {
         JsonProblem::Syntax { line, error } => {
             file.error(line, format!("this is not JSON: {}", syntax(file, line, &error)))
         }
-        JsonProblem::Twice { line, key, .. } => {
-            file.error(line, format!("this key is there twice: {}; expected it once", formats::shown(&key)))
+        JsonProblem::DuplicateKey { line, key, .. } => {
+            file.error(line, format!("duplicate key `{}`: write it once", formats::shown(&key)))
         }
     })
 }
 
-/// What the JSON parser says, in words for people.
+/// The error of the JSON parser in plain words.
 fn syntax(file: ForeignFile<'_>, line: usize, error: &serde_json::Error) -> String {
     let text = file.text.lines().nth(line - 1).unwrap_or_default();
     if error.is_eof() {
-        "it ends in the middle".to_owned()
+        "unexpected end of file".to_owned()
     } else if ["//", "/*", "#"].iter().any(|mark| text.trim_start().starts_with(mark)) {
-        "expected no comments".to_owned()
+        "JSON allows no comments".to_owned()
     } else {
         error_message(error)
     }
 }
 
-/// The same file in the version of today, and everything else as it was.
+/// The file with the current version; everything else stays as it is.
 fn with_version(file: ForeignFile<'_>) -> Result<String, ConfigError> {
     let members: JsonMembers<'_, false> =
         serde_json::from_str(file.text).map_err(|error| file.error(error.line(), error_message(&error)))?;

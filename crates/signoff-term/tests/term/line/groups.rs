@@ -32,7 +32,7 @@ fn gate() -> Policy {
 }
 
 fn whole() -> Policy {
-    part(|workflow| Policy::new(workflow.part(&workflow.after)))
+    part(|workflow| Policy::new(workflow.run_level_workflow(&workflow.after)))
 }
 
 fn signed_off(story: Story, task: u64) -> Story {
@@ -243,7 +243,7 @@ fn a_large_group_is_counted() {
 #[test]
 fn a_bad_answer_of_a_planner_is_reported() {
     let policy = reviewed("loops");
-    let before = Policy::new(policy.workflow.part(&policy.workflow.before));
+    let before = Policy::new(policy.workflow.run_level_workflow(&policy.workflow.before));
     let mut story = Story::new(policy);
     let (name, text) = ("SPEC.md".to_owned(), "A table and a page.".to_owned());
     story.record(Fact::Run(RunFact::Specified { name, text }));

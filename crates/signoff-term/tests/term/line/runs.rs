@@ -210,7 +210,7 @@ fn no_steps_are_announced_during_shutdown() {
 /// A run whose planning has started.
 fn planning() -> Story {
     let policy = reviewed("loops");
-    let part = Policy::new(policy.workflow.part(&policy.workflow.before));
+    let part = Policy::new(policy.workflow.run_level_workflow(&policy.workflow.before));
     let mut story = Story::new(policy);
     story.run(RunEvent::Started);
     story.serves(LoopId::planning(), part)

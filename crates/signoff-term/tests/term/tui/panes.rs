@@ -116,7 +116,7 @@ fn a_new_event_requests_the_report_once() {
 #[test]
 fn loops_without_a_task_have_only_events_and_transcripts() {
     let workflow = reviewed("loops").workflow;
-    let planning = signoff_core::machine::Policy::new(workflow.part(&workflow.before));
+    let planning = signoff_core::machine::Policy::new(workflow.run_level_workflow(&workflow.before));
     let story = Story::new(reviewed("loops")).serves(signoff_core::ids::LoopId::planning(), planning);
     let mut scene = Scene::new(story);
     assert_eq!(scene.press(&[KeyCode::Enter]), []);

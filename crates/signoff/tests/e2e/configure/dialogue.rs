@@ -229,7 +229,7 @@ fn a_custom_limit_must_be_a_number() {
     > Minimum severity that causes failure? LOW
     > Enable parallel agents for fixing issues? Yes
     > Retry limit for mini-loop? Custom
-    # a whole number from 0 to 4294967295, please
+    # expected a whole number from 0 to 4294967295
     ? How many retries? ten
     [a whole number, Esc to go back]
     ");
