@@ -432,7 +432,7 @@ pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
 pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>> {
     match store.acquire(run) {
         Ok(lease) => Ok(Some(lease)),
-        Err(StoreError::Held(_)) => Ok(None),
+        Err(StoreError::LeaseHeld(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -33,10 +33,10 @@ fn a_full_disk_loses_nothing_and_appends_work_again_later() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, StoreError::Full), "{error}");
+    assert!(matches!(error, StoreError::DiskFull), "{error}");
     assert!(added > 0);
     let facts: Vec<_> = (0..200).map(|_| make::run(RunEvent::NothingToPick)).collect();
-    assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::Full)));
+    assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::DiskFull)));
 
     // The same store can still be read, and the refused data is absent.
     assert_eq!(store.tasks().expect("tasks").len(), added);
@@ -59,7 +59,7 @@ fn a_store_works_after_a_failed_commit() {
     let lease = store.open_run(make::at(1)).expect("a run");
     let many: Vec<_> = (0..5_000).map(|_| make::run(RunEvent::NothingToPick)).collect();
     for _ in 0..3 {
-        assert!(matches!(store.append(&lease, make::at(2), &many), Err(StoreError::Full)));
+        assert!(matches!(store.append(&lease, make::at(2), &many), Err(StoreError::DiskFull)));
         store.append(&lease, make::at(3), &[make::run(RunEvent::Started)]).expect("a small one fits");
     }
     assert_eq!(store.log(lease.run()).expect("a log").len(), 3);

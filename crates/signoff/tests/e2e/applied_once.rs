@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
@@ -74,4 +74,86 @@ fn a_review_of_the_checkout_applies_each_event_once() {
     let (output, applied) = run_counted(&project, &["review"]);
     assert_eq!(output.code, Some(1), "{}", output.stderr);
     assert_eq!(applied, logged(&project), "{}", output.stderr);
+}
+
+/// A task that failed: no review has a verdict.
+fn failed() -> TestProject {
+    let project = project();
+    project.set_agent(|script| {
+        script
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").say("Hard to tell.\n"))
+    });
+    assert_eq!(project.run(&["work", "--no-ask"]).code, Some(3));
+    project.set_agent(approving);
+    project
+}
+
+/// An agent whose work is approved at once.
+fn approving(script: AgentScript) -> AgentScript {
+    script
+        .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
+}
+
+/// An approved task.
+fn approved() -> TestProject {
+    let project = project();
+    project.set_agent(approving);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    project
+}
+
+#[test]
+fn a_retry_applies_each_event_once() {
+    let project = failed();
+    let (output, applied) = run_counted(&project, &["retry", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn a_resumed_run_applies_each_event_once() {
+    let project = failed();
+    assert_eq!(project.run(&["retry", "1", "--queue"]).code, Some(0));
+    let (output, applied) = run_counted(&project, &["run", "--resume", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn resumed_work_applies_each_event_once() {
+    let project = failed();
+    assert_eq!(project.run(&["retry", "1", "--queue"]).code, Some(0));
+    let (output, applied) = run_counted(&project, &["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn a_merge_applies_each_event_once() {
+    let project = approved();
+    let (output, applied) = run_counted(&project, &["merge", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn an_answer_applies_each_event_once() {
+    let project = project();
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    let (output, applied) = run_counted(&project, &["answer", "1", "stop"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn dependent_tasks_apply_each_event_once() {
+    let project = project();
+    project.set_agent(approving);
+    project.run(&["add", "Log out", "-a", "--depends-on", "1"]);
+    project.run(&["add", "Reset the password", "-a", "--depends-on", "2"]);
+    let (output, applied) = run_counted(&project, &["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
 }
