@@ -118,7 +118,7 @@ impl NotificationWatcher {
         Self { task_caps, run_caps, ..Self::default() }
     }
 
-    /// Takes in an earlier event.
+    /// Applies an earlier event.
     pub fn replay(&mut self, transition: &Transition) {
         for NotificationTopic { kind, loop_id } in self.new_topics(transition) {
             self.past.extend(loop_id.map(|loop_id| ((loop_id, kind), transition.event.clone())));
@@ -148,7 +148,7 @@ impl NotificationWatcher {
         }
     }
 
-    /// Takes in one event, and returns the notifications it causes.
+    /// Applies one event, and returns the notifications it causes.
     pub fn apply(&mut self, transition: &Transition) -> Vec<Notification> {
         let news = self.new_topics(transition);
         news.into_iter().filter_map(|one| self.notification(one, &transition.event)).collect()

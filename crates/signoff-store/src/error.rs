@@ -14,7 +14,7 @@ pub enum StoreError {
     #[error("run {0} is in use by another signoff process")]
     LeaseHeld(RunId),
     /// Another holder took over the lease; the caller must stop.
-    #[error("run {0} was taken over by another signoff")]
+    #[error("run {0} was taken over by another signoff process")]
     Fenced(RunId),
     /// Another run has the task, or it was cancelled.
     #[error("task {0} is no longer in the queue")]

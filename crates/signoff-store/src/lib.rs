@@ -26,8 +26,8 @@ pub use error::StoreError;
 pub use lease::Lease;
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// What a back end outside of this crate is made of: it implements [`backend::Transaction`], and its [`Store`] calls
-/// the operations.
+/// The parts of a back end outside of this crate. It implements [`backend::Transaction`], and its [`Store`] calls the
+/// operations.
 pub mod backend {
     pub use crate::operations::{
         NewFacts, RunCache, add_tasks, append, check, check_run_exists, load, new_run, next_fence, preload, rebuild,

@@ -141,12 +141,13 @@ impl Projector {
                 if let Some(review) = review {
                     // A review of the run itself belongs to no loop: only its findings are kept.
                     self.new_rows.extend((!loop_id.is_run_level()).then(|| review.row()));
-                    if let Some(track) = self.loops.get_mut(loop_id) {
-                        track.add_review(&review);
+                    if let Some(tracker) = self.loops.get_mut(loop_id) {
+                        tracker.add_review(&review);
                     }
                 }
-                if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id)) {
-                    track.link_issues(&state.ledger);
+                if let (Some(tracker), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id))
+                {
+                    tracker.link_issues(&state.ledger);
                 }
                 // The row of the reviewed loop includes the cost of its checkpoint reviews.
                 self.changed_loops.extend(loop_id.checkpoint_target().map(|(of, _)| of));
@@ -154,8 +155,14 @@ impl Projector {
         }
     }
 
+    /// The task of a loop; none for parts of the run and for checkpoint reviews.
+    fn task(&self, loop_id: &LoopId) -> Option<TaskId> {
+        self.run_state.loops.get(loop_id)?.task
+    }
+
     fn track_fact(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last_question: &mut u64) {
-        let track = self.loops.entry(loop_id.clone()).or_default();
+        let task = self.task(loop_id);
+        let tracker = self.loops.entry(loop_id.clone()).or_default();
         match fact {
             LoopFact::AgentOutput { .. }
             | LoopFact::Session { .. }
@@ -164,29 +171,28 @@ impl Projector {
                 return;
             }
             LoopFact::Added { task, branch, .. } => {
-                track.task = Some(*task);
                 self.task_loops.insert(*task, loop_id.clone());
                 self.new_rows.push(tasks::assigned_row(self.run, loop_id, *task, branch));
             }
             LoopFact::Transitioned(event) => {
                 if let Some(state) = self.run_state.loop_state(loop_id) {
-                    track.update_times(at, state);
-                    track.close_questions(at, state, event);
-                    if let Some(number) = track.new_question(state) {
+                    tracker.update_times(at, state);
+                    tracker.close_questions(at, state, event);
+                    if let Some(number) = tracker.new_question(state) {
                         let known = self.question_ids.entry((loop_id.clone(), number));
                         let id = *known.or_insert_with(|| {
                             *last_question += 1;
                             *last_question
                         });
-                        if let Some(view) = QuestionView::for_loop(state, QuestionId(id), track.task) {
-                            track.questions.push(QuestionRecord {
+                        if let Some(question) = QuestionView::for_loop(state, QuestionId(id), task) {
+                            tracker.questions.push(QuestionRecord {
                                 id,
                                 run: self.run,
                                 loop_id: loop_id.clone(),
                                 number,
-                                task: track.task,
-                                text: view.text,
-                                choices: view.choices,
+                                task,
+                                text: question.text,
+                                choices: question.choices,
                                 asked_at: at,
                                 closed_at: None,
                                 answer: None,
@@ -223,8 +229,7 @@ impl Projector {
             LoopFact::Transitioned(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {
                 let attempts = self.run_state.attempts(loop_id);
                 let used = attempts.into_iter().find(|(known, ..)| known == attempt);
-                let task = self.loops.get(loop_id).and_then(|track| track.task);
-                (self.counted_review(loop_id, state, review), task, used.map(|(.., usage)| usage))
+                (self.counted_review(loop_id, state, review), self.task(loop_id), used.map(|(.., usage)| usage))
             }
             LoopFact::CheckpointReviewed { review } => (review.clone(), None, None),
             LoopFact::Transitioned(_)

@@ -18,7 +18,6 @@ const NOTE_TYPE: &str = "note";
 
 #[derive(Default)]
 pub(super) struct LoopTracker {
-    pub task: Option<TaskId>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub last_review: Option<String>,

@@ -56,8 +56,8 @@ impl Projector {
     }
 
     fn update_issue_states(&mut self, loop_id: &LoopId) {
-        if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id)) {
-            track.update_states(&state.ledger);
+        if let (Some(tracker), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id)) {
+            tracker.update_states(&state.ledger);
         }
     }
 
@@ -114,54 +114,54 @@ impl Projector {
     }
 
     fn loop_rows(&self, loop_id: &LoopId) -> Vec<TableRow> {
-        let (Some(view), Some(track)) = (self.run_state.row(loop_id), self.loops.get(loop_id)) else {
+        let (Some(row), Some(tracker)) = (self.run_state.row(loop_id), self.loops.get(loop_id)) else {
             return Vec::new();
         };
         let mut rows = Vec::new();
-        if let Some(task) = track.task.filter(|task| self.task_loops.get(task) == Some(loop_id)) {
-            rows.push(self.progress_row(task, &view, track));
+        if let Some(task) = self.task(loop_id).filter(|task| self.task_loops.get(task) == Some(loop_id)) {
+            rows.push(self.progress_row(task, &row, tracker));
         }
         if !loop_id.is_run_level() {
-            rows.extend(self.loop_row(&view, track));
+            rows.extend(self.loop_row(&row, tracker));
         }
         // The issues of a checkpoint review belong to the reviewed loop.
         if loop_id.checkpoint_target().is_none() {
-            rows.extend(track.issues.iter().map(IssueRecord::row));
+            rows.extend(tracker.issues.iter().map(IssueRecord::row));
         }
-        rows.extend(self.findings(loop_id, track));
-        rows.extend(track.questions.iter().map(QuestionRecord::row));
+        rows.extend(self.findings(loop_id));
+        rows.extend(tracker.questions.iter().map(QuestionRecord::row));
         rows
     }
 
-    fn loop_row(&self, view: &LoopRow, track: &LoopTracker) -> Option<TableRow> {
-        let state = self.run_state.loop_state(&view.id)?;
+    fn loop_row(&self, row: &LoopRow, tracker: &LoopTracker) -> Option<TableRow> {
+        let state = self.run_state.loop_state(&row.id)?;
         let columns = vec![
-            ("task_id", view.task.map(|task| task.0).into()),
+            ("task_id", row.task.map(|task| task.0).into()),
             ("status", status::loop_status(state).into()),
-            ("iteration", view.iteration.into()),
+            ("iteration", row.iteration.into()),
             ("last_checkpoint_review_at", state.tally.last_checkpoint.into()),
             ("review_status", status::review_status(state).into()),
-            ("last_review_id", track.last_review.as_deref().into()),
-            ("revision_attempts", view.fixes.into()),
-            ("worktree_path", non_empty(&view.worktree).into()),
-            ("title", view.title.as_str().into()),
-            ("branch", non_empty(&view.branch).into()),
-            ("phase", view.phase.as_str().into()),
-            ("pass", view.pass.into()),
-            ("cycle", view.cycle.into()),
+            ("last_review_id", tracker.last_review.as_deref().into()),
+            ("revision_attempts", row.fixes.into()),
+            ("worktree_path", non_empty(&row.worktree).into()),
+            ("title", row.title.as_str().into()),
+            ("branch", non_empty(&row.branch).into()),
+            ("phase", row.phase.as_str().into()),
+            ("pass", row.pass.into()),
+            ("cycle", row.cycle.into()),
             ("head_commit", non_empty(state.head.commit.as_str()).into()),
-            ("outcome", view.outcome.map(OutcomeKind::as_str).into()),
-            ("reason", view.reason.map(Reason::code).into()),
-            ("cost_usd", dollars(view.usage).into()),
-            ("cost_is_estimated", view.usage.cost_is_estimated.into()),
-            ("started_at", track.started_at.into()),
-            ("ended_at", track.ended_at.into()),
+            ("outcome", row.outcome.map(OutcomeKind::as_str).into()),
+            ("reason", row.reason.map(Reason::code).into()),
+            ("cost_usd", dollars(row.usage).into()),
+            ("cost_is_estimated", row.usage.cost_is_estimated.into()),
+            ("started_at", tracker.started_at.into()),
+            ("ended_at", tracker.ended_at.into()),
         ];
-        Some(TableRow::put(TableName::Loops, vec![self.run.0.into(), view.id.as_str().into()], columns))
+        Some(TableRow::put(TableName::Loops, vec![self.run.0.into(), row.id.as_str().into()], columns))
     }
 
     /// The ledger entries of a loop.
-    fn findings(&self, loop_id: &LoopId, track: &LoopTracker) -> Vec<TableRow> {
+    fn findings(&self, loop_id: &LoopId) -> Vec<TableRow> {
         let Some(state) = self.run_state.loop_state(loop_id) else { return Vec::new() };
         // The reviewed loop decides the findings of its checkpoint reviews.
         let reviewed_loop = loop_id.checkpoint_target().and_then(|(of, _)| self.run_state.loop_state(&of));
@@ -169,7 +169,7 @@ impl Projector {
             let reported = reviewed_loop.and_then(|of| of.ledger.reported_as(&entry.finding.id));
             let decided = reported.map_or(entry.state, |there| there.state);
             let mut columns =
-                vec![("task_id", track.task.map(|task| task.0).into()), ("state", decided.as_str().into())];
+                vec![("task_id", self.task(loop_id).map(|task| task.0).into()), ("state", decided.as_str().into())];
             columns.extend(finding_columns(&entry.finding));
             let key = vec![entry.finding.id.as_str().into(), self.run.0.into(), loop_id.as_str().into()];
             TableRow::put(TableName::Findings, key, columns)

@@ -131,10 +131,10 @@ fn unreadable_rows_are_reported() {
     assert!(matches!(store.log(RunId(1)), Err(StoreError::Unreadable { run: RunId(1), seq: 2, .. })));
     assert!(matches!(store.rebuild(), Err(StoreError::Unreadable { seq: 2, .. })));
     insta::assert_snapshot!(store.check().expect("checked").join("\n"), @r"
-        run 1, fact 2: `body`: key must be a string at line 1 column 2
-        run 1, fact 3: unknown kind `run.danced`
-        run 1, fact 4: version 9 is newer than this program, which reads up to 1: update signoff
-        run 1, fact 5: `body`: invalid utf-8 sequence of 1 bytes from index 0 at index 7
+        run 1, event 2: `body`: key must be a string at line 1 column 2
+        run 1, event 3: unknown kind `run.danced`
+        run 1, event 4: version 9 is newer than this program, which reads up to 1: update signoff
+        run 1, event 5: `body`: invalid utf-8 sequence of 1 bytes from index 0 at index 7
         ");
 }
 

@@ -1,6 +1,7 @@
 //! Each event is applied once per process, however many parts of the program show it or react to it.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::{ProgramOutput, TestProject};
@@ -29,10 +30,19 @@ fn project() -> TestProject {
 
 /// Runs a command, and returns its output and the number of events that its process applied.
 fn run_counted(project: &TestProject, arguments: &[&str]) -> (ProgramOutput, u64) {
-    let count = project.env.work().join(".git/applied-events");
+    let count = count_file(project);
     let output = project.env.run_with(arguments, &[("SIGNOFF_TEST_APPLIED", &count.display().to_string())]);
-    let text = fs::read_to_string(&count).expect("the number of applied events");
-    (output, text.parse().expect("a number"))
+    (output, applied(&count))
+}
+
+/// The file for the number of applied events.
+fn count_file(project: &TestProject) -> PathBuf {
+    project.env.work().join(".git/applied-events")
+}
+
+fn applied(count_file: &Path) -> u64 {
+    let text = fs::read_to_string(count_file).expect("the number of applied events");
+    text.parse().expect("a number")
 }
 
 /// The number of events in the log of the run.
@@ -92,7 +102,7 @@ fn failed() -> TestProject {
 /// An agent whose work is approved at once.
 fn approving(script: AgentScript) -> AgentScript {
     script
-        .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("implement").append(FEATURE, "login\n").say("Done.\n"))
         .rule(ScriptRule::role("review").say(APPROVED))
 }
 
@@ -136,6 +146,25 @@ fn a_merge_applies_each_event_once() {
     let (output, applied) = run_counted(&project, &["merge", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn landing_applies_each_event_once() {
+    let project = approved();
+    let (output, applied) = run_counted(&project, &["land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(applied, logged(&project), "{output}");
+}
+
+#[test]
+fn a_screen_applies_each_event_once() {
+    let project = failed();
+    assert_eq!(project.run(&["retry", "1", "--queue"]).code, Some(0));
+    let count = count_file(&project);
+    let variables = [("SIGNOFF_TEST_APPLIED", count.to_str().expect("a path"))];
+    let exit = project.env.terminal_with((80, 24), &["work"], &variables).finish();
+    assert_eq!(exit.code, Some(0));
+    assert_eq!(applied(&count), logged(&project));
 }
 
 #[test]
