@@ -160,6 +160,11 @@ impl Ledger {
         self.entries.iter().find(|entry| &entry.finding.id == id)
     }
 
+    /// The reviewers that reported an entry, each with the id under which it did.
+    pub fn reports(&self, id: &FindingId) -> impl Iterator<Item = &(ReviewerName, FindingId)> {
+        self.reported_ids.get(id).into_iter().flat_map(matching::ReportedIds::iter)
+    }
+
     /// The entry of a finding, by its id or by an id under which it was reported.
     pub fn reported_as(&self, id: &FindingId) -> Option<&LedgerEntry> {
         let under = || self.reported_ids.iter().filter(|(_, said)| said.contains(id));

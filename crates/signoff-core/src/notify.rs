@@ -95,13 +95,17 @@ impl Notification {
     }
 }
 
-/// What is new: about a loop, or about the run.
-type NotificationTopic = (NotificationKind, Option<LoopId>);
+/// What a notification is about.
+struct NotificationTopic {
+    kind: NotificationKind,
+    /// None if it is about the run.
+    loop_id: Option<LoopId>,
+}
 
 /// Watches one run and creates its notifications.
 #[derive(Debug, Clone, Default)]
 pub struct NotificationWatcher {
-    view: RunState,
+    run_state: RunState,
     /// The topics of past events that may still apply, each with its last event.
     past: BTreeMap<(LoopId, NotificationKind), Arc<RecordedFact>>,
     task_caps: Caps,
@@ -114,35 +118,37 @@ impl NotificationWatcher {
         Self { task_caps, run_caps, ..Self::default() }
     }
 
-    /// Takes in an earlier event.
+    /// Applies an earlier event.
     pub fn replay(&mut self, transition: &Transition) {
-        for (occasion, about) in self.new_topics(transition) {
-            self.past.extend(about.map(|about| ((about, occasion), transition.event.clone())));
+        for NotificationTopic { kind, loop_id } in self.new_topics(transition) {
+            self.past.extend(loop_id.map(|loop_id| ((loop_id, kind), transition.event.clone())));
         }
     }
 
     /// The notifications about earlier events that still apply: they may not have been delivered.
-    pub fn caught_up(&mut self) -> Vec<Notification> {
+    pub fn pending_notifications(&mut self) -> Vec<Notification> {
         let mut open = std::mem::take(&mut self.past);
         let blockers = self.blockers();
-        open.retain(|(loop_id, occasion), _| self.still_applies(*occasion, loop_id, &blockers));
+        open.retain(|(loop_id, kind), _| self.still_applies(*kind, loop_id, &blockers));
         let entries = open.into_iter();
         entries
-            .filter_map(|((loop_id, occasion), event)| self.notification((occasion, Some(loop_id)), &event))
+            .filter_map(|((loop_id, kind), event)| {
+                self.notification(NotificationTopic { kind, loop_id: Some(loop_id) }, &event)
+            })
             .collect()
     }
 
-    fn still_applies(&self, occasion: NotificationKind, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
-        let sign = LoopNeeds::for_loop(self.view.loop_state(loop_id));
-        match occasion {
-            NotificationKind::Question => sign.question.is_some(),
-            NotificationKind::Stuck => sign.stuck || blockers.contains(loop_id),
-            NotificationKind::Budget => sign.over_budget,
+    fn still_applies(&self, kind: NotificationKind, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
+        let needs = LoopNeeds::for_loop(self.run_state.loop_state(loop_id));
+        match kind {
+            NotificationKind::Question => needs.question.is_some(),
+            NotificationKind::Stuck => needs.stuck || blockers.contains(loop_id),
+            NotificationKind::Budget => needs.over_budget,
             NotificationKind::Done => false,
         }
     }
 
-    /// Takes in one event, and returns the notifications it causes.
+    /// Applies one event, and returns the notifications it causes.
     pub fn apply(&mut self, transition: &Transition) -> Vec<Notification> {
         let news = self.new_topics(transition);
         news.into_iter().filter_map(|one| self.notification(one, &transition.event)).collect()
@@ -153,7 +159,7 @@ impl NotificationWatcher {
             Fact::Run(RunFact::Transitioned(_)) => (self.blockers(), self.is_over()),
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Default::default(),
         };
-        self.view.adopt(transition);
+        self.run_state.apply_transition(transition);
         match &transition.event.fact {
             Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, transition),
             Fact::Run(RunFact::Transitioned(_)) => self.run_moved(&blockers, was_over),
@@ -171,77 +177,77 @@ impl NotificationWatcher {
             (NotificationKind::Budget, after.over_budget && !before.over_budget && self.is_new_cap(loop_id)),
         ];
         let topics = new.into_iter().filter(|(_, is_new)| *is_new);
-        topics.map(|(occasion, _)| (occasion, Some(loop_id.clone()))).collect()
+        topics.map(|(kind, _)| NotificationTopic { kind, loop_id: Some(loop_id.clone()) }).collect()
     }
 
     /// Whether a reached cap was not reported yet. A cap of the run pauses all its loops and is reported once.
     fn is_new_cap(&self, loop_id: &LoopId) -> bool {
-        let mut others = self.view.loops_over_budget().filter(|other| *other != loop_id);
+        let mut others = self.run_state.loops_over_budget().filter(|other| *other != loop_id);
         self.is_own_cap(loop_id) || others.all(|other| self.is_own_cap(other))
     }
 
     /// Whether a loop is paused by a cap of its task.
     fn is_own_cap(&self, loop_id: &LoopId) -> bool {
-        let own = self.view.row(loop_id).map(|row| row.usage).unwrap_or_default();
+        let own = self.run_state.row(loop_id).map(|row| row.usage).unwrap_or_default();
         self.cap(own).is_some_and(|cap| cap.owner == CapOwner::Task)
     }
 
     /// The cap that pauses a loop with this usage of its own.
     fn cap(&self, own: Usage) -> Option<BindingCap> {
-        binding_cap(own, &self.task_caps, self.view.usage(), &self.run_caps)
+        binding_cap(own, &self.task_caps, self.run_state.usage(), &self.run_caps)
     }
 
     fn run_moved(&self, blockers: &[LoopId], was_over: bool) -> Vec<NotificationTopic> {
         let new = self.blockers().into_iter().filter(|loop_id| !blockers.contains(loop_id));
-        let mut topics: Vec<NotificationTopic> = new.map(|loop_id| (NotificationKind::Stuck, Some(loop_id))).collect();
-        topics.extend((self.is_over() && !was_over).then_some((NotificationKind::Done, None)));
-        topics
+        let stuck = |loop_id| NotificationTopic { kind: NotificationKind::Stuck, loop_id: Some(loop_id) };
+        let done = NotificationTopic { kind: NotificationKind::Done, loop_id: None };
+        new.map(stuck).chain((self.is_over() && !was_over).then_some(done)).collect()
     }
 
     /// The loops that block their group but did not fail. Failed ones were reported when they failed.
     fn blockers(&self) -> Vec<LoopId> {
-        let RunStage::Blocked { by, .. } = self.view.stage() else { return Vec::new() };
-        let is_reported = |loop_id: &&LoopId| LoopNeeds::for_loop(self.view.loop_state(loop_id)).stuck;
-        let stopped = |loop_id: &&LoopId| self.view.loop_state(loop_id).is_some_and(ended_by_person);
+        let RunStage::Blocked { by, .. } = self.run_state.stage() else { return Vec::new() };
+        let is_reported = |loop_id: &&LoopId| LoopNeeds::for_loop(self.run_state.loop_state(loop_id)).stuck;
+        let stopped = |loop_id: &&LoopId| self.run_state.loop_state(loop_id).is_some_and(ended_by_person);
         by.iter().filter(|loop_id| !is_reported(loop_id) && !stopped(loop_id)).cloned().collect()
     }
 
     /// Whether the run is finished. A person can reopen a loop of a finished run.
     fn is_over(&self) -> bool {
-        matches!(self.view.stage(), RunStage::Done(_)) && self.view.overview().tasks.open() == 0
+        matches!(self.run_state.stage(), RunStage::Done(_)) && self.run_state.overview().tasks.open() == 0
     }
 
     /// The notification of a run's end, unless it is not new: a person cancelled the run, or its only loop was
     /// reported as stuck.
     fn done(&self, event: &RecordedFact) -> Option<Notification> {
-        let rows = self.view.rows();
+        let rows = self.run_state.rows();
         let only = if let [only] = rows.as_slice() { Some(only) } else { None };
-        let worth = match self.view.stage().outcome() {
+        let is_reportable = match self.run_state.stage().outcome() {
             Some(RunOutcome::Approved | RunOutcome::Attention) => true,
             Some(RunOutcome::Failed) => rows.len() > 1,
             Some(RunOutcome::Cancelled) | None => false,
         };
-        let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
-        worth.then(|| self.build(NotificationKind::Done, only.cloned(), event)).filter(|_| !called_off)
+        let is_ended_by_person = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
+        (is_reportable && !is_ended_by_person).then(|| self.build(NotificationKind::Done, only.cloned(), event))
     }
 
-    fn notification(&self, (occasion, about): NotificationTopic, event: &RecordedFact) -> Option<Notification> {
-        match about {
-            Some(loop_id) => Some(self.build(occasion, Some(self.view.row(&loop_id)?), event)),
+    fn notification(&self, topic: NotificationTopic, event: &RecordedFact) -> Option<Notification> {
+        match topic.loop_id {
+            Some(loop_id) => Some(self.build(topic.kind, Some(self.run_state.row(&loop_id)?), event)),
             None => self.done(event),
         }
     }
 
-    fn build(&self, occasion: NotificationKind, about: Option<LoopRow>, event: &RecordedFact) -> Notification {
-        let short = about.as_ref().filter(|_| occasion == NotificationKind::Budget);
+    fn build(&self, kind: NotificationKind, about: Option<LoopRow>, event: &RecordedFact) -> Notification {
+        let over_budget = about.as_ref().filter(|_| kind == NotificationKind::Budget);
         Notification {
-            cap: short.and_then(|row| self.cap(row.usage)),
-            kind: occasion,
+            cap: over_budget.and_then(|row| self.cap(row.usage)),
+            kind,
             at: event.at,
             run: event.run,
             seq: event.seq,
             about: about.map(Box::new),
-            overview: Box::new(self.view.overview()),
+            overview: Box::new(self.run_state.overview()),
         }
     }
 }

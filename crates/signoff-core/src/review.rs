@@ -457,6 +457,16 @@ impl Review {
         Self::new(reviewer, kind, Verdict::Inconclusive(why.into()))
     }
 
+    /// Marks the review as inconclusive if it judged another commit than this one.
+    #[must_use]
+    pub fn reject_other_commit(mut self, commit: &Commit) -> Self {
+        if self.judged.commit.as_ref().is_some_and(|judged| judged != commit) {
+            let message = format!("the review judged another commit than {commit}");
+            self.verdict = Verdict::Inconclusive(Violation::new(ViolationCode::CommitMismatch, 0, message).into());
+        }
+        self
+    }
+
     /// Replaces an approval by `ChangesRequested` if a finding reaches the threshold.
     #[must_use]
     pub fn with_verdict_from_findings(mut self, bar: FailThreshold) -> Self {

@@ -10,7 +10,7 @@ mod run_row;
 mod task_row;
 mod task_state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,8 @@ use crate::task::TaskSpec;
 use crate::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
 use crate::workflow::{Landing, Scheduling};
 
-/// The state of a run and its loops. Clones share their content. In the default state the first event brings the number.
+/// The state of a run and its loops. Clones share their content. A default state takes the run's number from its first
+/// event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunState {
     pub run: RunId,
@@ -59,6 +60,8 @@ pub struct RunInfo {
     pub last_landed: Option<Commit>,
     /// The run's branch landed on the default branch, and no loop has moved since.
     pub landed_on_default: bool,
+    /// The loops whose task was closed in its tracker at least once.
+    pub closed: BTreeSet<LoopId>,
     /// The specification of the whole run, if its tasks are still to be planned.
     pub subject: Option<Arc<TaskSpec>>,
 }
@@ -112,10 +115,10 @@ impl RunState {
         Transition { before, after: self.snapshot(&event), event }
     }
 
-    /// Applies one event whose transition is of no interest.
+    /// Applies one event without computing its transition.
     pub fn replay(&mut self, recorded: &RecordedFact) {
         APPLIED.fetch_add(1, Ordering::Relaxed);
-        self.note_position(recorded);
+        self.record_position(recorded);
         match &recorded.fact {
             Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
             Fact::Run(fact) => self.apply_run_fact(fact),
@@ -123,10 +126,11 @@ impl RunState {
         }
     }
 
-    /// Takes over the result of an event that another state of the same run applied.
-    pub fn adopt(&mut self, transition: &Transition) {
+    /// Takes over the result of an event that another state of the same run applied. The event is not applied again:
+    /// the states share what it changed, so the cost does not depend on the size of the run.
+    pub fn apply_transition(&mut self, transition: &Transition) {
         let event = &transition.event;
-        self.note_position(event);
+        self.record_position(event);
         match &event.fact {
             Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
             Fact::Run(RunFact::Transitioned(event)) => self.add_planned_loops(event),
@@ -154,7 +158,7 @@ impl RunState {
         Snapshot { run: self.info.clone(), loop_state, question_count: self.question_count }
     }
 
-    fn note_position(&mut self, recorded: &RecordedFact) {
+    fn record_position(&mut self, recorded: &RecordedFact) {
         self.run = recorded.run;
         self.started_at = self.started_at.or(Some(recorded.at));
         (self.last_at, self.seq) = (Some(recorded.at), recorded.seq);
@@ -180,6 +184,9 @@ impl RunState {
             RunFact::Transitioned(event) => {
                 let moves = matches!(event, RunEvent::LoopStatusChanged { .. });
                 info.landed_on_default = *event == RunEvent::Landed || info.landed_on_default && !moves;
+                if let RunEvent::TaskClosed { loop_id } = event {
+                    info.closed.insert(loop_id.clone());
+                }
                 if let Some(policies) = &info.policies {
                     group::apply(&mut info.machine, event.clone(), &policies.run);
                 }
@@ -304,8 +311,8 @@ impl RunState {
 
     /// The loops that are paused because a budget cap is reached.
     pub fn loops_over_budget(&self) -> impl Iterator<Item = &LoopId> {
-        let short = |state: &LoopState| state.machine.pause_cause() == Some(Reason::Budget);
-        self.loops.iter().filter(move |(_, state)| short(state)).map(|(loop_id, _)| loop_id)
+        let is_over_budget = |state: &LoopState| state.machine.pause_cause() == Some(Reason::Budget);
+        self.loops.iter().filter(move |(_, state)| is_over_budget(state)).map(|(loop_id, _)| loop_id)
     }
 
     /// The open questions.

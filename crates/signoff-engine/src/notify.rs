@@ -16,7 +16,7 @@ use std::time::Duration;
 use signoff_core::ids::RunId;
 use signoff_core::notify::{NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Channel, ChannelTarget, Settings};
-use signoff_store::{MessageReceipt, Store};
+use signoff_store::{DeliveryRecord, Store};
 
 use crate::clock;
 use crate::process::system;
@@ -142,9 +142,9 @@ impl Notifier {
 
     /// Queues a message for all subscribed channels that have not received it. Waits for no channel.
     pub fn send(&self, message: NotificationMessage, of: NotificationKey) {
-        let receipts = receipts(&*self.shared.store);
+        let deliveries = deliveries(&*self.shared.store);
         self.enqueue(message, &of, |channel| {
-            let is_new = !receipts.iter().any(|receipt| receipt.delivered && is_for(receipt, &of, channel));
+            let is_new = !deliveries.iter().any(|delivery| delivery.delivered && is_for(delivery, &of, channel));
             // The end of a run is not retried, so it is not recorded.
             if is_new && of.event != NotificationKind::Done {
                 self.shared.record(&of, channel, false);
@@ -155,9 +155,9 @@ impl Notifier {
 
     /// Queues a message again for the channels that it was not delivered to. Waits for no channel.
     pub fn resend(&self, message: NotificationMessage, of: &NotificationKey) {
-        let receipts = receipts(&*self.shared.store);
+        let deliveries = deliveries(&*self.shared.store);
         self.enqueue(message, of, |channel| {
-            receipts.iter().any(|receipt| !receipt.delivered && is_for(receipt, of, channel))
+            deliveries.iter().any(|delivery| !delivery.delivered && is_for(delivery, of, channel))
         });
     }
 
@@ -202,22 +202,22 @@ impl NotifierShared {
     /// retried after a restart, and a delivered one is repeated.
     fn record(&self, of: &NotificationKey, channel: &str, delivered: bool) {
         let (message, channel) = (of.clone(), channel.to_owned());
-        self.store.record_receipt(&MessageReceipt { message, channel, at: clock::now(), delivered }).ok();
+        self.store.record_delivery(&DeliveryRecord { message, channel, at: clock::now(), delivered }).ok();
     }
 }
 
-fn is_for(receipt: &MessageReceipt, of: &NotificationKey, channel: &str) -> bool {
-    receipt.message == *of && receipt.channel == channel
+fn is_for(delivery: &DeliveryRecord, of: &NotificationKey, channel: &str) -> bool {
+    delivery.message == *of && delivery.channel == channel
 }
 
 /// What is known about messages; nothing if the store cannot be read.
-fn receipts(store: &dyn Store) -> Vec<MessageReceipt> {
-    store.receipts(clock::now()).unwrap_or_default()
+fn deliveries(store: &dyn Store) -> Vec<DeliveryRecord> {
+    store.deliveries(clock::now()).unwrap_or_default()
 }
 
 /// The runs with undelivered messages.
 pub fn runs_with_undelivered(store: &dyn Store) -> BTreeSet<RunId> {
-    receipts(store).into_iter().filter(|receipt| !receipt.delivered).map(|receipt| receipt.message.run).collect()
+    deliveries(store).into_iter().filter(|delivery| !delivery.delivered).map(|delivery| delivery.message.run).collect()
 }
 
 fn note_down(notes: &ChannelNotes, note: String) {

@@ -170,7 +170,7 @@ pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, Store
 /// The recorded state of the loop that works on a task.
 fn recorded_loop(store: &dyn Store, task: TaskId) -> Result<Option<Arc<LoopState>>, StoreError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(None) };
-    Ok(RunState::from_run_log(run, &store.log(run)?).loops.remove(&loop_id))
+    Ok(store.run_state(run)?.loops.remove(&loop_id))
 }
 
 /// The last recorded commit of a task, if git still has it.

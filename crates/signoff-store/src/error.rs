@@ -11,34 +11,34 @@ pub enum StoreError {
     NoRun(RunId),
     #[error("there is no task {0}")]
     NoTask(TaskId),
-    #[error("another signoff works on run {0}")]
-    Held(RunId),
+    #[error("run {0} is in use by another signoff process")]
+    LeaseHeld(RunId),
     /// Another holder took over the lease; the caller must stop.
-    #[error("run {0} was taken over by another signoff")]
+    #[error("run {0} was taken over by another signoff process")]
     Fenced(RunId),
     /// Another run has the task, or it was cancelled.
     #[error("task {0} is no longer in the queue")]
-    Taken(TaskId),
+    TaskTaken(TaskId),
     /// Another task, which was not cancelled, already has this tracker issue.
-    #[error("{id} is task {by} already")]
-    Claimed { id: String, by: TaskId },
+    #[error("{id} already belongs to task {by}")]
+    IssueClaimed { id: String, by: TaskId },
     #[error("the disk is full")]
-    Full,
+    DiskFull,
     /// Another process held the database lock for too long.
     #[error("the database is busy: another program holds it")]
     Busy,
     /// Further writes would go to a deleted file.
     #[error("the database was removed while it was in use")]
-    Gone,
+    DatabaseRemoved,
     /// Another file is at its path.
     #[error("the database was replaced while it was in use")]
     Replaced,
     #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
-    Newer { found: u32, known: u32 },
+    NewerVersion { found: u32, known: u32 },
     #[error("the database is damaged: {0}")]
     Damaged(String),
     /// A row of the log cannot be parsed.
-    #[error("run {run}, fact {seq}: {message}")]
+    #[error("run {run}, event {seq}: {message}")]
     Unreadable { run: RunId, seq: u64, message: String },
     #[error("{0}")]
     Other(String),
@@ -58,7 +58,7 @@ impl From<rusqlite::Error> for StoreError {
         if BUSY.contains(&failure.code) {
             Self::Busy
         } else if failure.code == ErrorCode::DiskFull || no_room {
-            Self::Full
+            Self::DiskFull
         } else if DAMAGED.contains(&failure.code) {
             Self::Damaged(message)
         } else {
@@ -70,7 +70,7 @@ impl From<rusqlite::Error> for StoreError {
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         if [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind()) {
-            Self::Full
+            Self::DiskFull
         } else {
             Self::Other(error.to_string())
         }

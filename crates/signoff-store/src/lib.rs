@@ -26,12 +26,12 @@ pub use error::StoreError;
 pub use lease::Lease;
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// What a back end outside of this crate is made of: it implements [`backend::Transaction`], and its [`Store`] calls
-/// the operations.
+/// The parts of a back end outside of this crate. It implements [`backend::Transaction`], and its [`Store`] calls the
+/// operations.
 pub mod backend {
     pub use crate::operations::{
-        NewFacts, Projectors, add_tasks, append, check, check_run_exists, load, new_run, next_fence, no_request,
-        rebuild, reserve, reset, withdraw, write_row,
+        NewFacts, RunCache, add_tasks, append, check, check_run_exists, load, new_run, next_fence, preload, rebuild,
+        reserve, run_state, unknown_request, withdraw, write_row,
     };
     pub use crate::projection::QuestionIds;
     pub use crate::record::{
@@ -97,9 +97,9 @@ pub struct CommandRequest {
     pub command: LoopCommand,
 }
 
-/// A message that a channel of notifications must get.
+/// A notification that is due to a channel, or was delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageReceipt {
+pub struct DeliveryRecord {
     pub message: NotificationKey,
     /// The name of the channel.
     pub channel: String,
@@ -108,13 +108,13 @@ pub struct MessageReceipt {
     pub delivered: bool,
 }
 
-impl MessageReceipt {
-    /// How long receipts are kept.
-    pub const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+impl DeliveryRecord {
+    /// How long delivery records are kept.
+    pub const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 }
 
 /// The tasks of a tracker, by their id there.
-pub type Claims = std::collections::BTreeMap<String, TaskId>;
+pub type TrackerClaims = std::collections::BTreeMap<String, TaskId>;
 
 /// The run, loop and task of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub trait Store: Send + Sync {
     /// Adds tasks to the queue. Returns their ids, in order.
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Cancels a task that no run has started; [`StoreError::Taken`] if one has. Idempotent.
+    /// Cancels a task that no run has started; [`StoreError::TaskTaken`] if one has. Idempotent.
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError>;
 
     /// Reserves ids for tasks that will be added in a run's own log.
@@ -155,25 +155,32 @@ pub trait Store: Send + Sync {
     /// Creates a run with an empty log, leased by the caller.
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError>;
 
-    /// Acquires the lease of a run; [`StoreError::Held`] if another holder has it.
+    /// Acquires the lease of a run; [`StoreError::LeaseHeld`] if another holder has it.
     fn acquire(&self, run: RunId) -> Result<Lease, StoreError>;
 
     /// Whether the run's lease is held now.
     fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
 
-    /// Computes the state of the leased run from its log. `observe` gets the transition of each event, in order.
+    /// The state of the leased run. `observe` gets the transition of each event of its log, in order.
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError>;
+
+    /// The state of a run that the caller may go on to drive. Keeps the transitions for the observer of the next
+    /// `load`, so that no event is applied again.
+    fn preload(&self, run: RunId) -> Result<RunState, StoreError>;
+
+    /// The state of a run that the caller only reads. Applies only the events since the last call, and none of a run
+    /// that this store appends to.
+    fn run_state(&self, run: RunId) -> Result<RunState, StoreError>;
 
     /// Appends facts to the log of the leased run and applies them to its state. They are on disk when this returns.
     /// No facts, no transaction.
     ///
-    /// A state that is not at the end of the log is computed again from the log first; after an error it may be reset
-    /// in this way.
+    /// A state that is not at the end of the log is brought there first. After an error the state may be empty.
     ///
     /// A [`signoff_core::wire::LoopFact::Added`] claims its task. If another run has the task or it was cancelled,
-    /// nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if it does not exist.
+    /// nothing is appended and the error is [`StoreError::TaskTaken`]; [`StoreError::NoTask`] if it does not exist.
     /// A [`signoff_core::wire::TaskFact::Added`] in a run's log assigns the task to that run. Its id must be new, and a
-    /// tracker's issue must not belong to another task: [`StoreError::Claimed`].
+    /// tracker's issue must not belong to another task: [`StoreError::IssueClaimed`].
     fn append_to(
         &self,
         state: &mut RunState,
@@ -196,7 +203,7 @@ pub trait Store: Send + Sync {
     /// The facts of a run after the fact `seq`.
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// At most `most` facts after the fact `seq`, to fold a long log without holding all of it in memory.
+    /// At most `limit` facts after the fact `seq`, to read a long log without holding all of it in memory.
     fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError>;
 
     /// The facts of one loop and those of the run itself. The facts of other loops are not read.
@@ -228,11 +235,11 @@ pub trait Store: Send + Sync {
     /// The specification of a task.
     fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError>;
 
-    /// Queued tasks by id, each with its dependencies: at most `most` tasks after the id `after`.
+    /// Queued tasks by id, each with its dependencies: at most `limit` tasks after the id `after`.
     fn queued(&self, after: TaskId, limit: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
 
     /// The tasks of a tracker that were not cancelled. For a reopened issue, its latest task.
-    fn claims(&self, tracker: &str) -> Result<Claims, StoreError>;
+    fn claims(&self, tracker: &str) -> Result<TrackerClaims, StoreError>;
 
     /// The run and loop of a task.
     fn loop_for_task(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;
@@ -258,14 +265,14 @@ pub trait Store: Send + Sync {
     /// The answer to a request, if there is one yet.
     fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError>;
 
-    /// Records that a message is due to a channel, or was delivered, which no later record takes back.
+    /// Records that a message is due to a channel, or was delivered. A delivered message stays delivered.
     ///
-    /// Drops the receipts from more than [`MessageReceipt::KEPT`] before, but not that a message about an open run was
+    /// Removes records older than [`DeliveryRecord::RETENTION`], except those of messages about open runs that were
     /// delivered.
-    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError>;
+    fn record_delivery(&self, record: &DeliveryRecord) -> Result<(), StoreError>;
 
-    /// The receipts of messages that were delivered, or are due and not older than [`MessageReceipt::KEPT`].
-    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError>;
+    /// The records of messages that were delivered, or are due and not older than [`DeliveryRecord::RETENTION`].
+    fn deliveries(&self, now: Timestamp) -> Result<Vec<DeliveryRecord>, StoreError>;
 
     /// A number that changes whenever another process writes. Cheap enough to poll.
     fn version(&self) -> Result<u64, StoreError>;

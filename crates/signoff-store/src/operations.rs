@@ -13,8 +13,44 @@ use crate::record::{RowWrite, TableName, TableRow};
 use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
 use crate::{Lease, NewTask, RebuildStats, StoreError};
 
-/// The projectors of the runs that this process drives, each with the fence it was created under.
-pub type Projectors = BTreeMap<RunId, (u64, Projector)>;
+/// The runs that this process has read from their logs, so that it applies each event once.
+#[derive(Default)]
+pub struct RunCache {
+    /// The runs that this process drives or may drive.
+    projected: BTreeMap<RunId, ProjectedRun>,
+    /// The runs that it only reads.
+    read: BTreeMap<RunId, RunState>,
+}
+
+/// A run with its projector.
+struct ProjectedRun {
+    /// The fence of the run when its log was read.
+    fence: u64,
+    projector: Projector,
+    /// The transitions that no observer has received, until [`load`] has an observer.
+    unobserved: Option<Vec<Transition>>,
+}
+
+impl RunCache {
+    /// Drops what is known of a run. Required after an append whose transaction failed: the state is ahead of the log.
+    pub fn forget(&mut self, run: RunId) {
+        self.projected.remove(&run);
+        self.read.remove(&run);
+    }
+
+    /// Drops finished runs except `keep`, to limit the memory of a process that drives many runs.
+    fn remove_finished(&mut self, keep: Option<RunId>) {
+        self.projected.retain(|run, known| Some(*run) == keep || !known.projector.is_over());
+        self.read.retain(|run, run_state| Some(*run) == keep || !run_state.machine.is_done());
+    }
+
+    /// Takes the projection of a run out of the cache if it is at the end of the log.
+    fn take_current(&mut self, tx: &dyn Transaction, run: RunId) -> Result<Option<ProjectedRun>, StoreError> {
+        let Some(known) = self.projected.remove(&run) else { return Ok(None) };
+        let is_current = tx.fence(run)? == Some(known.fence) && tx.last_seq(run)? == known.projector.run_state().seq;
+        Ok(is_current.then_some(known))
+    }
+}
 
 /// Facts to append, and their time.
 #[derive(Clone, Copy)]
@@ -44,9 +80,9 @@ pub fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTask]) -> 
 }
 
 pub fn withdraw(tx: &mut dyn Transaction, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
-    match tx.holder(task)? {
+    match tx.task_owner(task)? {
         None => Err(StoreError::NoTask(task)),
-        Some(TaskOwner::Run(_)) => Err(StoreError::Taken(task)),
+        Some(TaskOwner::Run(_)) => Err(StoreError::TaskTaken(task)),
         Some(TaskOwner::Withdrawn) => Ok(()),
         Some(TaskOwner::Queued) => queue(tx, at, vec![(task, TaskFact::Withdrawn { by: by.to_owned() })]),
     }
@@ -62,8 +98,8 @@ fn queue(tx: &mut dyn Transaction, at: Timestamp, facts: Vec<(TaskId, TaskFact)>
     Ok(())
 }
 
-pub fn new_run(tx: &mut dyn Transaction, projectors: &mut Projectors, at: Timestamp) -> Result<RunId, StoreError> {
-    remove_finished(projectors);
+pub fn new_run(tx: &mut dyn Transaction, cache: &mut RunCache, at: Timestamp) -> Result<RunId, StoreError> {
+    cache.remove_finished(None);
     let run = RunId(tx.counter(Counter::Run)? + 1);
     tx.set_counter(Counter::Run, run.0)?;
     tx.new_run(run, at)?;
@@ -71,63 +107,89 @@ pub fn new_run(tx: &mut dyn Transaction, projectors: &mut Projectors, at: Timest
 }
 
 /// Increments the fence for a new holder.
-pub fn next_fence(tx: &mut dyn Transaction, projectors: &mut Projectors, run: RunId) -> Result<u64, StoreError> {
-    remove_finished(projectors);
-    let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))? + 1;
+pub fn next_fence(tx: &mut dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<u64, StoreError> {
+    cache.remove_finished(Some(run));
+    let last_fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
+    let fence = last_fence + 1;
     tx.set_fence(run, fence)?;
+    // What this process knows stays valid unless there was another holder since.
+    if let Some(known) = cache.projected.get_mut(&run).filter(|known| known.fence == last_fence) {
+        known.fence = fence;
+    }
     Ok(fence)
 }
 
-/// Removes the projectors of finished runs, to limit the memory of a process that drives many runs.
-fn remove_finished(projectors: &mut Projectors) {
-    projectors.retain(|_, (_, projector)| !projector.is_over());
+/// The state of a run, for a caller that only reads it. Only events that the cache does not have are applied.
+pub fn run_state(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
+    check_run_exists(tx, run)?;
+    let last = tx.last_seq(run)?;
+    if let Some(known) = cache.projected.get(&run).filter(|known| known.projector.run_state().seq == last) {
+        return Ok(known.projector.run_state().clone());
+    }
+    let run_state = cache.read.entry(run).or_insert_with(|| RunState::new(run));
+    tx.log_after(run, run_state.seq)?.iter().for_each(|recorded| run_state.replay(recorded));
+    Ok(run_state.clone())
 }
 
-/// The state of a run, from its log.
+/// The state of a run, for a caller that may go on to drive it. The observer of the next [`load`] gets the transitions.
+pub fn preload(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
+    let known = match cache.take_current(tx, run)? {
+        Some(known) => known,
+        None => {
+            let mut unobserved = Vec::new();
+            let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
+            let projector = replay(tx, run, &mut |transition| unobserved.push(transition))?;
+            ProjectedRun { fence, projector, unobserved: Some(unobserved) }
+        }
+    };
+    let run_state = known.projector.run_state().clone();
+    cache.projected.insert(run, known);
+    Ok(run_state)
+}
+
+/// The state of a leased run. `observe` gets the transition of each event.
 pub fn load(
     tx: &dyn Transaction,
-    projectors: &mut Projectors,
+    cache: &mut RunCache,
     lease: &Lease,
     observe: &mut dyn FnMut(&Transition),
 ) -> Result<RunState, StoreError> {
-    let mut state = RunState::new(lease.run());
-    let projector = replay(tx, lease, &mut state, observe)?;
-    projectors.insert(lease.run(), (lease.fence(), projector));
-    Ok(state)
+    let run = lease.run();
+    let (projector, unobserved) = cache.take_current(tx, run)?.map(|known| (known.projector, known.unobserved)).unzip();
+    let projector = match (projector, unobserved.flatten()) {
+        (Some(projector), Some(unobserved)) => {
+            unobserved.iter().for_each(observe);
+            projector
+        }
+        _ => replay(tx, run, &mut |transition| observe(&transition))?,
+    };
+    let run_state = projector.run_state().clone();
+    cache.projected.insert(run, ProjectedRun { fence: lease.fence(), projector, unobserved: None });
+    Ok(run_state)
 }
 
-/// Applies a run's log to `state`, and creates the projector of the run.
-fn replay(
-    tx: &dyn Transaction,
-    lease: &Lease,
-    state: &mut RunState,
-    observe: &mut dyn FnMut(&Transition),
-) -> Result<Projector, StoreError> {
-    let run = lease.run();
-    reset(state, run);
+/// Creates the projector of a run and applies the run's log to it.
+fn replay(tx: &dyn Transaction, run: RunId, observe: &mut dyn FnMut(Transition)) -> Result<Projector, StoreError> {
     let mut projector = Projector::new(run, tx.question_ids(run)?);
     // Questions without an id are in no table yet; a rebuild assigns their ids.
     let mut last_question = tx.last_question()?;
     for recorded in tx.log_after(run, 0)? {
-        let transition = state.apply(recorded);
-        projector.apply(&transition, &mut last_question);
-        observe(&transition);
+        observe(projector.apply(recorded, &mut last_question));
     }
     projector.changed_rows();
     Ok(projector)
 }
 
-/// Takes all facts back. Specifications from the queue are in no log of the run, so they stay.
-pub fn reset(state: &mut RunState, run: RunId) {
-    let specs = std::mem::take(&mut state.specs);
-    *state = RunState::new(run);
-    state.specs = specs;
+/// Replaces a state. Specifications from the queue are in no log of the run, so they stay.
+pub fn reset(state: &mut RunState, new: RunState) {
+    let specs = std::mem::replace(state, new).specs;
+    state.specs.extend(specs);
 }
 
 /// Appends facts to a run's log.
 pub fn append(
     tx: &mut dyn Transaction,
-    projectors: &mut Projectors,
+    cache: &mut RunCache,
     lease: &Lease,
     new: NewFacts<'_>,
     state: &mut RunState,
@@ -138,26 +200,32 @@ pub fn append(
     }
     check_claims(tx, run, new.facts)?;
     let last = tx.last_seq(run)?;
-    // After an append that failed, the projector is ahead of the log.
-    let known = projectors.remove(&run);
-    let known = known.filter(|(fence, projector)| *fence == lease.fence() && projector.seq() == last);
-    let mut projector = match known {
-        Some((_, projector)) if state.seq == last => projector,
-        Some(_) | None => replay(tx, lease, state, &mut |_| {})?,
+    let mut known = match cache.take_current(tx, run)? {
+        Some(known) => known,
+        None => {
+            let projector = replay(tx, run, &mut drop)?;
+            ProjectedRun { fence: lease.fence(), projector, unobserved: None }
+        }
     };
+    if state.seq != last {
+        reset(state, known.projector.run_state().clone());
+    }
     let mut last_question = tx.last_question()?;
     let mut transitions = Vec::with_capacity(new.facts.len());
     for (seq, fact) in (last + 1..).zip(new.facts) {
         let recorded = RecordedFact { run, seq, at: new.at, fact: fact.clone() };
         tx.record(&recorded)?;
-        let transition = state.apply(recorded);
-        projector.apply(&transition, &mut last_question);
+        let transition = known.projector.apply(recorded, &mut last_question);
+        state.apply_transition(&transition);
         transitions.push(transition);
     }
-    for row in projector.changed_rows() {
+    for row in known.projector.changed_rows() {
         tx.put(&row)?;
     }
-    projectors.insert(run, (lease.fence(), projector));
+    if let Some(unobserved) = &mut known.unobserved {
+        unobserved.extend(transitions.iter().cloned());
+    }
+    cache.projected.insert(run, known);
     Ok(transitions)
 }
 
@@ -167,7 +235,7 @@ pub fn check_run_exists(tx: &dyn Transaction, run: RunId) -> Result<(), StoreErr
     exists.then_some(()).ok_or(StoreError::NoRun(run))
 }
 
-pub fn no_request(request: u64) -> StoreError {
+pub fn unknown_request(request: u64) -> StoreError {
     StoreError::Other(format!("there is no request {request}"))
 }
 
@@ -178,23 +246,23 @@ fn check_claims(tx: &mut dyn Transaction, run: RunId, facts: &[Fact]) -> Result<
     for fact in facts {
         match fact {
             Fact::Task(task, TaskFact::Added { .. }) => {
-                if tx.holder(*task)?.is_some() || !own.insert(*task) {
-                    return Err(StoreError::Taken(*task));
+                if tx.task_owner(*task)?.is_some() || !own.insert(*task) {
+                    return Err(StoreError::TaskTaken(*task));
                 }
             }
-            Fact::Loop(_, LoopFact::Added { task, .. }) if !own.contains(task) => match tx.holder(*task)? {
+            Fact::Loop(_, LoopFact::Added { task, .. }) if !own.contains(task) => match tx.task_owner(*task)? {
                 None => return Err(StoreError::NoTask(*task)),
                 Some(TaskOwner::Queued) => {}
-                Some(TaskOwner::Run(holder)) if holder == run => {}
-                Some(TaskOwner::Run(_) | TaskOwner::Withdrawn) => return Err(StoreError::Taken(*task)),
+                Some(TaskOwner::Run(owner)) if owner == run => {}
+                Some(TaskOwner::Run(_) | TaskOwner::Withdrawn) => return Err(StoreError::TaskTaken(*task)),
             },
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => {}
         }
     }
     // Ids that were used without a reservation must not be assigned again.
-    let most = own.last().map_or(0, |task| task.0);
-    if most > tx.counter(Counter::Task)? {
-        tx.set_counter(Counter::Task, most)?;
+    let highest = own.last().map_or(0, |task| task.0);
+    if highest > tx.counter(Counter::Task)? {
+        tx.set_counter(Counter::Task, highest)?;
     }
     Ok(())
 }
@@ -213,7 +281,7 @@ fn check_tracked_claims<'a>(tx: &dyn Transaction, specs: impl Iterator<Item = &'
     for TrackerRef { tracker, id, reopened, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
         let claims = tx.claims(tracker, Some(id))?;
         if let Some(by) = claims.get(id).filter(|by| reopened.as_ref() != Some(by)) {
-            return Err(StoreError::Claimed { id: id.clone(), by: *by });
+            return Err(StoreError::IssueClaimed { id: id.clone(), by: *by });
         }
         if !own.insert((tracker, id)) {
             return Err(StoreError::Other(format!("{id} cannot be two tasks")));
@@ -225,7 +293,7 @@ fn check_tracked_claims<'a>(tx: &dyn Transaction, specs: impl Iterator<Item = &'
 /// The projection of all logs.
 #[derive(Default)]
 struct FullProjection {
-    runs: BTreeMap<RunId, (RunState, Projector)>,
+    runs: BTreeMap<RunId, Projector>,
     last_question: u64,
     queue: Vec<TableRow>,
     facts: usize,
@@ -241,28 +309,27 @@ impl FullProjection {
             return;
         }
         let run = recorded.run;
-        let known = self.runs.entry(run);
-        let (state, projector) = known.or_insert_with(|| (RunState::new(run), Projector::new(run, QuestionIds::new())));
-        projector.apply(&state.apply(recorded), &mut self.last_question);
+        let projector = self.runs.entry(run).or_insert_with(|| Projector::new(run, QuestionIds::new()));
+        projector.apply(recorded, &mut self.last_question);
     }
 
     fn rows(self) -> Vec<TableRow> {
         let mut rows = self.queue;
-        rows.extend(self.runs.into_values().flat_map(|(_, mut projector)| projector.changed_rows()));
+        rows.extend(self.runs.into_values().flat_map(|mut projector| projector.changed_rows()));
         rows.sort_by_key(TableRow::write_order);
         rows
     }
 }
 
 pub fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
-    let mut fold = FullProjection::default();
+    let mut projection = FullProjection::default();
     tx.for_each_fact(&mut |recorded| {
-        fold.apply(recorded?);
+        projection.apply(recorded?);
         Ok(())
     })?;
-    let rebuilt = RebuildStats { runs: fold.runs.len(), facts: fold.facts };
+    let rebuilt = RebuildStats { runs: projection.runs.len(), facts: projection.facts };
     tx.clear()?;
-    for row in fold.rows() {
+    for row in projection.rows() {
         tx.put(&row)?;
     }
     Ok(rebuilt)
@@ -271,17 +338,17 @@ pub fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
 /// Finds errors in the log, and rows that differ from it.
 pub fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
     let mut problems = Vec::new();
-    let mut fold = FullProjection::default();
+    let mut projection = FullProjection::default();
     let mut last: BTreeMap<RunId, u64> = BTreeMap::new();
     tx.for_each_fact(&mut |recorded| {
         match recorded {
             Ok(recorded) => {
                 let seq = last.entry(recorded.run).or_default();
                 if recorded.seq != *seq + 1 {
-                    problems.push(format!("run {}: fact {} is missing", recorded.run, *seq + 1));
+                    problems.push(format!("run {}: event {} is missing", recorded.run, *seq + 1));
                 }
                 *seq = recorded.seq;
-                fold.apply(recorded);
+                projection.apply(recorded);
             }
             Err(StoreError::Unreadable { run, seq, message }) => {
                 last.insert(run, seq);
@@ -294,7 +361,7 @@ pub fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
     // With facts missing, the expected rows are unknown.
     if problems.is_empty() {
         let mut expected: BTreeMap<TableName, TableRows> = BTreeMap::new();
-        fold.rows().iter().for_each(|row| write_row(&mut expected, row));
+        projection.rows().iter().for_each(|row| write_row(&mut expected, row));
         for &table in TableName::ALL {
             let should = expected.remove(&table).unwrap_or_default();
             problems.extend(differences(table, &should, &tx.rows(table)?));

@@ -1,8 +1,8 @@
 //! Projects the facts of one run into table rows.
 //!
-//! The core's `RunState` is the state of the run. The projector adds what the state does not keep — start and end times,
-//! the order of questions, which ledger entry a finding became — fact by fact, so the result does not depend on how
-//! facts are grouped into transactions.
+//! The projector applies each event to the core's `RunState`, and adds what the state does not keep — start and end
+//! times, the order of questions, which ledger entry a finding became — fact by fact, so the result does not depend on
+//! how facts are grouped into transactions.
 
 mod loop_tracker;
 mod rows;
@@ -16,9 +16,9 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
-use signoff_core::review::{Inconclusive, IntentSatisfied, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::review::{IntentSatisfied, Review, Usage};
 use signoff_core::view::{QuestionView, RunState, Snapshot, Transition};
-use signoff_core::wire::{Fact, LoopFact, RunFact};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
 use crate::record::{TableKey, TableName, TableRow};
 use loop_tracker::{LoopTracker, QuestionRecord};
@@ -27,10 +27,10 @@ pub(crate) use tasks::task_row;
 /// The ids that a run's questions already have.
 pub type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
 
-/// The state from which the rows of one run are computed.
+/// The state of one run, from which its rows are computed.
 pub struct Projector {
     run: RunId,
-    view: RunState,
+    run_state: RunState,
     ended_at: Option<Timestamp>,
     loops: BTreeMap<LoopId, LoopTracker>,
     /// The loop of each task: the last one it was assigned to.
@@ -98,7 +98,7 @@ impl Projector {
     pub fn new(run: RunId, numbered: QuestionIds) -> Self {
         Self {
             run,
-            view: RunState::new(run),
+            run_state: RunState::new(run),
             ended_at: None,
             loops: BTreeMap::new(),
             task_loops: BTreeMap::new(),
@@ -109,19 +109,25 @@ impl Projector {
         }
     }
 
-    /// The number of the last applied fact.
-    pub fn seq(&self) -> u64 {
-        self.view.seq
+    /// The run after the last applied event.
+    pub fn run_state(&self) -> &RunState {
+        &self.run_state
     }
 
-    /// Takes in one event. `last_question` is the id of the last question in any run.
-    pub fn apply(&mut self, transition: &Transition, last_question: &mut u64) {
-        self.view.adopt(transition);
+    /// Applies one event. `last_question` is the id of the last question in any run.
+    pub fn apply(&mut self, recorded: RecordedFact, last_question: &mut u64) -> Transition {
+        let transition = self.run_state.apply(recorded);
+        self.project(&transition, last_question);
+        transition
+    }
+
+    /// Updates what the rows need apart from the state of the run.
+    fn project(&mut self, transition: &Transition, last_question: &mut u64) {
         let at = transition.event.at;
         match &transition.event.fact {
             Fact::Task(task, fact) => self.new_rows.push(task_row(self.run, at, *task, fact)),
             Fact::Run(fact) => {
-                let ended = matches!(self.view.stage(), RunStage::Done(_)) && !self.is_reopened();
+                let ended = matches!(self.run_state.stage(), RunStage::Done(_)) && !self.is_reopened();
                 self.ended_at = ended.then(|| self.ended_at.unwrap_or(at));
                 // Only the run's policy and whether it is blocked affect the rows of its loops.
                 let was_blocked = is_blocked(&transition.before);
@@ -135,12 +141,13 @@ impl Projector {
                 if let Some(review) = review {
                     // A review of the run itself belongs to no loop: only its findings are kept.
                     self.new_rows.extend((!loop_id.is_run_level()).then(|| review.row()));
-                    if let Some(track) = self.loops.get_mut(loop_id) {
-                        track.add_review(&review);
+                    if let Some(tracker) = self.loops.get_mut(loop_id) {
+                        tracker.add_review(&review);
                     }
                 }
-                if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
-                    track.link_issues(&state.ledger);
+                if let (Some(tracker), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id))
+                {
+                    tracker.link_issues(&state.ledger);
                 }
                 // The row of the reviewed loop includes the cost of its checkpoint reviews.
                 self.changed_loops.extend(loop_id.checkpoint_target().map(|(of, _)| of));
@@ -148,8 +155,14 @@ impl Projector {
         }
     }
 
+    /// The task of a loop; none for parts of the run and for checkpoint reviews.
+    fn task(&self, loop_id: &LoopId) -> Option<TaskId> {
+        self.run_state.loops.get(loop_id)?.task
+    }
+
     fn track_fact(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last_question: &mut u64) {
-        let track = self.loops.entry(loop_id.clone()).or_default();
+        let task = self.task(loop_id);
+        let tracker = self.loops.entry(loop_id.clone()).or_default();
         match fact {
             LoopFact::AgentOutput { .. }
             | LoopFact::Session { .. }
@@ -158,29 +171,28 @@ impl Projector {
                 return;
             }
             LoopFact::Added { task, branch, .. } => {
-                track.task = Some(*task);
                 self.task_loops.insert(*task, loop_id.clone());
                 self.new_rows.push(tasks::assigned_row(self.run, loop_id, *task, branch));
             }
             LoopFact::Transitioned(event) => {
-                if let Some(state) = self.view.loop_state(loop_id) {
-                    track.update_times(at, state);
-                    track.close_questions(at, state, event);
-                    if let Some(number) = track.new_question(state) {
+                if let Some(state) = self.run_state.loop_state(loop_id) {
+                    tracker.update_times(at, state);
+                    tracker.close_questions(at, state, event);
+                    if let Some(number) = tracker.new_question(state) {
                         let known = self.question_ids.entry((loop_id.clone(), number));
                         let id = *known.or_insert_with(|| {
                             *last_question += 1;
                             *last_question
                         });
-                        if let Some(view) = QuestionView::for_loop(state, QuestionId(id), track.task) {
-                            track.questions.push(QuestionRecord {
+                        if let Some(question) = QuestionView::for_loop(state, QuestionId(id), task) {
+                            tracker.questions.push(QuestionRecord {
                                 id,
                                 run: self.run,
                                 loop_id: loop_id.clone(),
                                 number,
-                                task: track.task,
-                                text: view.text,
-                                choices: view.choices,
+                                task,
+                                text: question.text,
+                                choices: question.choices,
                                 asked_at: at,
                                 closed_at: None,
                                 answer: None,
@@ -200,7 +212,7 @@ impl Projector {
 
     /// The review in a fact. Reviews of attempts that no longer run are ignored.
     fn received_review(&self, transition: &Transition, loop_id: &LoopId, fact: &LoopFact) -> Option<ReceivedReview> {
-        self.view.preset()?;
+        self.run_state.preset()?;
         let recorded = &transition.event;
         let unknown = Loop::default();
         let state = transition.before.loop_state.as_ref().map_or(&unknown, |state| &state.machine);
@@ -215,10 +227,9 @@ impl Projector {
         };
         let (review, task, used) = match fact {
             LoopFact::Transitioned(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {
-                let attempts = self.view.attempts(loop_id);
+                let attempts = self.run_state.attempts(loop_id);
                 let used = attempts.into_iter().find(|(known, ..)| known == attempt);
-                let task = self.loops.get(loop_id).and_then(|track| track.task);
-                (self.counted_review(loop_id, state, review), task, used.map(|(.., usage)| usage))
+                (self.counted_review(loop_id, state, review), self.task(loop_id), used.map(|(.., usage)| usage))
             }
             LoopFact::CheckpointReviewed { review } => (review.clone(), None, None),
             LoopFact::Transitioned(_)
@@ -250,14 +261,14 @@ impl Projector {
 
     /// The ledger round of a checkpoint review's findings: that of the gate that judges them.
     fn checkpoint_round(&self, loop_id: &LoopId, state: &Loop, round: Round) -> Round {
-        let gate = self.view.policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
+        let gate = self.run_state.policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
         let phase = gate.unwrap_or(round.phase);
         let cycle = state.cycles.get(&phase).copied().unwrap_or(0);
         Round { phase, cycle, checkpoint: Some(state.checkpoint.unwrap_or(0)), ..round }
     }
 
     fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {
-        let phase = self.view.policy(loop_id)?.workflow.phases.get(state.at.phase)?;
+        let phase = self.run_state.policy(loop_id)?.workflow.phases.get(state.at.phase)?;
         Some(phase.name.clone())
     }
 
@@ -265,14 +276,10 @@ impl Projector {
     fn counted_review(&self, loop_id: &LoopId, state: &Loop, review: &Review) -> Box<Review> {
         let mut review = review.clone();
         if let Stage::Reviewing(panel) = &state.stage {
-            let judged = review.judged.commit.get_or_insert_with(|| panel.commit.clone());
-            if *judged != panel.commit {
-                let message = format!("the review judged another commit than {}", panel.commit);
-                let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
-                review.verdict = Verdict::Inconclusive(Inconclusive::from(violation));
-            }
+            review.judged.commit.get_or_insert_with(|| panel.commit.clone());
+            review = review.reject_other_commit(&panel.commit);
         }
-        let phases = self.view.policy(loop_id).map(|policy| &policy.workflow.phases);
+        let phases = self.run_state.policy(loop_id).map(|policy| &policy.workflow.phases);
         let judge = phases.and_then(|phases| phases.get(state.at.phase)?.policy());
         Box::new(match judge {
             Some(judge) => review.with_verdict_from_findings(judge.gate.fail_on),

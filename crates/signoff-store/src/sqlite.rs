@@ -19,12 +19,12 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use crate::operations::{self, NewFacts, Projectors};
+use crate::operations::{self, NewFacts, RunCache};
 use crate::record::{FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 use crate::transaction::Transaction as _;
 use crate::{
-    Claims, CommandRequest, FindingRef, Lease, MessageReceipt, NewTask, QuestionRef, RebuildStats, Store, StoreError,
-    StoredRun,
+    CommandRequest, DeliveryRecord, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError,
+    StoredRun, TrackerClaims,
 };
 use connection::SqliteConnection;
 use lease_file::LeaseFiles;
@@ -51,7 +51,7 @@ pub struct SqliteStore {
 /// The connection and its caches, used by one thread at a time.
 struct SqliteSession {
     connection: SqliteConnection,
-    projectors: Projectors,
+    cache: RunCache,
     commits: u64,
 }
 
@@ -69,7 +69,7 @@ impl SqliteStore {
     pub fn open_with_options(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let leases = LeaseFiles { store_dir: dir.to_owned() };
         let connection = SqliteConnection::open(Self::path(dir), options, &leases)?;
-        let session = SqliteSession { connection, projectors: Projectors::new(), commits: 0 };
+        let session = SqliteSession { connection, cache: RunCache::default(), commits: 0 };
         Ok(Self { leases, session: Mutex::new(session) })
     }
 
@@ -110,30 +110,41 @@ impl SqliteStore {
         Ok(self.select(sql, params, read)?.into_iter().next())
     }
 
-    fn select_runs(&self, which: &str, params: impl Params) -> Result<Vec<StoredRun>, StoreError> {
-        self.select(&format!("SELECT {} FROM runs {which}", RUN_COLUMNS.join(", ")), params, |row| cells(row).run())
+    fn select_runs(&self, clause: &str, params: impl Params) -> Result<Vec<StoredRun>, StoreError> {
+        self.select(&format!("SELECT {} FROM runs {clause}", RUN_COLUMNS.join(", ")), params, |row| cells(row).run())
     }
 
-    fn select_tasks(&self, which: &str, params: impl Params) -> Result<Vec<TaskRow>, StoreError> {
-        self.select(&format!("SELECT {} FROM tasks {which}", TASK_COLUMNS.join(", ")), params, |row| cells(row).task())
+    fn select_tasks(&self, clause: &str, params: impl Params) -> Result<Vec<TaskRow>, StoreError> {
+        self.select(&format!("SELECT {} FROM tasks {clause}", TASK_COLUMNS.join(", ")), params, |row| cells(row).task())
     }
 
     /// Facts of an existing run.
-    fn select_log(&self, run: RunId, which: &str, params: impl Params) -> Result<Vec<RecordedFact>, StoreError> {
+    fn select_log(&self, run: RunId, clause: &str, params: impl Params) -> Result<Vec<RecordedFact>, StoreError> {
         self.read(|tx| {
             operations::check_run_exists(tx, run)?;
-            query::select(tx.0, &format!("SELECT {EVENT_COLUMNS} FROM events {which}"), params, parse_recorded)
+            query::select(tx.0, &format!("SELECT {EVENT_COLUMNS} FROM events {clause}"), params, parse_recorded)
+        })
+    }
+
+    /// Reads a snapshot: other processes may write between the statements.
+    fn read_cached<T>(
+        &self,
+        read: impl FnOnce(&SqliteTransaction<'_>, &mut RunCache) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let SqliteSession { connection, cache, .. } = &mut *self.session();
+        connection.read(|connection| {
+            let snapshot = connection.unchecked_transaction()?;
+            read(&SqliteTransaction(&snapshot), cache)
         })
     }
 
     fn write<T>(
         &self,
-        write: impl FnOnce(&mut SqliteTransaction<'_>, &mut Projectors) -> Result<T, StoreError>,
+        write: impl FnOnce(&mut SqliteTransaction<'_>, &mut RunCache) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let session = &mut *self.session();
-        let value = session
-            .connection
-            .write(|transaction| write(&mut SqliteTransaction(transaction), &mut session.projectors))?;
+        let value =
+            session.connection.write(|transaction| write(&mut SqliteTransaction(transaction), &mut session.cache))?;
         session.commits += 1;
         Ok(value)
     }
@@ -154,8 +165,8 @@ impl Store for SqliteStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         // The run must not be visible before its lease is held.
-        let (run, guard) = self.write(|tx, projectors| {
-            let run = operations::new_run(tx, projectors, at)?;
+        let (run, guard) = self.write(|tx, cache| {
+            let run = operations::new_run(tx, cache, at)?;
             Ok((run, self.leases.acquire(run)?))
         })?;
         Ok(Lease::new(run, 1, guard))
@@ -164,7 +175,7 @@ impl Store for SqliteStore {
     fn acquire(&self, run: RunId) -> Result<Lease, StoreError> {
         self.read(|tx| tx.fence(run)?.ok_or(StoreError::NoRun(run)))?;
         let guard = self.leases.acquire(run)?;
-        let fence = self.write(|tx, projectors| operations::next_fence(tx, projectors, run))?;
+        let fence = self.write(|tx, cache| operations::next_fence(tx, cache, run))?;
         Ok(Lease::new(run, fence, guard))
     }
 
@@ -173,11 +184,15 @@ impl Store for SqliteStore {
     }
 
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
-        let session = &mut *self.session();
-        let projectors = &mut session.projectors;
-        session
-            .connection
-            .read(|connection| operations::load(&SqliteTransaction(connection), projectors, lease, observe))
+        self.read_cached(|tx, cache| operations::load(tx, cache, lease, observe))
+    }
+
+    fn preload(&self, run: RunId) -> Result<RunState, StoreError> {
+        self.read_cached(|tx, cache| operations::preload(tx, cache, run))
+    }
+
+    fn run_state(&self, run: RunId) -> Result<RunState, StoreError> {
+        self.read_cached(|tx, cache| operations::run_state(tx, cache, run))
     }
 
     fn append_to(
@@ -191,10 +206,11 @@ impl Store for SqliteStore {
             return Ok(Vec::new());
         }
         let (new, seq) = (NewFacts { at, facts }, state.seq);
-        let appended = self.write(|tx, projectors| operations::append(tx, projectors, lease, new, state));
+        let appended = self.write(|tx, cache| operations::append(tx, cache, lease, new, state));
         if appended.is_err() && state.seq != seq {
             // Some facts were applied, and none is in the log.
-            operations::reset(state, lease.run());
+            operations::reset(state, RunState::new(lease.run()));
+            self.session().cache.forget(lease.run());
         }
         appended
     }
@@ -203,19 +219,19 @@ impl Store for SqliteStore {
         self.log_page(run, seq, usize::MAX)
     }
 
-    fn log_page(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<RecordedFact>, StoreError> {
-        let most = to_integer(most as u64);
-        let which = "WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
-        self.select_log(run, which, [to_integer(run.0), to_integer(seq), most])
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
+        let limit = to_integer(limit as u64);
+        let clause = "WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+        self.select_log(run, clause, [to_integer(run.0), to_integer(seq), limit])
     }
 
     fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
         // Two index lookups, merged. With OR, SQLite would scan the whole run.
-        let which = format!(
+        let clause = format!(
             "WHERE run_id = ?1 AND loop_id IS NULL UNION ALL \
              SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND loop_id = ?2 ORDER BY seq"
         );
-        self.select_log(run, &which, params![to_integer(run.0), loop_id.as_str()])
+        self.select_log(run, &clause, params![to_integer(run.0), loop_id.as_str()])
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
@@ -261,16 +277,16 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
+    fn queued(&self, after: TaskId, limit: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
         let sql = "SELECT id, depends_on FROM tasks
                    WHERE run_id IS NULL AND status = 'pending' AND id > ? ORDER BY id LIMIT ?";
-        self.select(sql, [to_integer(after.0), to_integer(most as u64)], |row| {
+        self.select(sql, [to_integer(after.0), to_integer(limit as u64)], |row| {
             let mut cells = cells(row);
             Ok((TaskId(cells.number()?), cells.list()?.into_iter().map(TaskId).collect()))
         })
     }
 
-    fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
+    fn claims(&self, tracker: &str) -> Result<TrackerClaims, StoreError> {
         self.read(|tx| tx.claims(tracker, None))
     }
 
@@ -333,26 +349,26 @@ impl Store for SqliteStore {
     fn answer_request(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE requests SET settled = 1, refusal = ? WHERE id = ?";
         let answered = self.write(|tx, _| tx.execute(sql, params![refusal, to_integer(request)]))?;
-        (answered > 0).then_some(()).ok_or_else(|| operations::no_request(request))
+        (answered > 0).then_some(()).ok_or_else(|| operations::unknown_request(request))
     }
 
     fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
         let sql = "SELECT settled, refusal FROM requests WHERE id = ?";
         let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?));
         let found = self.read(|tx| Ok(tx.0.query_row(sql, [to_integer(request)], read).optional()?))?;
-        let (settled, refusal) = found.ok_or_else(|| operations::no_request(request))?;
+        let (settled, refusal) = found.ok_or_else(|| operations::unknown_request(request))?;
         Ok(settled.then(|| refusal.map_or(Ok(()), Err)))
     }
 
-    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError> {
-        let MessageReceipt { message, channel, at, delivered } = receipt;
+    fn record_delivery(&self, record: &DeliveryRecord) -> Result<(), StoreError> {
+        let DeliveryRecord { message, channel, at, delivered } = record;
         let about = message.about.as_ref().map_or("", LoopId::as_str);
         let (run, seq, event) = (to_integer(message.run.0), to_integer(message.seq), message.event.as_str());
         self.write(|tx, _| {
             tx.execute(
                 "DELETE FROM receipts
                  WHERE at < ? AND NOT (delivered AND run_id IN (SELECT id FROM runs WHERE open))",
-                [(*at - MessageReceipt::KEPT).to_string()],
+                [(*at - DeliveryRecord::RETENTION).to_string()],
             )?;
             tx.execute(
                 "INSERT INTO receipts (run_id, seq, event, about, channel, at, delivered) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -363,12 +379,12 @@ impl Store for SqliteStore {
         })
     }
 
-    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError> {
+    fn deliveries(&self, now: Timestamp) -> Result<Vec<DeliveryRecord>, StoreError> {
         let sql = "SELECT run_id, seq, event, about, channel, at, delivered FROM receipts
                    WHERE delivered OR at >= ? ORDER BY run_id, seq, event, about, channel";
-        self.select(sql, [(now - MessageReceipt::KEPT).to_string()], |row| {
+        self.select(sql, [(now - DeliveryRecord::RETENTION).to_string()], |row| {
             let mut cells = cells(row);
-            Ok(MessageReceipt {
+            Ok(DeliveryRecord {
                 message: NotificationKey {
                     run: RunId(cells.number()?),
                     seq: cells.number()?,

@@ -8,7 +8,7 @@ use signoff_core::wire::RecordedFact;
 
 use crate::projection::QuestionIds;
 use crate::record::{Cell, TableKey, TableName, TableRow};
-use crate::{Claims, StoreError};
+use crate::{StoreError, TrackerClaims};
 
 /// The result of an access to the store.
 pub type StoreResult<T> = Result<T, StoreError>;
@@ -51,14 +51,14 @@ pub trait Transaction {
 
     fn last_seq(&self, run: RunId) -> StoreResult<u64>;
     fn log_after(&self, run: RunId, seq: u64) -> StoreResult<Vec<RecordedFact>>;
-    /// Calls `take` with every fact of every log in write order. Unreadable facts are passed as errors.
-    fn for_each_fact(&self, take: &mut dyn FnMut(StoreResult<RecordedFact>) -> StoreResult<()>) -> StoreResult<()>;
+    /// Calls `visit` with every fact of every log in write order. Unreadable facts are passed as errors.
+    fn for_each_fact(&self, visit: &mut dyn FnMut(StoreResult<RecordedFact>) -> StoreResult<()>) -> StoreResult<()>;
     fn record(&mut self, recorded: &RecordedFact) -> StoreResult<()>;
 
-    fn holder(&self, task: TaskId) -> StoreResult<Option<TaskOwner>>;
+    fn task_owner(&self, task: TaskId) -> StoreResult<Option<TaskOwner>>;
     /// The tasks of a tracker that were not cancelled, by their id there: all of them, or the one with this id. For a
     /// reopened issue, its latest task.
-    fn claims(&self, tracker: &str, id: Option<&str>) -> StoreResult<Claims>;
+    fn claims(&self, tracker: &str, id: Option<&str>) -> StoreResult<TrackerClaims>;
     fn question_ids(&self, run: RunId) -> StoreResult<QuestionIds>;
     /// The id of the last question in any run.
     fn last_question(&self) -> StoreResult<u64>;

@@ -46,6 +46,7 @@ test_each_backend! {
     log::a_log_can_be_read_by_loop_and_in_parts as a_log_can_be_read_by_loop_and_in_parts,
     log::an_empty_append_adds_nothing as an_empty_append_adds_nothing,
     log::another_process_continues_a_run as another_process_continues_a_run,
+    log::each_observer_gets_the_whole_log as each_observer_gets_the_whole_log,
     log::a_refused_append_changes_nothing as a_refused_append_changes_nothing,
     log::writers_of_different_runs_do_not_lose_facts as writers_of_different_runs_do_not_lose_facts,
     log::the_version_changes_when_another_process_writes as the_version_changes_when_another_process_writes,

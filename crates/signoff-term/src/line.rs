@@ -157,7 +157,7 @@ impl LineRenderer {
 
     /// Takes in an event and returns its lines. Events that change nothing have none.
     pub fn apply(&mut self, transition: &Transition) -> Vec<String> {
-        self.state.adopt(transition);
+        self.state.apply_transition(transition);
         match &transition.event.fact {
             Fact::Run(fact) => self.run_lines(fact, &transition.before.run.machine.stage),
             Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_lines(loop_id, transition),

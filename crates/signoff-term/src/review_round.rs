@@ -10,7 +10,7 @@ use signoff_core::machine::{
     AttemptSlot, CheckReport, Event, GateEnd, Loop, Panel, Policy, Position, ReviewScope, ReviewerState, Stage,
 };
 use signoff_core::merge::{self, MergedIssue, MergedReview};
-use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict};
 use signoff_core::view::LoopTransition;
 use signoff_core::workflow::PhaseKind;
 
@@ -86,7 +86,7 @@ fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -
     let known = step.policy.workflow.reviewers.get(&name);
     let kind = known.map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     if let Event::ReviewArrived { review, .. } = step.event {
-        return Some((name, reject_other_commit((**review).clone(), panel).with_verdict_from_findings(bar)));
+        return Some((name, (**review).clone().reject_other_commit(&panel.commit).with_verdict_from_findings(bar)));
     }
     if let Event::AttemptFailed { failure, .. } = step.event {
         let why = Inconclusive::Missing(labels::failure(failure));
@@ -99,16 +99,6 @@ fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -
 pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
     let is_it = |seat: &ReviewerState| matches!(seat, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
     panel.seats.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
-}
-
-/// Marks a review of another commit as inconclusive, as the state machine does.
-fn reject_other_commit(mut review: Review, panel: &Panel) -> Review {
-    if review.judged.commit.as_ref().is_some_and(|commit| *commit != panel.commit) {
-        let message = format!("the review judged another commit than {}", panel.commit);
-        let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
-        review.verdict = Verdict::Inconclusive(violation.into());
-    }
-    review
 }
 
 /// A run of the project's checks, as a round with one review.

@@ -12,10 +12,10 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use signoff_store::backend::{self, NewFacts, Projectors, TaskOwner, Transaction as _};
+use signoff_store::backend::{self, NewFacts, RunCache, TaskOwner, Transaction as _};
 use signoff_store::{
-    Claims, CommandRequest, FindingRef, Lease, MessageReceipt, NewTask, QuestionRef, RebuildStats, Store, StoreError,
-    StoredRun,
+    CommandRequest, DeliveryRecord, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError,
+    StoredRun, TrackerClaims,
 };
 use tables::MemoryTables;
 
@@ -28,11 +28,11 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct MemoryState {
     tables: MemoryTables,
-    projectors: Projectors,
+    cache: RunCache,
     /// The fence of the current holder of each run.
     held: BTreeMap<RunId, u64>,
     requests: Vec<PostedRequest>,
-    receipts: Vec<MessageReceipt>,
+    deliveries: Vec<DeliveryRecord>,
     writes: u64,
 }
 
@@ -99,7 +99,7 @@ impl Store for MemoryStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         let run = self.write(|inner| {
-            let run = backend::new_run(&mut inner.tables, &mut inner.projectors, at)?;
+            let run = backend::new_run(&mut inner.tables, &mut inner.cache, at)?;
             inner.held.insert(run, 1);
             Ok(run)
         })?;
@@ -109,9 +109,9 @@ impl Store for MemoryStore {
     fn acquire(&self, run: RunId) -> Result<Lease, StoreError> {
         let fence = self.write(|inner| {
             if inner.held.contains_key(&run) {
-                return Err(StoreError::Held(run));
+                return Err(StoreError::LeaseHeld(run));
             }
-            let fence = backend::next_fence(&mut inner.tables, &mut inner.projectors, run)?;
+            let fence = backend::next_fence(&mut inner.tables, &mut inner.cache, run)?;
             inner.held.insert(run, fence);
             Ok(fence)
         })?;
@@ -124,7 +124,17 @@ impl Store for MemoryStore {
 
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
         let inner = &mut *lock(&self.inner);
-        backend::load(&inner.tables, &mut inner.projectors, lease, observe)
+        backend::load(&inner.tables, &mut inner.cache, lease, observe)
+    }
+
+    fn preload(&self, run: RunId) -> Result<RunState, StoreError> {
+        let inner = &mut *lock(&self.inner);
+        backend::preload(&inner.tables, &mut inner.cache, run)
+    }
+
+    fn run_state(&self, run: RunId) -> Result<RunState, StoreError> {
+        let inner = &mut *lock(&self.inner);
+        backend::run_state(&inner.tables, &mut inner.cache, run)
     }
 
     fn append_to(
@@ -138,7 +148,7 @@ impl Store for MemoryStore {
             return Ok(Vec::new());
         }
         let new = NewFacts { at, facts };
-        self.write(|inner| backend::append(&mut inner.tables, &mut inner.projectors, lease, new, state))
+        self.write(|inner| backend::append(&mut inner.tables, &mut inner.cache, lease, new, state))
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
@@ -147,9 +157,9 @@ impl Store for MemoryStore {
         inner.tables.log_after(run, seq)
     }
 
-    fn log_page(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<RecordedFact>, StoreError> {
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
         let mut log = self.log_after(run, seq)?;
-        log.truncate(most);
+        log.truncate(limit);
         Ok(log)
     }
 
@@ -205,21 +215,21 @@ impl Store for MemoryStore {
         Ok(spec)
     }
 
-    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
+    fn queued(&self, after: TaskId, limit: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
         let inner = lock(&self.inner);
         let mut queued = BTreeMap::new();
         for recorded in &inner.tables.events {
             if let Fact::Task(task, TaskFact::Added { spec, .. }) = &recorded.fact
                 && *task > after
-                && inner.tables.holder(*task)? == Some(TaskOwner::Queued)
+                && inner.tables.task_owner(*task)? == Some(TaskOwner::Queued)
             {
                 queued.entry(*task).or_insert_with(|| spec.depends_on.clone());
             }
         }
-        Ok(queued.into_iter().take(most).collect())
+        Ok(queued.into_iter().take(limit).collect())
     }
 
-    fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
+    fn claims(&self, tracker: &str) -> Result<TrackerClaims, StoreError> {
         lock(&self.inner).tables.claims(tracker, None)
     }
 
@@ -265,7 +275,7 @@ impl Store for MemoryStore {
         self.write(|inner| {
             let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
             let posted = index.and_then(|index| inner.requests.get_mut(index));
-            let posted = posted.ok_or_else(|| backend::no_request(request))?;
+            let posted = posted.ok_or_else(|| backend::unknown_request(request))?;
             posted.answer = Some(refusal.map_or(Ok(()), |why| Err(why.to_owned())));
             Ok(())
         })
@@ -275,30 +285,30 @@ impl Store for MemoryStore {
         let inner = lock(&self.inner);
         let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
         let posted = index.and_then(|index| inner.requests.get(index));
-        Ok(posted.ok_or_else(|| backend::no_request(request))?.answer.clone())
+        Ok(posted.ok_or_else(|| backend::unknown_request(request))?.answer.clone())
     }
 
-    fn record_receipt(&self, receipt: &MessageReceipt) -> Result<(), StoreError> {
+    fn record_delivery(&self, record: &DeliveryRecord) -> Result<(), StoreError> {
         self.write(|inner| {
             let open: Vec<_> = inner.tables.open_runs()?.into_iter().map(|run| run.id).collect();
-            let oldest = receipt.at - MessageReceipt::KEPT;
-            inner.receipts.retain(|known| known.at >= oldest || known.delivered && open.contains(&known.message.run));
+            let oldest = record.at - DeliveryRecord::RETENTION;
+            inner.deliveries.retain(|known| known.at >= oldest || known.delivered && open.contains(&known.message.run));
             let same =
-                |known: &&mut MessageReceipt| (&known.message, &known.channel) == (&receipt.message, &receipt.channel);
-            match inner.receipts.iter_mut().find(same) {
-                Some(known) if receipt.delivered => *known = receipt.clone(),
+                |known: &&mut DeliveryRecord| (&known.message, &known.channel) == (&record.message, &record.channel);
+            match inner.deliveries.iter_mut().find(same) {
+                Some(known) if record.delivered => *known = record.clone(),
                 Some(_) => {}
-                None => inner.receipts.push(receipt.clone()),
+                None => inner.deliveries.push(record.clone()),
             }
-            inner.receipts.sort_by_key(|known| (known.message.run, known.message.seq, known.channel.clone()));
+            inner.deliveries.sort_by_key(|known| (known.message.run, known.message.seq, known.channel.clone()));
             Ok(())
         })
     }
 
-    fn receipts(&self, now: Timestamp) -> Result<Vec<MessageReceipt>, StoreError> {
-        let mut receipts = lock(&self.inner).receipts.clone();
-        receipts.retain(|known| known.delivered || known.at >= now - MessageReceipt::KEPT);
-        Ok(receipts)
+    fn deliveries(&self, now: Timestamp) -> Result<Vec<DeliveryRecord>, StoreError> {
+        let mut deliveries = lock(&self.inner).deliveries.clone();
+        deliveries.retain(|known| known.delivered || known.at >= now - DeliveryRecord::RETENTION);
+        Ok(deliveries)
     }
 
     fn version(&self) -> Result<u64, StoreError> {

@@ -153,20 +153,20 @@ impl From<StoreError> for CliError {
         let in_file = |hint: &str| failed(hint).at(".signoff/signoff.db");
         match &error {
             StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists what there is"),
-            StoreError::Taken(task) => usage(&format!("`signoff show {task}` shows where it stands")),
-            StoreError::Claimed { by, .. } => usage(&format!("`signoff show {by}` shows where it stands")),
-            StoreError::Held(_) | StoreError::Fenced(_) => {
+            StoreError::TaskTaken(task) => usage(&format!("`signoff show {task}` shows where it stands")),
+            StoreError::IssueClaimed { by, .. } => usage(&format!("`signoff show {by}` shows where it stands")),
+            StoreError::LeaseHeld(_) | StoreError::Fenced(_) => {
                 failed("wait for it to end, or stop it with Ctrl-C where it runs")
             }
-            StoreError::Full => failed("make room and type the same again: nothing was lost"),
-            StoreError::Gone => in_file(
+            StoreError::DiskFull => failed("make room and type the same again: nothing was lost"),
+            StoreError::DatabaseRemoved => in_file(
                 "what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one",
             ),
             StoreError::Replaced => {
                 in_file("put it back, and type the same again; what the agents did is on their branches")
             }
             StoreError::Busy => failed("try again when it is done"),
-            StoreError::Newer { .. } => usage("update signoff"),
+            StoreError::NewerVersion { .. } => usage("update signoff"),
             StoreError::Damaged(_) => in_file(
                 "`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there",
             ),

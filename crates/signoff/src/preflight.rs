@@ -21,7 +21,7 @@ use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
 use signoff_store::Store as _;
 
-use crate::{CliError, Console, Project, Result, host, queries};
+use crate::{CliError, Console, Project, Result, host};
 
 /// Checks that these tasks can start.
 pub fn check_all(project: &Project, tasks: &[TaskId]) -> Result<()> {
@@ -49,7 +49,7 @@ fn check_task(project: &Project, spec: &TaskSpec) -> Result<()> {
 /// the tasks that the run may take from the queue; empty means all.
 pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[TaskId]) -> Result<()> {
     check_environment(project)?;
-    let run_state = queries::run_state(&*project.store, run)?;
+    let run_state = project.store.preload(run)?;
     check_pending_parts(project, &run_state, only)?;
     for (loop_id, loop_state) in &run_state.loops {
         let goes_on = !loop_state.machine.is_done() || again == Some(loop_id);

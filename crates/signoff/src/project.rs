@@ -9,13 +9,13 @@ use std::time::Duration;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
-use signoff_core::view::{RunRow, RunState, RunStatus, TaskRow, TaskStatus, void_approvals};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus, void_approvals};
 use signoff_engine::detect;
 use signoff_engine::dispatcher::is_satisfied;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
-use signoff_store::{SqliteOptions, SqliteStore, Store};
+use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError};
 
 use crate::command::iterate;
 use crate::error::not_a_repository;
@@ -51,8 +51,12 @@ impl ReadOnlyProject {
 
     /// Opens another connection to the store of the repository at `root`. Returns `None` if it has no store.
     pub fn open_at(root: PathBuf) -> Result<Option<Self>> {
-        let store = SqliteStore::open_existing(&root.join(DIRECTORY))?;
-        Ok(store.map(|store| Self { root, store: Arc::new(store) }))
+        let directory = root.join(DIRECTORY);
+        if !SqliteStore::path(&directory).try_exists().map_err(StoreError::from)? {
+            return Ok(None);
+        }
+        let store = Arc::new(SqliteStore::open_with_options(&directory, store_options())?);
+        Ok(Some(Self { root, store }))
     }
 
     /// Opens the store for a command about a task. A missing store means that the task does not exist.
@@ -84,8 +88,7 @@ impl ReadOnlyProject {
     /// Fails if the run does not exist or has had no final review.
     pub fn check_final_review(&self, run: RunId) -> Result<()> {
         self.check_run(run)?;
-        let run_state = RunState::from_run_log(run, &self.store.log(run)?);
-        if run_state.loops.contains_key(&LoopId::final_review()) {
+        if self.store.run_state(run)?.loops.contains_key(&LoopId::final_review()) {
             return Ok(());
         }
         Err(CliError::usage(format!("run {run} has had no final review"))
@@ -158,7 +161,7 @@ impl ReadOnlyProject {
             let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
             let view = match runs.entry(run) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(vacant) => vacant.insert(RunState::from_log(&self.store.log(run)?)),
+                Entry::Vacant(vacant) => vacant.insert(self.store.run_state(run)?),
             };
             let loop_view = view.row(&loop_id);
             row.progress = loop_view.as_ref().and_then(|view| view.progress);
@@ -209,6 +212,11 @@ impl ReadOnlyProject {
         Layout::new(&self.root, None)
     }
 
+    /// Opens the repository for work with the same store, which knows the runs that were already read.
+    pub fn open_for_work(&self) -> Result<Project> {
+        Project::with_store(&self.root, |_| Ok(self.store.clone()))
+    }
+
     /// Opens the repository for reading. Its settings are not loaded.
     pub fn repository(&self) -> Result<Repository> {
         Ok(Repository::discover(&user_git(), &self.root)?)
@@ -228,14 +236,16 @@ impl Project {
 
     /// Opens the repository around a directory.
     pub fn open_at(directory: &Path) -> Result<Self> {
+        Self::with_store(directory, |dir| Ok(Arc::new(SqliteStore::open_with_options(dir, store_options())?)))
+    }
+
+    fn with_store(directory: &Path, open: impl FnOnce(&Path) -> Result<Arc<SqliteStore>>) -> Result<Self> {
         let git = user_git();
         let repository = Repository::discover(&git, directory)?;
         let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| CliError::failed(format!("cannot make {DIRECTORY}: {error}")))?;
-        let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
-        let options = SqliteOptions { max_pages, busy_timeout: lock_timeout() };
-        let store = Arc::new(SqliteStore::open_with_options(layout.root(), options)?);
+        let store = open(layout.root())?;
         end_strays(layout.root());
         // A killed process may have moved the checked-out branch without updating the files.
         repository.repair_checkout()?;
@@ -274,6 +284,12 @@ pub fn user_git() -> Git {
         Some(patience) => git.with_lock_timeout(patience),
         None => git,
     }
+}
+
+/// The options for opening a store.
+fn store_options() -> SqliteOptions {
+    let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
+    SqliteOptions { max_pages, busy_timeout: lock_timeout() }
 }
 
 /// How long to wait for locks of other processes, if a test sets it.

@@ -118,9 +118,9 @@ pub fn attempt_dir(project: &ReadOnlyProject, attempt: &AttemptKey) -> AttemptDi
     AttemptDir::new(attempt.directory(&project.layout()))
 }
 
-/// Computes the state of a run from its log.
+/// The state of a run, for a command that only shows it.
 pub fn run_state(store: &dyn Store, run: RunId) -> Result<RunState> {
-    Ok(RunState::from_run_log(run, &store.log(run)?))
+    Ok(store.run_state(run)?)
 }
 
 /// The running attempts of a loop.

@@ -4,7 +4,6 @@ pub mod notifications;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,7 +39,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::console::{ProgressStream, write_stderr};
 use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
 use crate::show::RunRenderer;
-use crate::{CliError, CommandExit, Console, Project, Result, host};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host};
 use notifications::NotifyingRenderer;
 
 /// What a command wants to run.
@@ -79,7 +78,7 @@ pub struct RunResult {
 /// Runs the dispatcher until all remaining work needs a decision by the user.
 pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult> {
     let runtime = runtime()?;
-    let (commits, store): (_, Arc<dyn Store>) = (project.store.clone(), project.store.clone());
+    let (read_only, store): (_, Arc<dyn Store>) = (project.read_only(), project.store.clone());
     let jobs = request.jobs.unwrap_or(project.settings.jobs() as usize);
     let naming = naming(&*store, &request, jobs)?;
     let (subject, base) = (request.subject, request.base);
@@ -89,7 +88,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = runtime.block_on(async { termination_signals() });
     let signals = signals.map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
-    let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
+    let screen = open_screen(console, &read_only, takes, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
@@ -118,7 +117,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     // A blocked thread must not delay the exit.
     runtime.shutdown_background();
     let summary = summary?;
-    let (git, commits) = (ctx.repository.git().processes(), commits.commits());
+    let (git, commits) = (ctx.repository.git().processes(), read_only.store.commits());
     console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
     Ok(RunResult { requested, no_ask, ctx, store, summary })
@@ -127,7 +126,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
 /// Opens the screen on a terminal. It shows the queue if the run takes tasks from it.
 fn open_screen(
     console: &Console,
-    root: &Path,
+    project: &ReadOnlyProject,
     takes: bool,
     handle: &DispatcherHandle,
     attended: bool,
@@ -136,9 +135,9 @@ fn open_screen(
     if console.progress == ProgressStream::Stderr {
         return None;
     }
-    Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, root, |sender| {
-        let background = BackgroundWorker::new(root.to_owned(), &sender);
-        let queue = Some(watch_queue(root.to_owned(), takes, sender.clone()));
+    Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, &project.root, |sender| {
+        let background = BackgroundWorker::new(project.root.clone(), Some(project.store.clone()), &sender);
+        let queue = Some(watch_queue(project.root.clone(), takes, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
     })
 }
@@ -432,7 +431,7 @@ pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
 pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>> {
     match store.acquire(run) {
         Ok(lease) => Ok(Some(lease)),
-        Err(StoreError::Held(_)) => Ok(None),
+        Err(StoreError::LeaseHeld(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

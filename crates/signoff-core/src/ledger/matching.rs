@@ -38,6 +38,10 @@ impl ReportedIds {
         self.0.insert((reviewer.clone(), id.clone()));
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(ReviewerName, FindingId)> {
+        self.0.iter()
+    }
+
     /// Whether any reviewer reported it under this id.
     pub(super) fn contains(&self, id: &FindingId) -> bool {
         self.0.iter().any(|(_, other)| other == id)

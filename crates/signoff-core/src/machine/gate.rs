@@ -8,7 +8,7 @@ use super::{CheckReport, Choice, Policy, fix, phases, work};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{DecidedBy, LedgerEntry, Round};
 use crate::policy::{FailureAction, FailureStep, Gate, OnFailure, RereviewScope};
-use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
+use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict};
 use crate::workflow::PhaseKind;
 
 /// The name of the project's checks in the ledger.
@@ -88,7 +88,7 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
         return;
     };
     let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
-    let review = check_commit(review, panel);
+    let review = review.reject_other_commit(&panel.commit);
     this.reset_losses();
     let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
     this.tally.has_readable |= is_readable;
@@ -107,16 +107,6 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
         }
     };
     set_seat(this, name, seat, policy);
-}
-
-/// Rejects an answer about another commit.
-fn check_commit(mut review: Review, panel: &Panel) -> Review {
-    if review.judged.commit.as_ref().is_some_and(|commit| *commit != panel.commit) {
-        let message = format!("the review judged another commit than {}", panel.commit);
-        let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
-        review.verdict = Verdict::Inconclusive(violation.into());
-    }
-    review
 }
 
 /// A reviewer or the project's checks failed.

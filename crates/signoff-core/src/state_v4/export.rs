@@ -7,7 +7,7 @@ use super::{
     truncate_to_seconds,
 };
 use crate::ids::LoopId;
-use crate::machine::{Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
+use crate::machine::{Event, GateEnd, Loop, Outcome, Position, Stage};
 use crate::policy::OnFailure;
 use crate::review::FailThreshold;
 use crate::task::TaskSpec;
@@ -28,31 +28,26 @@ pub fn export<'a>(
     loop_id: &LoopId,
     spec: &TaskSpec,
 ) -> Result<IterationState, UnnumberedPhases> {
-    let mut fold = ExportState::default();
+    let mut export = ExportState::default();
     if let Some(taken_over) = &spec.taken_over {
-        fold.phase9 = taken_over.state.phase9.clone();
-        fold.iterations.clone_from(&taken_over.state.iterations);
-        fold.started_at = taken_over.state.started_at;
+        export.phase9 = taken_over.state.phase9.clone();
+        export.iterations.clone_from(&taken_over.state.iterations);
+        export.started_at = taken_over.state.started_at;
     }
-    let mut run = RunState::default();
+    let mut run_state = RunState::default();
     for recorded in log {
         if let Fact::Loop(other, _) = &recorded.fact
             && other != loop_id
         {
             continue;
         }
-        fold.apply(&run.apply(recorded.clone()));
+        export.apply(&run_state.apply(recorded.clone()));
     }
-    fold.policy = run.policy(loop_id).cloned();
-    fold.into_state(spec)
+    export.into_state(&run_state, loop_id, spec)
 }
 
 #[derive(Default)]
 struct ExportState {
-    policy: Option<Policy>,
-    state: Loop,
-    /// Whether the loop has started.
-    begun: bool,
     started_at: Timestamp,
     iterations: Vec<Iteration>,
     phase9: AgentPhase,
@@ -67,7 +62,8 @@ impl ExportState {
             self.start_iteration(at);
         }
         if let Some(step) = transition.loop_transition() {
-            self.apply_event(&step, at);
+            let has_started = transition.before.loop_state.as_ref().is_some_and(|before| before.started.is_some());
+            self.apply_event(&step, at, has_started);
         }
     }
 
@@ -76,34 +72,30 @@ impl ExportState {
         self.iterations = vec![Iteration::new(1, at)];
     }
 
-    fn apply_event(&mut self, step: &LoopTransition, at: Timestamp) {
+    fn apply_event(&mut self, step: &LoopTransition, at: Timestamp, has_started: bool) {
         let LoopTransition { before, event, after, policy, .. } = step;
-        let (was, cycle) = (before.at, before.tally.cycle);
-        self.state = (*after).clone();
-        if self.begun {
-            self.update_issues(was, cycle, &policy.workflow);
-            if self.state.at.pass > was.pass {
-                self.restarted(was, at, &policy.workflow);
+        if has_started {
+            self.update_issues(step);
+            if after.at.pass > before.at.pass {
+                self.restarted(before.at, after.at.pass, at, &policy.workflow);
             }
         } else if let Event::Started { .. } = event {
-            self.begun = true;
             self.start_iteration(at);
-        } else if let Event::Imported { .. } = event {
-            self.begun = true;
-        } else {
+        } else if !matches!(event, Event::Imported { .. }) {
             return;
         }
-        self.count_fixes(&policy.workflow);
-        self.update_statuses(&policy.workflow);
+        self.count_fixes(after, &policy.workflow);
+        self.update_statuses(after, &policy.workflow);
     }
 
     /// Stores the findings of the finished review.
-    fn update_issues(&mut self, was: Position, cycle: u32, workflow: &Workflow) {
+    fn update_issues(&mut self, step: &LoopTransition) {
+        let (was, cycle, workflow) = (step.before.at, step.before.tally.cycle, &step.policy.workflow);
         let in_this_round = |round: &crate::ledger::Round| {
             let at = (round.pass, round.phase, round.cycle);
             round.checkpoint.is_none() && at == (was.pass, was.phase, cycle)
         };
-        let reported = self.state.ledger.findings_for_fix(FailThreshold::Low).into_iter();
+        let reported = step.after.ledger.findings_for_fix(FailThreshold::Low).into_iter();
         let reported = reported.filter(|entry| entry.seen.iter().any(in_this_round));
         let issues: Vec<ReviewIssue> = reported.map(|entry| ReviewIssue::from_finding(&entry.finding)).collect();
         let phases = self.iteration(was.pass).map(|iteration| &mut iteration.phases);
@@ -118,7 +110,7 @@ impl ExportState {
     }
 
     /// Ends the iteration at the phase that restarted it. Restarts are counted over all iterations.
-    fn restarted(&mut self, was: Position, at: Timestamp, workflow: &Workflow) {
+    fn restarted(&mut self, was: Position, pass: u32, at: Timestamp, workflow: &Workflow) {
         let cause = workflow.number(was.phase);
         let Some(iteration) = self.iteration(was.pass) else { return };
         for number in 1..FINAL_PHASE {
@@ -132,7 +124,7 @@ impl ExportState {
             *retries = retries.saturating_add(1);
         }
         let before = iteration.phases.clone();
-        let mut next = Iteration::new(self.state.at.pass, at);
+        let mut next = Iteration::new(pass, at);
         for number in (1..FINAL_PHASE).filter(|number| restarts(workflow, *number)) {
             if let Some((retries, so_far)) = next.phases.retries_mut(number).zip(before.retries(number)) {
                 *retries = so_far;
@@ -142,9 +134,9 @@ impl ExportState {
     }
 
     /// Stores the number of fixes at the current gate.
-    fn count_fixes(&mut self, workflow: &Workflow) {
-        let Position { pass, phase, .. } = self.state.at;
-        let fixes = self.state.tally.fixes;
+    fn count_fixes(&mut self, this: &Loop, workflow: &Workflow) {
+        let Position { pass, phase, .. } = this.at;
+        let fixes = this.tally.fixes;
         let number = workflow.number(phase);
         let judges = workflow.phases.get(phase).is_some_and(|phase| phase.policy().is_some());
         if !judges || restarts(workflow, number) {
@@ -157,10 +149,10 @@ impl ExportState {
     }
 
     /// Updates the status of each phase of the current iteration.
-    fn update_statuses(&mut self, workflow: &Workflow) {
+    fn update_statuses(&mut self, this: &Loop, workflow: &Workflow) {
         for number in 1..=FINAL_PHASE {
             let before = self.status_mut(number).copied().unwrap_or_default();
-            let now = self.status(number, before, workflow);
+            let now = status(this, number, before, workflow);
             if let Some(status) = self.status_mut(number) {
                 *status = now;
             }
@@ -175,51 +167,24 @@ impl ExportState {
         }
     }
 
-    fn status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-        let through = self.state.at.phase >= workflow.phases.len();
-        let here = workflow.number(self.state.at.phase);
-        let ending = if let Stage::Done(ending) = &self.state.stage { Some(ending) } else { None };
-        if through || number < here {
-            self.passed_status(number, before, workflow)
-        } else if number == here {
-            match ending {
-                None => PhaseStatus::InProgress,
-                Some(ending) if ending.outcome.is_completed() => PhaseStatus::Completed,
-                Some(_) => PhaseStatus::Failed,
-            }
-        } else if ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. })) {
-            PhaseStatus::Skipped
-        } else {
-            upcoming_status(workflow, number)
-        }
-    }
-
-    /// The status of a phase before the current one.
-    fn passed_status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-        let own = self.state.gates.iter().filter(|record| workflow.number(record.phase) == number);
-        let is_unseen = own.map(|record| &record.end).any(|end| match end {
-            GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
-            GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
-        });
-        let is_off = before != PhaseStatus::Completed && is_skipped(workflow, number);
-        if before == PhaseStatus::Skipped || is_unseen || is_off {
-            PhaseStatus::Skipped
-        } else {
-            PhaseStatus::Completed
-        }
-    }
-
-    fn into_state(mut self, spec: &TaskSpec) -> Result<IterationState, UnnumberedPhases> {
+    fn into_state(
+        mut self,
+        run_state: &RunState,
+        loop_id: &LoopId,
+        spec: &TaskSpec,
+    ) -> Result<IterationState, UnnumberedPhases> {
         let unknown = || UnnumberedPhases { workflow: String::new() };
-        let policy = self.policy.clone().ok_or_else(unknown)?;
+        let policy = run_state.policy(loop_id).ok_or_else(unknown)?;
+        let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
+        let (this, has_started) = (&loop_state.machine, loop_state.started.is_some());
         let workflow = &policy.workflow;
         if !is_numbered(workflow) {
             return Err(UnnumberedPhases { workflow: workflow.name.clone() });
         }
-        if let Some(taken_over) = spec.taken_over.as_ref().filter(|_| !self.begun) {
+        if let Some(taken_over) = spec.taken_over.as_ref().filter(|_| !has_started) {
             return Ok(taken_over.state.clone());
         }
-        if !self.begun {
+        if !has_started {
             for number in 1..=FINAL_PHASE {
                 if let Some(status) = self.status_mut(number) {
                     *status = upcoming_status(workflow, number);
@@ -231,14 +196,14 @@ impl ExportState {
             version: VERSION,
             task: task.clone(),
             mode: mode(workflow),
-            max_iterations: workflow.limits.max_passes.saturating_add(self.state.tally.granted.passes),
-            current_iteration: self.state.at.pass,
-            current_phase: workflow.number(self.state.at.phase),
+            max_iterations: workflow.limits.max_passes.saturating_add(this.tally.granted.passes),
+            current_iteration: this.at.pass,
+            current_phase: workflow.number(this.at.phase),
             started_at: self.started_at,
             iterations: self.iterations,
             phase9: self.phase9,
         };
-        if self.state.at.phase >= workflow.phases.len() {
+        if this.at.phase >= workflow.phases.len() {
             let ran = |number: &u32| state.status(*number).is_some_and(|status| status != PhaseStatus::Skipped);
             state.current_phase = (1..=FINAL_PHASE).rev().find(ran).unwrap_or(state.current_phase);
         }
@@ -250,6 +215,37 @@ impl Iteration {
     fn new(iteration: u32, at: Timestamp) -> Self {
         Self { iteration, started_at: truncate_to_seconds(at), phases: PhaseStates::default() }
     }
+}
+
+/// The status of a phase in the current iteration.
+fn status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+    let through = this.at.phase >= workflow.phases.len();
+    let here = workflow.number(this.at.phase);
+    let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
+    if through || number < here {
+        passed_status(this, number, before, workflow)
+    } else if number == here {
+        match ending {
+            None => PhaseStatus::InProgress,
+            Some(ending) if ending.outcome.is_completed() => PhaseStatus::Completed,
+            Some(_) => PhaseStatus::Failed,
+        }
+    } else if ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. })) {
+        PhaseStatus::Skipped
+    } else {
+        upcoming_status(workflow, number)
+    }
+}
+
+/// The status of a phase before the current one.
+fn passed_status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+    let own = this.gates.iter().filter(|record| workflow.number(record.phase) == number);
+    let is_unseen = own.map(|record| &record.end).any(|end| match end {
+        GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
+        GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
+    });
+    let is_off = before != PhaseStatus::Completed && is_skipped(workflow, number);
+    if before == PhaseStatus::Skipped || is_unseen || is_off { PhaseStatus::Skipped } else { PhaseStatus::Completed }
 }
 
 fn upcoming_status(workflow: &Workflow, number: u32) -> PhaseStatus {

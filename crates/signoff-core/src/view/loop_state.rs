@@ -170,9 +170,9 @@ impl LoopState {
             let missing = panel.missing();
             self.round.retain(|name, _| panel.seats.contains_key(name) && !missing.contains(name));
         }
-        self.note_research(event, &next);
-        self.note_item(&next, policy);
-        self.note_question(&next, question_count);
+        self.track_research(event, &next);
+        self.track_item(&next, policy);
+        self.track_question(&next, question_count);
         if activity_key(&next) != activity_key(&self.machine) {
             self.since = Some(at);
         }
@@ -180,7 +180,7 @@ impl LoopState {
     }
 
     /// Numbers a new question within the run.
-    fn note_question(&mut self, next: &Loop, question_count: &mut u64) {
+    fn track_question(&mut self, next: &Loop, question_count: &mut u64) {
         let now = next.open_question();
         if now != self.machine.open_question() {
             *question_count += u64::from(now.is_some());
@@ -233,7 +233,7 @@ impl LoopState {
     }
 
     /// Collects the finished researchers of a phase, whose reports the phase's agent gets.
-    fn note_research(&mut self, event: &Event, next: &Loop) {
+    fn track_research(&mut self, event: &Event, next: &Loop) {
         if let (Event::WorkEnded { attempt, .. }, Stage::Researching { .. }) = (event, &self.machine.stage)
             && self.machine.runs(*attempt)
         {
@@ -245,7 +245,7 @@ impl LoopState {
     }
 
     /// Records where the current plan item starts: its reviewers see the diff from there.
-    fn note_item(&mut self, next: &Loop, policy: &Policy) {
+    fn track_item(&mut self, next: &Loop, policy: &Policy) {
         let item = |one: &Loop| {
             let phase = policy.workflow.phases.get(one.at.phase);
             phase.filter(|phase| phase.per_item).map(|_| (one.at.pass, one.at.item))

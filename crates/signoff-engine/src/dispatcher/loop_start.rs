@@ -8,7 +8,7 @@ use signoff_core::ledger::Ledger;
 use signoff_core::machine::{Effect, Event, Head, Job};
 use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::state_v4;
-use signoff_core::view::{LoopState, RunState, TaskRow, Workspace};
+use signoff_core::view::{LoopState, TaskRow, Workspace};
 use signoff_core::wire::LoopFact;
 
 use super::{Dispatcher, DispatcherNotice, PreparedWorkspace};
@@ -88,8 +88,8 @@ impl Dispatcher<'_> {
             let Some((run, loop_id)) = self.store.loop_for_task(task)?.filter(|_| own != Some(task)) else {
                 continue;
             };
-            let mut run_state = RunState::from_run_log(run, &self.store.log(run)?);
-            let loop_state = run_state.loops.remove(&loop_id).filter(|loop_state| loop_state.started.is_some());
+            let loop_state = self.store.run_state(run)?.loops.remove(&loop_id);
+            let loop_state = loop_state.filter(|loop_state| loop_state.started.is_some());
             found.extend(loop_state.map(|loop_state| (task, loop_state)));
         }
         Ok(found)

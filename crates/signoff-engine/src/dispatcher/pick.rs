@@ -58,8 +58,8 @@ impl Dispatcher<'_> {
             let candidates = self.candidates(&machine, &policy, &numbers, &offer)?;
             let (picks, specs) = self.pick_facts(run, machine.clone(), &policy, candidates)?;
             match self.append(run, facts.iter().cloned().chain(picks).collect()) {
-                Err(EngineError::Store(StoreError::Taken(_))) => {}
-                Err(EngineError::Store(StoreError::Claimed { id, .. })) => {
+                Err(EngineError::Store(StoreError::TaskTaken(_))) => {}
+                Err(EngineError::Store(StoreError::IssueClaimed { id, .. })) => {
                     offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
                 }
                 Err(error) => return Err(error),

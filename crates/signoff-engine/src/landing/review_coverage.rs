@@ -128,7 +128,7 @@ fn check_final_reviews(
         if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
             continue;
         }
-        let run_state = RunState::from_run_log(run, &records.store.log(run)?);
+        let run_state = records.store.run_state(run)?;
         let mut tips = run_state.loops.values().filter_map(|loop_state| loop_state.machine.signed_off_commit());
         if tips.any(|tip| coming.contains(tip))
             && let Some(refusal) = run_branch::final_review_refusal(&run_state)
@@ -293,7 +293,7 @@ impl<'a> Coverage<'a> {
         let runs = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).map(RunId).chain([self.candidate.run]);
         let mut run_states = BTreeMap::new();
         for run in runs.collect::<BTreeSet<_>>() {
-            run_states.insert(run, RunState::from_run_log(run, &self.records.store.log(run)?));
+            run_states.insert(run, self.records.store.run_state(run)?);
         }
         Ok(run_states)
     }

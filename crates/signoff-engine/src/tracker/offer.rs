@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::group::RunEvent;
 use signoff_core::ids::TaskId;
 use signoff_core::source::{SourceState, TaskFile};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{RunState, TaskStatus};
-use signoff_core::wire::{Fact, RunFact};
+use signoff_core::view::TaskStatus;
 use signoff_store::Store;
 
 use super::{BEADS, Tracker, ready};
@@ -97,10 +95,6 @@ fn is_open_again(tracker: &Tracker, store: &dyn Store, id: &str, by: TaskId) -> 
 /// Whether the log records that the tracker closed a task.
 fn is_closed(store: &dyn Store, task: TaskId) -> Result<bool, EngineError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(false) };
-    let log = store.log(run)?;
-    if RunState::from_run_log(run, &log).machine.unclosed.contains(&loop_id) {
-        return Ok(false);
-    }
-    let closed = Fact::Run(RunFact::Transitioned(RunEvent::TaskClosed { loop_id }));
-    Ok(log.iter().any(|recorded| recorded.fact == closed))
+    let run_state = store.run_state(run)?;
+    Ok(run_state.closed.contains(&loop_id) && !run_state.machine.unclosed.contains(&loop_id))
 }

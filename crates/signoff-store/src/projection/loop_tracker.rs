@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
 use signoff_core::ledger::{FindingState, Ledger, LedgerEntry, Round};
 use signoff_core::machine::{Choice, Event, Loop, Stage};
@@ -19,7 +18,6 @@ const NOTE_TYPE: &str = "note";
 
 #[derive(Default)]
 pub(super) struct LoopTracker {
-    pub task: Option<TaskId>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub last_review: Option<String>,
@@ -33,13 +31,6 @@ struct UnlinkedIssue {
     issue: usize,
     reviewer: ReviewerName,
     round: Round,
-}
-
-/// The serialized part of a ledger that maps entries to the reviewers and ids that reported them.
-#[derive(Deserialize)]
-struct LedgerReports {
-    #[serde(default)]
-    said: BTreeMap<FindingId, BTreeSet<(ReviewerName, FindingId)>>,
 }
 
 impl LoopTracker {
@@ -102,12 +93,10 @@ impl LoopTracker {
         if !self.unlinked.iter().any(|loose| rounds.contains(&round_key(&loose.round))) {
             return;
         }
-        let form = serde_json::to_value(ledger).and_then(serde_json::from_value::<LedgerReports>);
-        let Ok(LedgerReports { said }) = form else { return };
         let mut reported: BTreeMap<_, &LedgerEntry> = BTreeMap::new();
         for entry in ledger.entries() {
             let Some(place) = last_round(entry) else { continue };
-            for report in said.get(&entry.finding.id).into_iter().flatten() {
+            for report in ledger.reports(&entry.finding.id) {
                 reported.entry((place, report)).or_insert(entry);
             }
         }

@@ -37,7 +37,7 @@ impl Projector {
     fn take_changed_loops(&mut self) -> BTreeSet<LoopId> {
         let mut stale = std::mem::take(&mut self.changed_loops);
         let has_checkpoints = |loop_id: &&LoopId| {
-            let entries = self.view.loop_state(loop_id).map(|state| state.ledger.entries());
+            let entries = self.run_state.loop_state(loop_id).map(|state| state.ledger.entries());
             let mut seen = entries.into_iter().flatten().flat_map(|entry| &entry.seen);
             seen.any(|round| round.checkpoint.is_some())
         };
@@ -52,25 +52,25 @@ impl Projector {
 
     /// Whether the run has no work left.
     pub fn is_over(&self) -> bool {
-        matches!(self.view.stage(), RunStage::Done(_)) && !self.is_open()
+        matches!(self.run_state.stage(), RunStage::Done(_)) && !self.is_open()
     }
 
     fn update_issue_states(&mut self, loop_id: &LoopId) {
-        if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
-            track.update_states(&state.ledger);
+        if let (Some(tracker), Some(state)) = (self.loops.get_mut(loop_id), self.run_state.loop_state(loop_id)) {
+            tracker.update_states(&state.ledger);
         }
     }
 
     fn run_row(&self) -> TableRow {
-        let stage = self.view.stage();
+        let stage = self.run_state.stage();
         let status = if self.is_reopened() { RunStatus::Running } else { RunStatus::for_stage(stage) };
-        let groups = self.view.groups().map(|groups| groups as u64);
-        let usage = self.view.usage();
+        let groups = self.run_state.groups().map(|groups| groups as u64);
+        let usage = self.run_state.usage();
         let columns = vec![
-            ("preset", self.view.preset().unwrap_or_default().into()),
+            ("preset", self.run_state.preset().unwrap_or_default().into()),
             ("status", status.as_str().into()),
             ("open", self.is_open().into()),
-            ("started_at", self.view.started_at.into()),
+            ("started_at", self.run_state.started_at.into()),
             ("ended_at", self.ended_at.into()),
             ("cost_usd", dollars(usage).into()),
             ("cost_is_estimated", usage.cost_is_estimated.into()),
@@ -79,15 +79,15 @@ impl Projector {
             ("stage", stage.as_str().into()),
             ("group_number", groups.and(stage.group()).map(|group| group as u64 + 1).into()),
             ("group_count", groups.into()),
-            ("branch", self.view.branch().into()),
-            ("specification", self.view.specification().into()),
+            ("branch", self.run_state.branch().into()),
+            ("specification", self.run_state.specification().into()),
         ];
         TableRow::put(TableName::Runs, vec![self.run.0.into()], columns)
     }
 
     /// A run is open until it ends, and again when a user reopens one of its loops.
     fn is_open(&self) -> bool {
-        match self.view.stage() {
+        match self.run_state.stage() {
             RunStage::Queued
             | RunStage::Preparing
             | RunStage::Working { .. }
@@ -95,7 +95,7 @@ impl Projector {
             | RunStage::Reviewing
             | RunStage::Landing(_) => true,
             RunStage::Done(outcome) => {
-                self.view.has_unclosed_tasks() || self.loops.keys().any(|id| self.has_work(id, *outcome))
+                self.run_state.has_unclosed_tasks() || self.loops.keys().any(|id| self.has_work(id, *outcome))
             }
         }
     }
@@ -103,73 +103,73 @@ impl Projector {
     /// Whether a user reopened a loop after the run had ended without being cancelled.
     pub(super) fn is_reopened(&self) -> bool {
         let by_itself = |outcome: &RunOutcome| *outcome != RunOutcome::Cancelled;
-        matches!(self.view.stage(), RunStage::Done(outcome) if by_itself(outcome)) && self.is_open()
+        matches!(self.run_state.stage(), RunStage::Done(outcome) if by_itself(outcome)) && self.is_open()
     }
 
     fn has_work(&self, loop_id: &LoopId, outcome: RunOutcome) -> bool {
-        let (state, policy) = (self.view.loop_state(loop_id), self.view.policy(loop_id));
+        let (state, policy) = (self.run_state.loop_state(loop_id), self.run_state.policy(loop_id));
         let (Some(state), Some(policy)) = (state, policy) else { return false };
         let cancelled = outcome == RunOutcome::Cancelled && !state.is_done();
         cancelled || outstanding(state, policy).iter().any(|effect| *effect != Effect::AwaitLanding)
     }
 
     fn loop_rows(&self, loop_id: &LoopId) -> Vec<TableRow> {
-        let (Some(view), Some(track)) = (self.view.row(loop_id), self.loops.get(loop_id)) else {
+        let (Some(row), Some(tracker)) = (self.run_state.row(loop_id), self.loops.get(loop_id)) else {
             return Vec::new();
         };
         let mut rows = Vec::new();
-        if let Some(task) = track.task.filter(|task| self.task_loops.get(task) == Some(loop_id)) {
-            rows.push(self.progress_row(task, &view, track));
+        if let Some(task) = self.task(loop_id).filter(|task| self.task_loops.get(task) == Some(loop_id)) {
+            rows.push(self.progress_row(task, &row, tracker));
         }
         if !loop_id.is_run_level() {
-            rows.extend(self.loop_row(&view, track));
+            rows.extend(self.loop_row(&row, tracker));
         }
         // The issues of a checkpoint review belong to the reviewed loop.
         if loop_id.checkpoint_target().is_none() {
-            rows.extend(track.issues.iter().map(IssueRecord::row));
+            rows.extend(tracker.issues.iter().map(IssueRecord::row));
         }
-        rows.extend(self.findings(loop_id, track));
-        rows.extend(track.questions.iter().map(QuestionRecord::row));
+        rows.extend(self.findings(loop_id));
+        rows.extend(tracker.questions.iter().map(QuestionRecord::row));
         rows
     }
 
-    fn loop_row(&self, view: &LoopRow, track: &LoopTracker) -> Option<TableRow> {
-        let state = self.view.loop_state(&view.id)?;
+    fn loop_row(&self, row: &LoopRow, tracker: &LoopTracker) -> Option<TableRow> {
+        let state = self.run_state.loop_state(&row.id)?;
         let columns = vec![
-            ("task_id", view.task.map(|task| task.0).into()),
+            ("task_id", row.task.map(|task| task.0).into()),
             ("status", status::loop_status(state).into()),
-            ("iteration", view.iteration.into()),
+            ("iteration", row.iteration.into()),
             ("last_checkpoint_review_at", state.tally.last_checkpoint.into()),
             ("review_status", status::review_status(state).into()),
-            ("last_review_id", track.last_review.as_deref().into()),
-            ("revision_attempts", view.fixes.into()),
-            ("worktree_path", non_empty(&view.worktree).into()),
-            ("title", view.title.as_str().into()),
-            ("branch", non_empty(&view.branch).into()),
-            ("phase", view.phase.as_str().into()),
-            ("pass", view.pass.into()),
-            ("cycle", view.cycle.into()),
+            ("last_review_id", tracker.last_review.as_deref().into()),
+            ("revision_attempts", row.fixes.into()),
+            ("worktree_path", non_empty(&row.worktree).into()),
+            ("title", row.title.as_str().into()),
+            ("branch", non_empty(&row.branch).into()),
+            ("phase", row.phase.as_str().into()),
+            ("pass", row.pass.into()),
+            ("cycle", row.cycle.into()),
             ("head_commit", non_empty(state.head.commit.as_str()).into()),
-            ("outcome", view.outcome.map(OutcomeKind::as_str).into()),
-            ("reason", view.reason.map(Reason::code).into()),
-            ("cost_usd", dollars(view.usage).into()),
-            ("cost_is_estimated", view.usage.cost_is_estimated.into()),
-            ("started_at", track.started_at.into()),
-            ("ended_at", track.ended_at.into()),
+            ("outcome", row.outcome.map(OutcomeKind::as_str).into()),
+            ("reason", row.reason.map(Reason::code).into()),
+            ("cost_usd", dollars(row.usage).into()),
+            ("cost_is_estimated", row.usage.cost_is_estimated.into()),
+            ("started_at", tracker.started_at.into()),
+            ("ended_at", tracker.ended_at.into()),
         ];
-        Some(TableRow::put(TableName::Loops, vec![self.run.0.into(), view.id.as_str().into()], columns))
+        Some(TableRow::put(TableName::Loops, vec![self.run.0.into(), row.id.as_str().into()], columns))
     }
 
     /// The ledger entries of a loop.
-    fn findings(&self, loop_id: &LoopId, track: &LoopTracker) -> Vec<TableRow> {
-        let Some(state) = self.view.loop_state(loop_id) else { return Vec::new() };
+    fn findings(&self, loop_id: &LoopId) -> Vec<TableRow> {
+        let Some(state) = self.run_state.loop_state(loop_id) else { return Vec::new() };
         // The reviewed loop decides the findings of its checkpoint reviews.
-        let reviewed_loop = loop_id.checkpoint_target().and_then(|(of, _)| self.view.loop_state(&of));
+        let reviewed_loop = loop_id.checkpoint_target().and_then(|(of, _)| self.run_state.loop_state(&of));
         let row = |entry: &LedgerEntry| {
             let reported = reviewed_loop.and_then(|of| of.ledger.reported_as(&entry.finding.id));
             let decided = reported.map_or(entry.state, |there| there.state);
             let mut columns =
-                vec![("task_id", track.task.map(|task| task.0).into()), ("state", decided.as_str().into())];
+                vec![("task_id", self.task(loop_id).map(|task| task.0).into()), ("state", decided.as_str().into())];
             columns.extend(finding_columns(&entry.finding));
             let key = vec![entry.finding.id.as_str().into(), self.run.0.into(), loop_id.as_str().into()];
             TableRow::put(TableName::Findings, key, columns)

@@ -85,10 +85,11 @@ fn progress_columns(task: &TaskRow) -> Vec<Column> {
 impl Projector {
     /// The progress of the loop that works on the task.
     pub(super) fn progress_row(&self, id: TaskId, view: &LoopRow, track: &LoopTracker) -> TableRow {
-        let state = self.view.loop_state(&view.id);
+        let state = self.run_state.loop_state(&view.id);
         let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
-        let landed = self.view.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
-        let on_run = self.view.lands_on_run(&view.id);
+        let landed =
+            self.run_state.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
+        let on_run = self.run_state.lands_on_run(&view.id);
         let shared = approved.clone().filter(|_| is_run_branch(&view.branch));
         let progress = TaskRow {
             state: view.state,

@@ -98,7 +98,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
             state: self.keyword(TaskState::parse)?,
             outcome: self.maybe_keyword(OutcomeKind::parse)?,
             final_verdict: self.maybe_keyword(FinalVerdict::parse)?,
-            reason: self.known_keyword(Reason::parse)?,
+            reason: self.keyword_if_known(Reason::parse)?,
             auto_review: self.number()? != 0,
             review_cycle: self.small_number()?,
             max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
@@ -197,7 +197,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
     }
 
     /// A word that only explains the row: one of a newer version is left out.
-    pub fn known_keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    pub fn keyword_if_known<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         Ok(self.maybe_text()?.as_deref().and_then(read))
     }
 

@@ -80,7 +80,7 @@ impl SqliteConnection {
     pub fn write<T>(&mut self, write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let current = file_at(&self.path);
         if current != self.file_id {
-            return Err(if current.is_none() { StoreError::Gone } else { StoreError::Replaced });
+            return Err(if current.is_none() { StoreError::DatabaseRemoved } else { StoreError::Replaced });
         }
         let connection = self.connection()?;
         let result = transact(connection, write);
@@ -131,16 +131,16 @@ fn transact<T>(
 
 fn is_database_error(error: &StoreError) -> bool {
     match error {
-        StoreError::Full | StoreError::Busy | StoreError::Damaged(_) | StoreError::Other(_) => true,
+        StoreError::DiskFull | StoreError::Busy | StoreError::Damaged(_) | StoreError::Other(_) => true,
         StoreError::NoRun(_)
         | StoreError::NoTask(_)
-        | StoreError::Held(_)
+        | StoreError::LeaseHeld(_)
         | StoreError::Fenced(_)
-        | StoreError::Taken(_)
-        | StoreError::Claimed { .. }
-        | StoreError::Gone
+        | StoreError::TaskTaken(_)
+        | StoreError::IssueClaimed { .. }
+        | StoreError::DatabaseRemoved
         | StoreError::Replaced
-        | StoreError::Newer { .. }
+        | StoreError::NewerVersion { .. }
         | StoreError::Unreadable { .. } => false,
     }
 }
@@ -179,7 +179,7 @@ fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), Store
         return Ok(());
     }
     if found > LATEST_VERSION {
-        return Err(StoreError::Newer { found, known: LATEST_VERSION });
+        return Err(StoreError::NewerVersion { found, known: LATEST_VERSION });
     }
     // SQLite itself does not serialize two processes that create the database at the same time.
     let _lock = leases.lock_schema()?;

@@ -24,7 +24,7 @@ impl Drop for LockedFile {
 
 impl LeaseFiles {
     pub fn acquire(&self, run: RunId) -> Result<LockedFile, StoreError> {
-        let _gate = self.lock_gate()?;
+        let _probe = self.lock_probe()?;
         lock(open(&self.file(run))?, run)
     }
 
@@ -32,18 +32,18 @@ impl LeaseFiles {
         if !self.file(run).try_exists()? {
             return Ok(false);
         }
-        let gate = self.lock_gate()?;
+        let probe = self.lock_probe()?;
         let result = lock(open(&self.file(run))?, run).map(drop);
-        drop(gate);
+        drop(probe);
         match result {
             Ok(()) => Ok(false),
-            Err(StoreError::Held(_)) => Ok(true),
+            Err(StoreError::LeaseHeld(_)) => Ok(true),
             Err(other) => Err(other),
         }
     }
 
     /// A short lock around every check and acquisition, so that a check is never mistaken for a holder.
-    fn lock_gate(&self) -> Result<LockedFile, StoreError> {
+    fn lock_probe(&self) -> Result<LockedFile, StoreError> {
         self.lock_named("gate")
     }
 
@@ -71,7 +71,7 @@ impl LeaseFiles {
 fn lock(file: File, run: RunId) -> Result<LockedFile, StoreError> {
     match file.try_lock() {
         Ok(()) => Ok(LockedFile(file)),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Held(run)),
+        Err(TryLockError::WouldBlock) => Err(StoreError::LeaseHeld(run)),
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }

@@ -37,7 +37,7 @@ pub fn cells<'a>(row: &'a Row<'a>) -> CellReader<impl FnMut() -> Result<Cell, St
 }
 
 pub fn cell(value: ValueRef<'_>) -> Result<Cell, StoreError> {
-    let damaged = |what: &str| StoreError::Damaged(format!("a table holds {what} where text belongs"));
+    let damaged = |what: &str| StoreError::Damaged(format!("a text column contains {what}"));
     match value {
         ValueRef::Null => Ok(Cell::Null),
         ValueRef::Integer(number) => Ok(Cell::Integer(number)),

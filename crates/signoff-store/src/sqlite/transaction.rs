@@ -10,7 +10,7 @@ use super::query::{EVENT_COLUMNS, cell, cells, parse_recorded, select, to_intege
 use crate::projection::QuestionIds;
 use crate::record::{Cell, KeyPart, RowWrite, TableName, TableRow};
 use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
-use crate::{Claims, StoreError};
+use crate::{StoreError, TrackerClaims};
 
 /// The database within a transaction.
 pub(super) struct SqliteTransaction<'a>(pub &'a Connection);
@@ -32,7 +32,7 @@ impl SqliteTransaction<'_> {
         let sql = "SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check";
         problems.extend(select(self.0, sql, [], |row| {
             let mut cells = cells(row);
-            Ok(format!("table {} names rows that {} does not have", cells.text()?, cells.text()?))
+            Ok(format!("table {} references missing rows of {}", cells.text()?, cells.text()?))
         })?);
         Ok(problems)
     }
@@ -104,7 +104,7 @@ impl Transaction for SqliteTransaction<'_> {
         .map(drop)
     }
 
-    fn holder(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
+    fn task_owner(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
         let sql = "SELECT COALESCE(run_id, 0), status FROM tasks WHERE id = ?";
         let found = select(self.0, sql, [to_integer(task.0)], |row| {
             let mut cells = cells(row);
@@ -117,10 +117,10 @@ impl Transaction for SqliteTransaction<'_> {
         Ok(found.into_iter().next())
     }
 
-    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<Claims, StoreError> {
-        let which = if id.is_some() { "tracker_id = ?2" } else { "?2 IS NULL" };
+    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<TrackerClaims, StoreError> {
+        let condition = if id.is_some() { "tracker_id = ?2" } else { "?2 IS NULL" };
         let sql =
-            format!("SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {which} AND status <> ?3 ORDER BY id");
+            format!("SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {condition} AND status <> ?3 ORDER BY id");
         let found = select(self.0, &sql, params![tracker, id, TaskStatus::Cancelled.as_str()], |row| {
             let mut cells = cells(row);
             Ok((cells.text()?, TaskId(cells.number()?)))

@@ -14,8 +14,8 @@ pub fn one_holder_at_a_time(factory: &dyn StoreFactory) {
     let lease = one.open_run(make::at(1)).expect("a run");
     let run = lease.run();
     assert!(other.is_held(run).expect("looked"));
-    assert!(matches!(other.acquire(run), Err(StoreError::Held(held)) if held == run));
-    assert!(matches!(one.acquire(run), Err(StoreError::Held(_))), "not even the same program twice");
+    assert!(matches!(other.acquire(run), Err(StoreError::LeaseHeld(held)) if held == run));
+    assert!(matches!(one.acquire(run), Err(StoreError::LeaseHeld(_))), "not even the same program twice");
 
     drop(lease);
     assert!(!one.is_held(run).expect("looked"));

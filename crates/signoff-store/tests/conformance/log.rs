@@ -2,8 +2,9 @@
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{AttemptId, RunId, TaskId};
+use signoff_core::view::RunState;
 use signoff_core::wire::{LoopFact, RecordedFact};
-use signoff_store::StoreError;
+use signoff_store::{Lease, Store, StoreError};
 
 use crate::conformance::factory::StoreFactory;
 use crate::conformance::make;
@@ -144,4 +145,42 @@ pub fn the_version_changes_when_another_process_writes(factory: &dyn StoreFactor
     assert_eq!(one.version().expect("a number"), before);
     other.add_tasks(make::at(1), &[make::task("a")]).expect("added");
     assert_ne!(one.version().expect("a number"), before);
+}
+
+pub fn each_observer_gets_the_whole_log(factory: &dyn StoreFactory) {
+    let (one, other) = (factory.open_store(), factory.open_store());
+    let lease = one.open_run(make::at(1)).expect("a run");
+    let run = lease.run();
+    one.append(&lease, make::at(2), &[make::opened("task")]).expect("appended");
+    drop(lease);
+
+    // The state that was read before the lease was acquired stays valid.
+    assert_eq!(other.preload(run).expect("a log").seq, 1);
+    let lease = other.acquire(run).expect("free");
+    let mut run_state = other.preload(run).expect("a log");
+    other.append_to(&mut run_state, &lease, make::at(3), &[make::run(RunEvent::Started)]).expect("appended");
+    assert_eq!(observed(&*other, &lease), [1, 2]);
+    assert_eq!(observed(&*other, &lease), [1, 2], "also the next observer");
+    assert_eq!(other.run_state(run).expect("a log"), run_state);
+    drop(lease);
+
+    // Another holder appends after the state was read.
+    assert_eq!(one.preload(run).expect("a log").seq, 2);
+    assert_eq!(one.run_state(run).expect("a log").seq, 2);
+    let lease = other.acquire(run).expect("free");
+    other.append(&lease, make::at(4), &[make::run(RunEvent::NothingToPick)]).expect("appended");
+    drop(lease);
+    assert_eq!(one.run_state(run).expect("a log").seq, 3);
+    let lease = one.acquire(run).expect("free");
+    assert_eq!(observed(&*one, &lease), [1, 2, 3]);
+    let log = one.log(run).expect("a log");
+    assert_eq!(one.run_state(run).expect("a log"), RunState::from_run_log(run, &log));
+    assert_eq!(one.check().expect("checked"), Vec::<String>::new());
+}
+
+/// The numbers of the events that an observer of the run gets.
+fn observed(store: &dyn Store, lease: &Lease) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    store.load(lease, &mut |transition| seqs.push(transition.event.seq)).expect("a log");
+    seqs
 }

@@ -6,7 +6,7 @@ use signoff_core::machine::{Event, OutcomeKind};
 use signoff_core::task::{TaskSpec, TrackerRef};
 use signoff_core::view::TaskStatus;
 use signoff_core::wire::{Fact, LoopFact, QUEUE, TaskFact};
-use signoff_store::{Claims, NewTask, Store, StoreError};
+use signoff_store::{NewTask, Store, StoreError, TrackerClaims};
 
 use crate::conformance::factory::StoreFactory;
 use crate::conformance::make;
@@ -74,7 +74,7 @@ pub fn a_withdrawn_task_leaves_the_queue(factory: &dyn StoreFactory) {
 
     let lease = store.open_run(make::at(8)).expect("a run");
     let facts = [make::opened("task"), make::taken("A", TaskId(1))];
-    assert!(matches!(store.append(&lease, make::at(9), &facts), Err(StoreError::Taken(TaskId(1)))));
+    assert!(matches!(store.append(&lease, make::at(9), &facts), Err(StoreError::TaskTaken(TaskId(1)))));
     assert_eq!(store.check().expect("checked"), [""; 0]);
 }
 
@@ -85,10 +85,10 @@ pub fn a_task_is_taken_once(factory: &dyn StoreFactory) {
     one.append(&first, make::at(3), &[make::opened("task"), make::taken("A", TaskId(1))]).expect("taken");
 
     let both = [make::opened("task"), make::taken("A", TaskId(2)), make::taken("B", TaskId(1))];
-    assert!(matches!(other.append(&second, make::at(4), &both), Err(StoreError::Taken(TaskId(1)))));
+    assert!(matches!(other.append(&second, make::at(4), &both), Err(StoreError::TaskTaken(TaskId(1)))));
     assert!(other.log(second.run()).expect("a log").is_empty());
     assert_eq!(titles(&*other), ["2 b"]);
-    assert!(matches!(other.withdraw(make::at(5), TaskId(1), "ann"), Err(StoreError::Taken(TaskId(1)))));
+    assert!(matches!(other.withdraw(make::at(5), TaskId(1), "ann"), Err(StoreError::TaskTaken(TaskId(1)))));
     assert_eq!(other.loop_for_task(TaskId(1)).expect("a loop"), Some((RunId(1), "A".into())));
     assert_eq!(other.loop_for_task(TaskId(2)).expect("none"), None);
     let row = other.task(TaskId(1)).expect("a row").expect("a task");
@@ -101,9 +101,9 @@ pub fn a_task_added_by_a_run_belongs_to_that_run(factory: &dyn StoreFactory) {
     let id = store.reserve_tasks(1).expect("a number")[0];
     store.append(&mine, make::at(2), &[added(id, "from a plan")]).expect("appended");
     assert_eq!(queued(&*store), []);
-    assert!(matches!(store.append(&yours, make::at(3), &[make::taken("A", id)]), Err(StoreError::Taken(_))));
+    assert!(matches!(store.append(&yours, make::at(3), &[make::taken("A", id)]), Err(StoreError::TaskTaken(_))));
     let again = [added(id, "the same number")];
-    assert!(matches!(store.append(&yours, make::at(3), &again), Err(StoreError::Taken(_))));
+    assert!(matches!(store.append(&yours, make::at(3), &again), Err(StoreError::TaskTaken(_))));
     store.append(&mine, make::at(4), &[make::opened("loops"), make::taken("A", id)]).expect("appended");
     assert_eq!(store.task(id).expect("a row").expect("a task").title, "from a plan");
     assert_eq!(store.task_spec(id).expect("a spec").expect("a spec").title, "from a plan");
@@ -136,15 +136,15 @@ pub fn a_tracker_id_is_claimed_by_one_task(factory: &dyn StoreFactory) {
 
     let both = [&[make::opened("slots")][..], &claimed(ids[1], "b-2"), &claimed(ids[2], "b-1")].concat();
     let refused = other.append(&yours, make::at(3), &both).expect_err("another run has the task");
-    assert!(matches!(refused, StoreError::Claimed { ref id, by } if id == "b-1" && by == ids[0]), "{refused}");
+    assert!(matches!(refused, StoreError::IssueClaimed { ref id, by } if id == "b-1" && by == ids[0]), "{refused}");
     assert!(other.log(yours.run()).expect("a log").is_empty(), "all of it, or nothing");
     let queued = NewTask { spec: bead("b-1"), ..make::task("b-1") };
-    assert!(matches!(other.add_tasks(make::at(3), &[queued]), Err(StoreError::Claimed { .. })));
+    assert!(matches!(other.add_tasks(make::at(3), &[queued]), Err(StoreError::IssueClaimed { .. })));
     let twice = [&[make::opened("slots")][..], &claimed(ids[1], "b-2"), &claimed(ids[2], "b-2")].concat();
     assert!(other.append(&yours, make::at(3), &twice).is_err());
     other.append(&yours, make::at(3), &both[..3]).expect("another one is free");
 
-    let known = |claims: Claims| claims.into_iter().collect::<Vec<_>>();
+    let known = |claims: TrackerClaims| claims.into_iter().collect::<Vec<_>>();
     let claims = [("b-1".to_owned(), ids[0]), ("b-2".to_owned(), ids[1])];
     assert_eq!(known(one.claims("beads").expect("claims")), claims);
     assert_eq!(known(one.claims("others").expect("claims")), []);
@@ -161,7 +161,7 @@ pub fn a_cancelled_task_releases_its_claim(factory: &dyn StoreFactory) {
     let facts = [&begin[..], &claimed(ids[0], "b-1")].concat();
     store.append(&lease, make::at(2), &facts).expect("claimed");
     let again = claimed(ids[1], "b-1");
-    assert!(matches!(store.append(&lease, make::at(3), &again), Err(StoreError::Claimed { .. })));
+    assert!(matches!(store.append(&lease, make::at(3), &again), Err(StoreError::IssueClaimed { .. })));
     let cancelled = LoopFact::Transitioned(Event::Cancelled { by: "ann".to_owned() });
     let cancelled = Fact::Loop(ids[0].to_string().as_str().into(), cancelled);
     store.append(&lease, make::at(4), &[cancelled]).expect("cancelled");
@@ -191,7 +191,7 @@ pub fn a_reopened_tracker_task_is_claimed_once(factory: &dyn StoreFactory) {
     };
     store.append(&lease, make::at(3), &again(ids[1])).expect("opened again");
     let refused = store.append(&lease, make::at(4), &again(ids[2])).expect_err("another run was faster");
-    assert!(matches!(refused, StoreError::Claimed { by, .. } if by == ids[1]), "{refused}");
+    assert!(matches!(refused, StoreError::IssueClaimed { by, .. } if by == ids[1]), "{refused}");
     assert_eq!(store.claims("beads").expect("claims").into_iter().next(), Some(("b-1".to_owned(), ids[1])));
     store.rebuild().expect("rebuilt");
     assert_eq!(store.check().expect("checked"), [""; 0]);
@@ -207,7 +207,7 @@ pub fn of_concurrent_claims_each_succeeds_once(factory: &dyn StoreFactory) {
             let (id, task) = (format!("b-{number}"), store.reserve_tasks(1).expect("a number")[0]);
             match store.append(&lease, make::at(2), &claimed(task, &id)) {
                 Ok(_) => had.push((id, task)),
-                Err(StoreError::Claimed { .. }) => {}
+                Err(StoreError::IssueClaimed { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         }

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::notify::{NotificationKey, NotificationKind};
-use signoff_store::MessageReceipt;
+use signoff_store::DeliveryRecord;
 
 use crate::conformance::factory::StoreFactory;
 use crate::conformance::make;
 
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
-fn receipt(message: &NotificationKey, at: Timestamp, delivered: bool) -> MessageReceipt {
-    MessageReceipt { message: message.clone(), channel: "slack".to_owned(), at, delivered }
+fn receipt(message: &NotificationKey, at: Timestamp, delivered: bool) -> DeliveryRecord {
+    DeliveryRecord { message: message.clone(), channel: "slack".to_owned(), at, delivered }
 }
 
 fn message(run: RunId, seq: u64) -> NotificationKey {
@@ -23,15 +23,15 @@ pub fn a_delivered_message_stays_delivered(factory: &dyn StoreFactory) {
     let whole = NotificationKey { event: NotificationKind::Done, about: None, ..message(RunId(1), 8) };
     let (asked, answered) = (message(RunId(1), 7), receipt(&whole, make::at(3), true));
     for (at, delivered) in [(1, false), (2, true), (3, false)] {
-        one.record_receipt(&receipt(&asked, make::at(at), delivered)).expect("recorded");
+        one.record_delivery(&receipt(&asked, make::at(at), delivered)).expect("recorded");
     }
-    let mail = MessageReceipt { channel: "mail".to_owned(), ..receipt(&asked, make::at(3), false) };
-    one.record_receipt(&mail).expect("recorded");
-    one.record_receipt(&answered).expect("recorded");
+    let mail = DeliveryRecord { channel: "mail".to_owned(), ..receipt(&asked, make::at(3), false) };
+    one.record_delivery(&mail).expect("recorded");
+    one.record_delivery(&answered).expect("recorded");
     let known = [mail, receipt(&asked, make::at(2), true), answered];
-    assert_eq!(other.receipts(make::at(4)).expect("receipts"), known);
+    assert_eq!(other.deliveries(make::at(4)).expect("receipts"), known);
     other.rebuild().expect("rebuilt");
-    assert_eq!(other.receipts(make::at(4)).expect("receipts"), known, "the table is not built from the log");
+    assert_eq!(other.deliveries(make::at(4)).expect("receipts"), known, "the table is not built from the log");
 }
 
 pub fn receipts_are_kept_for_a_week(factory: &dyn StoreFactory) {
@@ -42,16 +42,16 @@ pub fn receipts_are_kept_for_a_week(factory: &dyn StoreFactory) {
     for delivered in [false, true] {
         for run in [open, over] {
             let key = message(run, u64::from(delivered));
-            store.record_receipt(&receipt(&key, make::at(1), delivered)).expect("recorded");
+            store.record_delivery(&receipt(&key, make::at(1), delivered)).expect("recorded");
         }
     }
     let listed = |at: i64| -> Vec<_> {
-        let receipts = store.receipts(make::at(at)).expect("receipts");
+        let receipts = store.deliveries(make::at(at)).expect("receipts");
         receipts.into_iter().map(|receipt| (receipt.message.run, receipt.delivered)).collect()
     };
     let all = [(open, false), (open, true), (over, false), (over, true)];
     assert_eq!(listed(WEEK), all);
     assert_eq!(listed(WEEK + 9), [(open, true), (over, true)], "what was not delivered is not due any more");
-    store.record_receipt(&receipt(&message(over, 5), make::at(WEEK + 9), false)).expect("recorded");
+    store.record_delivery(&receipt(&message(over, 5), make::at(WEEK + 9), false)).expect("recorded");
     assert_eq!(listed(WEEK + 9), [(open, true), (over, false)], "an open run may be resumed");
 }

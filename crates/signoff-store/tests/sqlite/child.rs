@@ -50,7 +50,7 @@ fn the_run_of_a_killed_process_is_free() {
     let store = fixture.open();
     let run = signoff_core::ids::RunId(1);
     assert!(store.is_held(run).expect("looked"));
-    assert!(matches!(store.acquire(run), Err(StoreError::Held(_))));
+    assert!(matches!(store.acquire(run), Err(StoreError::LeaseHeld(_))));
 
     child.kill().expect("killed");
     child.wait().expect("gone");

@@ -33,10 +33,10 @@ fn a_full_disk_loses_nothing_and_appends_work_again_later() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, StoreError::Full), "{error}");
+    assert!(matches!(error, StoreError::DiskFull), "{error}");
     assert!(added > 0);
     let facts: Vec<_> = (0..200).map(|_| make::run(RunEvent::NothingToPick)).collect();
-    assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::Full)));
+    assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::DiskFull)));
 
     // The same store can still be read, and the refused data is absent.
     assert_eq!(store.tasks().expect("tasks").len(), added);
@@ -59,7 +59,7 @@ fn a_store_works_after_a_failed_commit() {
     let lease = store.open_run(make::at(1)).expect("a run");
     let many: Vec<_> = (0..5_000).map(|_| make::run(RunEvent::NothingToPick)).collect();
     for _ in 0..3 {
-        assert!(matches!(store.append(&lease, make::at(2), &many), Err(StoreError::Full)));
+        assert!(matches!(store.append(&lease, make::at(2), &many), Err(StoreError::DiskFull)));
         store.append(&lease, make::at(3), &[make::run(RunEvent::Started)]).expect("a small one fits");
     }
     assert_eq!(store.log(lease.run()).expect("a log").len(), 3);
@@ -131,10 +131,10 @@ fn unreadable_rows_are_reported() {
     assert!(matches!(store.log(RunId(1)), Err(StoreError::Unreadable { run: RunId(1), seq: 2, .. })));
     assert!(matches!(store.rebuild(), Err(StoreError::Unreadable { seq: 2, .. })));
     insta::assert_snapshot!(store.check().expect("checked").join("\n"), @r"
-        run 1, fact 2: `body`: key must be a string at line 1 column 2
-        run 1, fact 3: unknown kind `run.danced`
-        run 1, fact 4: version 9 is newer than this program, which reads up to 1: update signoff
-        run 1, fact 5: `body`: invalid utf-8 sequence of 1 bytes from index 0 at index 7
+        run 1, event 2: `body`: key must be a string at line 1 column 2
+        run 1, event 3: unknown kind `run.danced`
+        run 1, event 4: version 9 is newer than this program, which reads up to 1: update signoff
+        run 1, event 5: `body`: invalid utf-8 sequence of 1 bytes from index 0 at index 7
         ");
 }
 

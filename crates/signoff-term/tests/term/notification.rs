@@ -27,7 +27,7 @@ fn told_after(log: &[Transition], known: usize) -> Vec<Vec<Notification>> {
 /// The pending notifications of a run that is resumed after these events.
 fn caught_up(watch: &mut NotificationWatcher, past: &[Transition]) -> Vec<Notification> {
     past.iter().for_each(|transition| watch.replay(transition));
-    watch.caught_up()
+    watch.pending_notifications()
 }
 
 fn messages(story: &Story) -> Vec<NotificationMessage> {

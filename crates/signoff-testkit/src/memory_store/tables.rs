@@ -11,7 +11,7 @@ use signoff_store::backend::{
     self, Cell, CellReader, Counter, FINDING_COLUMNS, KeyPart, QUESTION_COLUMNS, QuestionIds, RUN_COLUMNS,
     TASK_COLUMNS, TableKey, TableName, TableRow, TableRows, TaskOwner, Transaction,
 };
-use signoff_store::{Claims, FindingRef, QuestionRef, StoreError, StoredRun};
+use signoff_store::{FindingRef, QuestionRef, StoreError, StoredRun, TrackerClaims};
 
 #[derive(Default)]
 pub(super) struct MemoryTables {
@@ -157,7 +157,7 @@ impl Transaction for MemoryTables {
         Ok(())
     }
 
-    fn holder(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
+    fn task_owner(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
         let Some(row) = self.task_entry(task) else { return Ok(None) };
         let is_pending = cell(row, "status") == TaskStatus::Pending.as_str().into();
         Ok(Some(match cell(row, "run_id") {
@@ -167,8 +167,8 @@ impl Transaction for MemoryTables {
         }))
     }
 
-    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<Claims, StoreError> {
-        let mut claims = Claims::new();
+    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<TrackerClaims, StoreError> {
+        let mut claims = TrackerClaims::new();
         for row in self.table(TableName::Tasks) {
             let (named, known) = (cell(row, "tracker"), cell(row, "tracker_id"));
             let cancelled = cell(row, "status") == TaskStatus::Cancelled.as_str().into();

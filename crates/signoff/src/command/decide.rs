@@ -55,7 +55,7 @@ pub fn decide(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: 
 }
 
 fn record(project: &ReadOnlyProject, lease: &Lease, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
-    let mut run_state = project.store.load(lease, &mut |_| ())?;
+    let mut run_state = project.store.preload(lease.run())?;
     // Agents continue after these decisions.
     let continues = matches!(command, LoopCommand::Answer { .. } | LoopCommand::Retry { .. });
     let by_hand = if continues { commit_manual_changes(project, &run_state, loop_id)? } else { None };

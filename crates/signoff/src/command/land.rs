@@ -7,7 +7,6 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Reason};
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
-use signoff_core::wire::RecordedFact;
 use signoff_engine::error::EngineError;
 use signoff_store::Store;
 use signoff_term::json::{LandedTask, MergeReport};
@@ -16,7 +15,7 @@ use signoff_term::status::waits_for_its_group;
 use super::landing::{self, LandedWork};
 use super::merge::landed_line;
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, Project, Result, queries};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result};
 
 /// Land all approved work, or the named tasks and runs, on the default branch
 ///
@@ -49,8 +48,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let target = project.repository.default_branch()?;
     let units = if args.ids.is_empty() { unlanded(&project, &target)? } else { named(&project, &args.ids)? };
-    let rows = project.read_only().tasks()?;
-    drop(project);
+    let project = project.read_only();
+    let rows = project.tasks()?;
     let is_changed = |row: &&TaskRow| units.is_empty() && row.reason == Some(Reason::ChangedAfterReview);
     let changed: Vec<String> = rows.iter().filter(is_changed).map(|row| row.id.to_string()).collect();
     if !changed.is_empty() {
@@ -61,7 +60,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (mut landed_tasks, mut exit) =
         (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::Attention });
     for unit in &units {
-        let (tasks, end) = if args.dry_run { dry_run(unit, &target, console)? } else { land(unit, console)? };
+        let (tasks, end) =
+            if args.dry_run { dry_run(&project, unit, &target, console)? } else { land(&project, unit, console)? };
         landed_tasks.extend(tasks);
         exit = worse(exit, end);
         if end == CommandExit::Interrupted {
@@ -131,7 +131,7 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
 /// Whether an earlier landing of the task on the default branch did not finish.
 fn is_landing(project: &Project, row: &TaskRow) -> Result<bool> {
     let Some((run, loop_id)) = project.store.loop_for_task(TaskId(row.id))? else { return Ok(false) };
-    Ok(landing::is_landing(&queries::run_state(&*project.store, run)?, &loop_id))
+    Ok(landing::is_landing(&project.store.preload(run)?, &loop_id))
 }
 
 /// Returns the units of the named tasks and runs. A run with its own branch lands as a whole, and so does a task whose
@@ -142,7 +142,7 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>> {
     let mut units: Vec<LandUnit> = Vec::new();
     for id in ids {
         let run = run_of(project, *id)?;
-        let run_state = run.map(|run| queries::run_state(&*project.store, run)).transpose()?;
+        let run_state = run.map(|run| project.store.preload(run)).transpose()?;
         let is_named = |row: &&TaskRow| match id {
             TaskOrRun::Task(task) => row.id == task.0,
             TaskOrRun::Run(run) => row.run_id == Some(run.0) && row.status != TaskStatus::Cancelled,
@@ -185,12 +185,12 @@ fn commit(row: &TaskRow) -> Option<Commit> {
 
 fn is_in(project: &Project, known: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
     let Some(commit) = commit(row) else { return Ok(false) };
-    Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, &known.log, loop_id, target)?)
+    Ok(landing::is_on_branch(project, &commit, target)?
+        || landing::has_landed(project, &known.run_state, loop_id, target)?)
 }
 
 /// A run with unlanded tasks.
 struct LandingRun {
-    log: Vec<RecordedFact>,
     run_state: RunState,
     state: WholeRunState,
 }
@@ -208,8 +208,7 @@ enum WholeRunState {
 
 impl LandingRun {
     fn load(project: &Project, run: RunId, target: &str) -> Result<Self> {
-        let log = project.store.log(run)?;
-        let run_state = RunState::from_run_log(run, &log);
+        let run_state = project.store.preload(run)?;
         let over = matches!(run_state.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
         let approved = match over.then(|| landing::run_commit(project, &run_state, target)) {
             None | Some(Err(EngineError::NotLanded { .. })) => None,
@@ -221,11 +220,11 @@ impl LandingRun {
             Some(commit) if landing::is_on_branch(project, &commit, target)? => WholeRunState::Landed,
             Some(_) => WholeRunState::Unlanded,
         };
-        Ok(Self { log, run_state, state: whole })
+        Ok(Self { run_state, state: whole })
     }
 
     fn lands_as_a_whole(&self, loop_id: &LoopId) -> bool {
-        let on_run = self.run_state.has_final_review() || landing::lands_on_run(&self.run_state, loop_id);
+        let on_run = self.run_state.has_final_review() || self.run_state.lands_on_run(loop_id);
         self.state != WholeRunState::TaskByTask && on_run
     }
 }
@@ -257,18 +256,18 @@ impl LandUnit {
         (self.rows_with("refused", None, Some(&failure.message)), CommandExit::Failed)
     }
 
-    fn land(&self, console: &Console) -> Result<Option<LandedWork>> {
+    fn land(&self, project: &ReadOnlyProject, console: &Console) -> Result<Option<LandedWork>> {
         match self.id {
-            TaskOrRun::Task(task) => landing::land_task(task, console),
-            TaskOrRun::Run(run) => landing::land_run(run, console).map(Some),
+            TaskOrRun::Task(task) => landing::land_task(project, task, console),
+            TaskOrRun::Run(run) => landing::land_run(project, run, console).map(Some),
         }
     }
 }
 
-fn dry_run(unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResult> {
+fn dry_run(project: &ReadOnlyProject, unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResult> {
     let checked = match unit.id {
-        TaskOrRun::Task(task) => landing::check_task(task),
-        TaskOrRun::Run(run) => landing::check_run(run),
+        TaskOrRun::Task(task) => landing::check_task(project, task),
+        TaskOrRun::Run(run) => landing::check_run(project, run),
     };
     if let Err(failure) = checked {
         return Ok(unit.refused(&failure, console));
@@ -279,8 +278,8 @@ fn dry_run(unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResul
     Ok((unit.rows_with("ready", None, None), CommandExit::Done))
 }
 
-fn land(unit: &LandUnit, console: &Console) -> Result<UnitResult> {
-    match unit.land(console) {
+fn land(project: &ReadOnlyProject, unit: &LandUnit, console: &Console) -> Result<UnitResult> {
+    match unit.land(project, console) {
         Ok(Some(landed)) => {
             for row in unit.rows.iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", landed_line(TaskId(row.id), &landed)))?;

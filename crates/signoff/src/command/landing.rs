@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Event, FinalVerdict, LandingReport, Loop, Stage};
+use signoff_core::machine::{Event, FinalVerdict, Loop, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
-use signoff_core::workflow::Landing;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
@@ -17,13 +15,13 @@ use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
     self, ApprovedRange, DirectLanding, LandingAttempt, LandingCandidate, LandingLock, LandingProgress, LandingRecords,
 };
-use signoff_store::Store;
+use signoff_store::{Store, StoreError};
 use signoff_term::status::status_line;
 
 use crate::command::decide::facts;
 use crate::console::write_stderr;
 use crate::project::user_git;
-use crate::run_loop::{self, RunRequest};
+use crate::run_loop::{self, RunRequest, RunResult};
 use crate::{CliError, Console, Project, ReadOnlyProject, Result, host, queries};
 
 /// Work that is in the default branch.
@@ -65,13 +63,11 @@ pub fn wait_for_turn(console: &Console) -> Result<Option<LandingLock>> {
 }
 
 /// Lands one task on the default branch. Returns `None` if it was interrupted; the next `signoff work` continues.
-pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> {
-    let project = Project::open()?;
-    let read_only = project.read_only();
+pub fn land_task(read_only: &ReadOnlyProject, task: TaskId, console: &Console) -> Result<Option<LandedWork>> {
+    let project = read_only.open_for_work()?;
     let (row, rows) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
-    let log = project.store.log(run)?;
-    let run_state = RunState::from_run_log(run, &log);
+    let run_state = project.store.preload(run)?;
     let under_way = is_landing(&run_state, &loop_id);
     let target = project.repository.default_branch()?;
     if !project.repository.has_branch(&target)? {
@@ -82,7 +78,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
             return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Nothing }));
         }
-        let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
+        let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &run_state, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
             return land_with_run(&project, &run_state, console).map(Some);
         }
@@ -91,7 +87,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
-            let commit = with_tick_commit(&read_only, &row, &rows, commit);
+            let commit = with_tick_commit(read_only, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
             let direct = DirectLanding { run, what, name, commit, message, own };
             return land_directly(project, direct, console).map(Some);
@@ -101,7 +97,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
-    let commit = land_through_loop(project, task, run, &loop_id, console)?;
+    let commit = land_through_loop(read_only, task, console)?;
     Ok(commit.map(|commit| LandedWork { target, commit, arrival: LandedWhen::Now }))
 }
 
@@ -112,7 +108,7 @@ fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> 
     if !is_on_branch(project, &commit, &target)? {
         console.note(&format!("Run {} lands as a whole, with the fixes of its final review", run_state.run));
     }
-    land_run(run_state.run, console)
+    land_run(&project.read_only(), run_state.run, console)
 }
 
 /// Returns the commit that lands for a run. Fails if not all of it was reviewed.
@@ -126,17 +122,16 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
 }
 
 /// Checks that a run may land.
-pub fn check_run(run: RunId) -> Result<()> {
-    let project = Project::open()?;
+pub fn check_run(read_only: &ReadOnlyProject, run: RunId) -> Result<()> {
+    let project = read_only.open_for_work()?;
     let run_state = queries::run_state(&*project.store, run)?;
     run_commit(&project, &run_state, &project.repository.default_branch()?)?;
     Ok(())
 }
 
 /// Checks that a task may land.
-pub fn check_task(task: TaskId) -> Result<()> {
-    let project = Project::open()?;
-    let read_only = project.read_only();
+pub fn check_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<()> {
+    let project = read_only.open_for_work()?;
     let (row, _) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
     let run_state = queries::run_state(&*project.store, run)?;
@@ -155,8 +150,8 @@ pub fn check_task(task: TaskId) -> Result<()> {
 }
 
 /// Lands the approved commit of a run, even if the branch has moved since.
-pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
-    let project = Project::open()?;
+pub fn land_run(read_only: &ReadOnlyProject, run: RunId, console: &Console) -> Result<LandedWork> {
+    let project = read_only.open_for_work()?;
     let run_state = queries::run_state(&*project.store, run)?;
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
@@ -178,7 +173,7 @@ pub fn is_landing(run_state: &RunState, loop_id: &LoopId) -> bool {
         .loops
         .get(loop_id)
         .is_some_and(|loop_state| matches!(loop_state.machine.stage, Stage::Landing { .. }));
-    landing && !lands_on_run(run_state, loop_id)
+    landing && !run_state.lands_on_run(loop_id)
 }
 
 /// Whether the default branch contains the commit, or with `landing = "rebase"` its changes.
@@ -193,9 +188,9 @@ pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<
 
 /// Whether the commit that a loop's landing created is in the default branch. With `landing = "rebase"` it differs from
 /// the approved commit, and its changes may differ as well.
-pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool> {
-    match (project.settings.landing(), landed_commit(log, loop_id)) {
-        (LandingMethod::Rebase, Some(commit)) => is_on_branch(project, &Commit::new(commit), target),
+pub fn has_landed(project: &Project, run_state: &RunState, loop_id: &LoopId, target: &str) -> Result<bool> {
+    match (project.settings.landing(), landed_commit(run_state, loop_id)) {
+        (LandingMethod::Rebase, Some(commit)) => is_on_branch(project, commit, target),
         (LandingMethod::Merge | LandingMethod::Rebase, _) => Ok(false),
     }
 }
@@ -204,12 +199,7 @@ pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, tar
 /// and other tasks may have landed on their run's branch before.
 fn lands_through_loop(run_state: &RunState, loop_id: &LoopId, row: &TaskRow) -> bool {
     let landed = run_state.loops.get(loop_id).is_some_and(|loop_state| loop_state.machine.landed);
-    !landed && !lands_on_run(run_state, loop_id) && !row.branch.as_deref().is_some_and(is_run_branch)
-}
-
-/// Whether a loop's work lands on its run's branch first.
-pub fn lands_on_run(run_state: &RunState, loop_id: &LoopId) -> bool {
-    run_state.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None)
+    !landed && !run_state.lands_on_run(loop_id) && !row.branch.as_deref().is_some_and(is_run_branch)
 }
 
 /// Returns the approved commit of a task. Fails if it is not approved.
@@ -262,77 +252,51 @@ fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], 
 
 /// Lands a task through its loop, again after each time it is sent back and approved again. The limits of the loop
 /// bound the repetition. Returns the commit, or `None` if it was interrupted.
-fn land_through_loop(
-    mut project: Project,
-    task: TaskId,
-    run: RunId,
-    loop_id: &LoopId,
-    console: &Console,
-) -> Result<Option<String>> {
+fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Console) -> Result<Option<String>> {
+    let (run, ref loop_id) = read_only.loop_of(task)?;
     loop {
+        let project = read_only.open_for_work()?;
         let lease = run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
-            CliError::failed(format!("another signoff works on run {run}"))
+            CliError::failed(StoreError::LeaseHeld(run).to_string())
                 .hint("merge it when that is done: `signoff status` shows how far it is")
         })?;
-        let log = project.store.log(run)?;
-        let run_state = RunState::from_run_log(run, &log);
+        let mut run_state = project.store.preload(run)?;
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
         if state.is_some_and(|state| state.landed) {
-            return Ok(Some(landed_commit(&log, loop_id).unwrap_or_default()));
+            return Ok(Some(landed_commit(&run_state, loop_id).map(Commit::to_string).unwrap_or_default()));
         }
         if state.is_some_and(Loop::is_done) {
-            let (row, _) = project.read_only().task_and_all(task)?;
+            let (row, _) = read_only.task_and_all(task)?;
             approved(&row)?;
             let granted = facts(&run_state, loop_id, LoopCommand::Report(Event::LandingGranted), None)?;
-            project.store.append(&lease, clock::now(), &granted)?;
+            project.store.append_to(&mut run_state, &lease, clock::now(), &granted)?;
         }
         let no_ask = console.no_ask || project.settings.no_ask();
         let drive = DriveOptions { only: vec![task], no_ask, ..DriveOptions::default() };
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
-        let result = run_loop::run(project, request, console)?;
-        if result.summary.interrupted {
+        let RunResult { summary, .. } = run_loop::run(project, request, console)?;
+        if summary.interrupted {
             return Ok(None);
         }
-        let troubles = result.summary.errors;
-        drop((result.ctx, result.store));
-        project = Project::open()?;
-        check_progress(&project, task, run, loop_id, troubles)?;
+        let run_state = summary.states.get(&run);
+        let state = run_state.and_then(|run_state| run_state.loops.get(loop_id)).map(|loop_state| &loop_state.machine);
+        if let (Some(run_state), true) = (run_state, state.is_some_and(|state| state.landed)) {
+            // Errors of other loops of the run are only printed.
+            summary.errors.into_iter().for_each(|error| write_stderr(&CliError::from(error).to_string()));
+            return Ok(Some(landed_commit(run_state, loop_id).map(Commit::to_string).unwrap_or_default()));
+        }
+        run_loop::fail_with(summary.errors)?;
+        if !state.is_some_and(Loop::is_done) {
+            let (row, _) = read_only.task_and_all(task)?;
+            return Err(CliError::failed(format!("task {task} has not landed: {}", status_line(&row).trim_end()))
+                .hint("`signoff` says what it waits for; then merge it again"));
+        }
     }
 }
 
-/// Fails if the loop neither landed nor ended, because it then waits for the user. Errors of other loops of the run are
-/// only printed if this one has landed.
-fn check_progress(
-    project: &Project,
-    task: TaskId,
-    run: RunId,
-    loop_id: &LoopId,
-    troubles: Vec<EngineError>,
-) -> Result<()> {
-    let run_state = queries::run_state(&*project.store, run)?;
-    let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
-    if state.is_some_and(|state| state.landed) {
-        troubles.into_iter().for_each(|trouble| write_stderr(&CliError::from(trouble).to_string()));
-        return Ok(());
-    }
-    run_loop::fail_with(troubles)?;
-    if state.is_some_and(Loop::is_done) {
-        return Ok(());
-    }
-    let (row, _) = project.read_only().task_and_all(task)?;
-    Err(CliError::failed(format!("task {task} has not landed: {}", status_line(&row).trim_end()))
-        .hint("`signoff` says what it waits for; then merge it again"))
-}
-
-/// The commit that a loop's landing created.
-fn landed_commit(log: &[RecordedFact], loop_id: &LoopId) -> Option<String> {
-    log.iter().rev().find_map(|recorded| match &recorded.fact {
-        Fact::Loop(
-            of,
-            LoopFact::Transitioned(Event::LandingEnded { report: LandingReport::Landed { commit }, .. }),
-        ) if of == loop_id => Some(commit.to_string()),
-        Fact::Loop(..) | Fact::Run(_) | Fact::Task(..) => None,
-    })
+/// The commit that a loop's last landing created.
+fn landed_commit<'a>(run_state: &'a RunState, loop_id: &LoopId) -> Option<&'a Commit> {
+    run_state.loops.get(loop_id)?.landed_commit.as_ref()
 }
 
 /// Waits for `work` and prints a note if it takes long.

@@ -42,9 +42,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
             return print_waiting(&project, task, run, console);
         }
     }
-    drop(project);
     let _turn = landing::wait_for_turn(console)?;
-    match landing::land_task(task, console)? {
+    match landing::land_task(&project, task, console)? {
         Some(landed) => print_landed(task, &landed, console),
         None => Ok(CommandExit::Interrupted),
     }

@@ -55,7 +55,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (tell, inputs) = mpsc::channel();
     let screen =
         Screen::open(console, TuiMode::Replaying, TerminationSignals::HandledByScreen, &project.root, |sender| {
-            Box::new(ReplayHandler { background: BackgroundWorker::new(project.root.clone(), &sender), inputs: tell })
+            Box::new(ReplayHandler {
+                background: BackgroundWorker::new(project.root.clone(), None, &sender),
+                inputs: tell,
+            })
         });
     match screen {
         Some(screen) => {

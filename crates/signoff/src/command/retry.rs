@@ -10,7 +10,7 @@ use super::decide::{DecisionResult, decide};
 use super::run::resume;
 use super::work;
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host, preflight};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, preflight};
 
 /// Retry a failed or stopped task, or the final review of a run
 ///
@@ -63,7 +63,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     };
     // The process that drives the run has already checked this; a queued task is checked when it starts.
     if !args.queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, Some(&loop_id), &tasks)?;
+        preflight::check_run(&project.open_for_work()?, run, Some(&loop_id), &tasks)?;
     }
     let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
     result.print_note(console);
@@ -75,13 +75,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         TaskOrRun::Run(_) if is_done => {
             super::print_run(&project, run, &format!("The final review of run {run} goes on\n"), console)
         }
-        TaskOrRun::Task(task) => {
-            drop(project);
-            work::work(Project::open()?, &work::Args::for_task(task), console)
-        }
-        TaskOrRun::Run(_) => {
-            drop(project);
-            resume::resume_run(run, console)
-        }
+        TaskOrRun::Task(task) => work::work(project.open_for_work()?, &work::Args::for_task(task), console),
+        TaskOrRun::Run(_) => resume::resume_run(project.open_for_work()?, run, console),
     }
 }

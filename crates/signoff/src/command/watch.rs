@@ -56,7 +56,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let mut feed = Feed::new(root.clone(), args.run)?;
     let (tell, left) = mpsc::channel();
     let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |sender| {
-        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), &sender), left: tell })
+        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), None, &sender), left: tell })
     });
     match screen {
         Some(screen) => on_screen(&screen, &mut feed, &left),

@@ -64,7 +64,7 @@ impl<R: Renderer> NotifyingRenderer<R> {
     /// Sends notifications about a resumed run that still apply: they may never have been delivered.
     fn resumed(&mut self, run: RunId) {
         if self.notifier.is_some() {
-            let notifications = self.watch(run).caught_up();
+            let notifications = self.watch(run).pending_notifications();
             self.send(&notifications);
         }
     }
@@ -95,7 +95,7 @@ impl<R: Renderer> NotifyingRenderer<R> {
             let log = self.store.log(*run).unwrap_or_default();
             let (mut state, mut watcher) = (RunState::new(*run), NotificationWatcher::new(task, whole));
             log.into_iter().for_each(|recorded| watcher.replay(&state.apply(recorded)));
-            for notification in watcher.caught_up() {
+            for notification in watcher.pending_notifications() {
                 let question = self.question(&notification);
                 let known = MessageContext { project: &self.project, question: question.as_deref() };
                 notifier.resend(message(&notification, known), &notification.key());

@@ -9,6 +9,7 @@ use std::time::Duration;
 use signoff_core::ids::TaskId;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::transcript::TranscriptReader;
+use signoff_store::SqliteStore;
 use signoff_term::question_queue::QuestionDecision;
 use signoff_term::tui::{DataRequest, TaskDecision, TuiData, TuiRequest};
 
@@ -19,18 +20,24 @@ use crate::command::diff::diff_of_row;
 use crate::command::{cancel, dispute, edit, retry};
 use crate::{ReadOnlyProject, Result, host, queries};
 
-/// The two background threads, each with its own connection to the store.
+/// The two background threads. Decisions need their own connection to the store: the dispatcher does not notice requests
+/// that its own connection posts.
 pub struct BackgroundWorker {
     lookups: Sender<DataRequest>,
     decisions: Sender<TuiRequest>,
 }
 
 impl BackgroundWorker {
-    /// Starts the threads for the repository at `root`.
-    pub fn new(root: PathBuf, sender: &ScreenSender) -> Self {
+    /// Starts the threads for the repository at `root`. Lookups use the store of the dispatcher, if there is one, because
+    /// it knows the state of the driven runs.
+    pub fn new(root: PathBuf, store: Option<Arc<SqliteStore>>, sender: &ScreenSender) -> Self {
         let ((lookups, to_look), (decisions, to_decide)) = (mpsc::channel(), mpsc::channel());
         let (own, tell) = (root.clone(), sender.clone());
-        std::thread::spawn(move || look_up(&own, &to_look, &tell));
+        let open = move || match &store {
+            Some(store) => Ok(Some(ReadOnlyProject { root: own.clone(), store: store.clone() })),
+            None => ReadOnlyProject::open_at(own.clone()),
+        };
+        std::thread::spawn(move || look_up(&open, &to_look, &tell));
         let tell = sender.clone();
         std::thread::spawn(move || record_decisions(&root, &to_decide, &tell));
         Self { lookups, decisions }
@@ -113,7 +120,7 @@ struct FollowedTranscript {
 }
 
 /// Handles lookups until the channel closes.
-fn look_up(root: &Path, errands: &Receiver<DataRequest>, sender: &ScreenSender) {
+fn look_up(open: &dyn Fn() -> Result<Option<ReadOnlyProject>>, errands: &Receiver<DataRequest>, sender: &ScreenSender) {
     let mut followed = None;
     loop {
         let first = if followed.is_some() {
@@ -124,7 +131,11 @@ fn look_up(root: &Path, errands: &Receiver<DataRequest>, sender: &ScreenSender) 
         match first {
             Ok(first) => {
                 for errand in deduplicated(first, errands) {
-                    if let Err(failure) = handle(root, errand, sender, &mut followed) {
+                    let result = open().and_then(|project| match project {
+                        Some(project) => handle(&project, errand, sender, &mut followed),
+                        None => Ok(()),
+                    });
+                    if let Err(failure) = result {
                         sender.send(ScreenMessage::Note(failure.one_line()));
                     }
                 }
@@ -150,26 +161,25 @@ fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<Data
 }
 
 fn handle(
-    root: &Path,
+    project: &ReadOnlyProject,
     errand: DataRequest,
     sender: &ScreenSender,
     followed: &mut Option<FollowedTranscript>,
 ) -> Result<()> {
-    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
     match errand {
         DataRequest::Report(task) => {
-            let (report, _) = queries::task_report(&project, task)?;
+            let (report, _) = queries::task_report(project, task)?;
             sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
         }
         DataRequest::Diff(task) => {
-            let diff = diff(&project, task);
+            let diff = diff(project, task);
             let nothing = TuiData::Diff { task, patch: String::new(), stat: String::new() };
             // Send an empty diff on error, so that the screen stops waiting.
             sender.supply(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
             diff?;
         }
         DataRequest::Transcript { run, loop_id, attempt } => {
-            *followed = Some(follow(&project, AttemptKey { run, loop_id, attempt })?);
+            *followed = Some(follow(project, AttemptKey { run, loop_id, attempt })?);
         }
     }
     Ok(())

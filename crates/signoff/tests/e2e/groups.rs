@@ -788,7 +788,7 @@ fn resuming_a_run_that_another_program_works_on_says_so() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 3
     --- stderr
-    Nothing to go on with here: another signoff works on run 1
+    Nothing to go on with here: run 1 is in use by another signoff process
     ");
     fs::write(project.env.root().join("go"), "").unwrap();
     let output = project.env.finish(program);

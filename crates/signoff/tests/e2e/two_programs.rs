@@ -103,7 +103,7 @@ fn the_second_program_reports_that_another_is_running() {
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 1
     --- stderr
-    error: another signoff works on run 1
+    error: run 1 is in use by another signoff process
     ");
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));

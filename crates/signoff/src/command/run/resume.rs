@@ -2,11 +2,11 @@
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::view::{RunState, TaskRow};
+use signoff_core::view::TaskRow;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
-use signoff_store::{Lease, Store, StoredRun};
+use signoff_store::{Lease, Store, StoreError, StoredRun};
 use signoff_term::json::RunReport;
 use signoff_term::line;
 
@@ -48,8 +48,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// Resumes a run after a decision about it.
-pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit> {
-    let project = Project::open()?;
+pub fn resume_run(project: Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let no_ask = console.no_ask || project.settings.no_ask();
     let (resumed, drive) = (vec![acquire(&project, run)?], DriveOptions { no_ask, ..DriveOptions::default() });
     drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
@@ -57,7 +56,7 @@ pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit> {
 
 fn acquire(project: &Project, run: RunId) -> Result<Lease> {
     let lease = run_loop::try_acquire(&*project.store, run)?;
-    lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))
+    lease.ok_or_else(|| CliError::failed(StoreError::LeaseHeld(run).to_string()))
 }
 
 fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
@@ -86,15 +85,14 @@ fn nothing_text(project: &Project) -> Result<String> {
     let runs: Vec<String> = project.store.open_runs()?.iter().map(|run| run.id.to_string()).collect();
     Ok(match runs.as_slice() {
         [] => "Nothing to go on with".to_owned(),
-        [one] => format!("Nothing to go on with here: another signoff works on run {one}"),
-        several => format!("Nothing to go on with here: other signoffs work on runs {}", several.join(", ")),
+        [one] => format!("Nothing to go on with here: run {one} is in use by another signoff process"),
+        several => format!("Nothing to go on with here: other signoff processes use runs {}", several.join(", ")),
     })
 }
 
 /// Prints how a run ended and what can be done next.
 fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<CommandExit> {
-    let log = project.store.log(run)?;
-    let (run_state, row) = (RunState::from_run_log(run, &log), project.store.run(run)?);
+    let (run_state, row) = (project.store.run_state(run)?, project.store.run(run)?);
     let RunStage::Done(outcome) = run_state.machine.stage else {
         console.note(&format!("Run {run} was never begun"));
         return Ok(CommandExit::Done);

@@ -10,7 +10,7 @@ use signoff_core::settings::TaskFlags;
 use signoff_core::source::{SourceState, SourceTask, Warning};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::TaskResult;
-use signoff_core::view::{RunState, TaskRow, TaskStatus};
+use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{DriveOptions, ready};
@@ -177,7 +177,7 @@ impl<'a> SlotRun<'a> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
             let same = |policy: &RunPolicy| policy.task_source == *supply;
-            if store.is_held(run)? || !RunState::from_run_log(run, &store.log(run)?).run_policy().is_some_and(same) {
+            if store.is_held(run)? || !store.run_state(run)?.run_policy().is_some_and(same) {
                 continue;
             }
             let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
