@@ -33,7 +33,7 @@ fn message(event: NotificationKind) -> NotificationMessage {
         project: "shop".to_owned(),
         run_id: 3,
         task_id: Some(29),
-        title: "Task #29 asks you: Add login".to_owned(),
+        title: "Task #29 needs an answer: Add login".to_owned(),
         text: "The fixer failed. Retry or stop?".to_owned(),
         question: Some(question),
         outcome: None,
@@ -374,7 +374,7 @@ fn written(variables: &[(&str, &str)], kind: &str, sent: &NotificationMessage) -
 fn a_terminal_notification_contains_no_control_sequences_of_the_message() {
     let asks = message(NotificationKind::Question);
     assert_eq!(written(&[], "bell", &asks), "\x07");
-    let text = "signoff: Task #29 asks you: Add login. The fixer failed. Retry or stop?";
+    let text = "signoff: Task #29 needs an answer: Add login. The fixer failed. Retry or stop?";
     assert_eq!(written(&[], "desktop", &asks), format!("\x1b]9;{text}\x07"));
     assert_eq!(written(&[("TMUX", "/tmp/x")], "desktop", &asks), format!("\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\"));
     let hostile = NotificationMessage { text: "\x07\x1b]0;owned\x07\u{9b}2J\u{202e}".repeat(100), ..asks };

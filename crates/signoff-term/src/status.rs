@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::{Action, ProjectSnapshot};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
 use crate::fit::{columns, count, cut, pad};
@@ -57,11 +57,9 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
 
 /// A question, and the command that answers it.
 pub(crate) fn question_lines(question: &QuestionRow) -> String {
-    let id = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
     let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
     let text = cut(&question.text, 400);
-    let choices = question.choices.join(", ");
-    format!("  {}{whose} {text}\n      signoff answer {id} CHOICE    ({choices})\n", question.id)
+    format!("  {}{whose} {text}\n      {}\n", question.id, Action::answer(question))
 }
 
 /// Status, verdict, cycles and reason: `completed  APPROVED (3 cycles)`, `in_progress (cycle 2/3)`.
@@ -97,7 +95,7 @@ fn paused_for(task: &TaskRow) -> Option<String> {
     match (task.reason, &task.wait) {
         (_, Some(wait)) => Some(labels::wait(wait)),
         (Some(Reason::RateLimited), None) => Some("waits for its agent (rate limit)".to_owned()),
-        (Some(Reason::Budget), None) => Some("waits for money (budget)".to_owned()),
+        (Some(Reason::Budget), None) => Some("waits for budget (budget)".to_owned()),
         (Some(_) | None, None) => None,
     }
 }

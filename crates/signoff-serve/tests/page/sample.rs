@@ -12,7 +12,8 @@ use signoff_term::show::{
     TaskReport,
 };
 use signoff_term::stats::{
-    ByReviewer, ByRole, CostTotals, CycleCount, CyclesToApproval, StatsCollector, StatsReport, StopReason, TaskCounts,
+    CostTotals, CycleCount, CyclesToApproval, ReviewerStats, RoleStats, StatsCollector, StatsReport, StopReason,
+    TaskCounts,
 };
 
 pub fn now() -> Timestamp {
@@ -463,7 +464,7 @@ pub fn transcript() -> TranscriptPage {
 }
 
 pub fn stats() -> StatsReport {
-    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], cost_usd| ByReviewer {
+    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], cost_usd| ReviewerStats {
         reviewer: name.to_owned(),
         raised: upheld + refuted + refuted / 2 + open,
         upheld,
@@ -472,14 +473,14 @@ pub fn stats() -> StatsReport {
         open,
         pending,
         cost_usd,
-        ..ByReviewer::default()
+        ..ReviewerStats::default()
     };
-    let role = |role: &str, attempts, minutes: u64, cost_usd| ByRole {
+    let role = |role: &str, attempts, minutes: u64, cost_usd| RoleStats {
         role: role.to_owned(),
         attempts,
         duration_ms: minutes * 60_000,
         cost_usd,
-        ..ByRole::default()
+        ..RoleStats::default()
     };
     let none = StatsCollector::default().report();
     let distribution = [(1, 6), (2, 11), (3, 4)].map(|(cycles, tasks)| CycleCount { cycles, tasks });

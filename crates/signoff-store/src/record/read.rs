@@ -1,6 +1,7 @@
 //! Parses rows from cells, in column order.
 
 use jiff::Timestamp;
+use signoff_core::group::RunStageKind;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::task::TaskType;
@@ -80,7 +81,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
             cost_is_estimated: self.number()? != 0,
-            stage: self.text()?,
+            stage: self.keyword(RunStageKind::parse)?,
             group: self.maybe_number()?,
             groups: self.maybe_number()?,
             branch: self.maybe_text()?,

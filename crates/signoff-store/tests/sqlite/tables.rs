@@ -138,14 +138,14 @@ fn decisions_of_the_user_are_in_the_tables() {
 
     let (question, by) = (QuestionId(1), "ann".to_owned());
     let open = "SELECT id, task_id, text, choices, closed_at, answer, answered_by FROM questions";
-    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | - | - | -"#);
+    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code requests a discussion. Fix, proceed, or stop? | ["fix","proceed","stop","restart"] | - | - | -"#);
     append(
         &store,
         &lease,
         6,
         &[make::transitioned("A", Event::PersonAnswered { question, choice: Choice::Proceed, by })],
     );
-    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | 1970-01-01T00:00:06Z | proceed | ann"#);
+    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code requests a discussion. Fix, proceed, or stop? | ["fix","proceed","stop","restart"] | 1970-01-01T00:00:06Z | proceed | ann"#);
 }
 
 #[test]

@@ -166,12 +166,12 @@ impl LineRenderer {
                 format!("    It is on {branch} and on the default branch")
             }
             RunOutcome::Approved => {
-                format!("    It is on {branch}; signoff land brings it to the default branch")
+                format!("    It is on {branch}; {} brings it to the default branch", Action::Land)
             }
             RunOutcome::Attention => match self.unapproved_whole() {
                 Some(run) => format!("    It is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
                 None => {
-                    format!("    It is on {branch}; signoff land brings what is approved to the default branch")
+                    format!("    It is on {branch}; {} brings what is approved to the default branch", Action::Land)
                 }
             },
             RunOutcome::Failed => match self.unapproved_whole() {
@@ -199,8 +199,7 @@ impl LineRenderer {
 
     /// The run, if its final review did not approve it.
     fn unapproved_whole(&self) -> Option<RunId> {
-        let whole = self.state.loop_state(&LoopId::final_review())?;
-        whole.approved_commit().is_none().then_some(self.state.run)
+        self.state.lacks_final_approval().then_some(self.state.run)
     }
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
@@ -306,7 +307,7 @@ impl RunModel {
         let mut row = match known {
             Some((known, false)) if loop_row.status == TaskStatus::InProgress => {
                 let run = self.lines.state().run;
-                let resume = row.task.is_none().then(|| format!("signoff run --resume {run}"));
+                let resume = row.task.is_none().then(|| Action::ResumeRun(Some(run.0)).to_string());
                 let next = known.next_command(row.task).or(resume.as_deref());
                 row.interrupted(next)
             }

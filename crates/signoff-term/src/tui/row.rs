@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, Urgency};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
@@ -59,7 +59,7 @@ impl Rank {
             Badge::Paused => Self::Paused,
             Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => Self::AtWork,
             Badge::Wait => Self::Waiting,
-            Badge::Done if view.outcome.is_some_and(is_not_approved) => Self::NotApproved,
+            Badge::Done if view.outcome.and_then(Urgency::for_outcome).is_some() => Self::NotApproved,
             Badge::Done => Self::Done,
         }
     }
@@ -90,11 +90,6 @@ impl Rank {
     pub fn is_over(self) -> bool {
         matches!(self, Self::Stuck | Self::NotApproved | Self::Done)
     }
-}
-
-/// Whether a loop ended without approval.
-fn is_not_approved(outcome: OutcomeKind) -> bool {
-    outcome.needs_decision() || outcome == OutcomeKind::CompletedWithIssues
 }
 
 /// The texts of one row, before truncation.

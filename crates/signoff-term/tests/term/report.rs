@@ -196,7 +196,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
     insta::assert_snapshot!(markdown::markdown(&halfway()), @"
     ## … Run 3: docs/plan.md
 
-    **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on**, reviewed by code, spec.
+    **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` continues**, reviewed by code, spec.
 
     2 review cycles, findings: 2 open. $0.96, 6m 00s. 3 tasks.
 
@@ -346,7 +346,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <property name="specification" value="docs/plan.md"/>
         </properties>
         <testcase classname="signoff.run-3" name="end" time="0.000">
-          <error message="Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on" type="unfinished"/>
+          <error message="Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` continues" type="unfinished"/>
         </testcase>
       </testsuite>
       <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
@@ -390,7 +390,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
     Reported by spec</failure>
         </testcase>
         <testcase classname="signoff.task-30.review" name="f-39866e08c8 [minor] src/a.rs:9 a typo" file="src/a.rs" time="0.000">
-          <system-out>open, below the bar</system-out>
+          <system-out>open, below fail_on</system-out>
         </testcase>
       </testsuite>
       <testsuite name="task 31: Add tests" tests="1" failures="0" errors="1" skipped="0" time="0.000">
@@ -710,10 +710,10 @@ fn results_of_tasks() {
     insta::assert_snapshot!(told.join("\n"), @"
     ✓ Approved after 3 reviews
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
-    → Unfinished in phase review, review 2; the work goes on
-    → Unfinished in phase implement, and no process is running: `signoff work 32` goes on
+    → Unfinished in phase review, review 2; the work continues
+    → Unfinished in phase implement, and no process is running: `signoff work 32` continues
     ! Waits for an answer: `signoff show 33` shows the question
-    ‖ Paused, and no process is running: `signoff work 34` goes on
+    ‖ Paused, and no process is running: `signoff work 34` continues
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
     ! Stuck: the agent says it cannot go on (task_stuck)
@@ -725,7 +725,7 @@ fn results_of_tasks() {
     ! Not approved after 1 review: not every reviewer answered (review_skipped)
     ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
     · Not started yet
-    → Unfinished in phase review, review 4, and no process is running: `signoff work 104` goes on
+    → Unfinished in phase review, review 4, and no process is running: `signoff work 104` continues
     · Never started: `signoff work 50` works it
     ");
 }
@@ -816,10 +816,7 @@ fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
     let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
-    assert_eq!(
-        told,
-        ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by what it waits for"]
-    );
+    assert_eq!(told, ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]);
 }
 
 #[test]

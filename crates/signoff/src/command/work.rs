@@ -12,7 +12,6 @@ use signoff_term::exit::InvocationSummary;
 use signoff_term::json::RunReport;
 use signoff_term::status::status_line;
 
-use crate::project::blocks_dependents;
 use crate::run_loop::{self, RunRequest, notifications, task_id};
 use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
@@ -156,7 +155,7 @@ pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit> {
 /// The error for a task that waits for another one that did not pass.
 fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let mut task = blocked;
-    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || blocks_dependents(row);
+    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || inbox::blocks_dependents(row);
     while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && blocks(row)) {
         task = next;
         if task.status != TaskStatus::Blocked {

@@ -77,7 +77,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
           Code Review: INCONCLUSIVE - no answer: timed out
         hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -85,7 +85,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
 
     Questions:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+          signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(project.run(&["work", "--strict"]), @"
     exit 3
@@ -96,7 +96,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
     insta::assert_snapshot!(project.run(&[]).stdout, @"
     Needs attention:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+          signoff answer 1 retry|proceed|stop|restart
 
     1 waiting
     ");
@@ -143,7 +143,7 @@ fn a_missing_review_can_stop_the_task() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
     insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
@@ -257,7 +257,7 @@ fn a_second_unreadable_answer_leads_to_a_question() {
           Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
           Code Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
       [1/3] Question: The answer of code and spec could not be understood. Retry, proceed without it, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "The answer of code and spec could not be understood. Retry, proceed without it, or stop?" ["retry","proceed","stop","restart"]"#);
 }
@@ -280,10 +280,10 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
         Review Results:
           Spec Review: INCONCLUSIVE - no answer: exit code 9
           Code Review: INCONCLUSIVE - no answer: exit code 9
-      [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
-        signoff answer 1 CHOICE    (retry, skip, stop, restart)
+      [1/3] Question: code and spec gave no review. Retry, skip the review, or stop?
+        signoff answer 1 retry|skip|stop|restart
     ");
-    insta::assert_snapshot!(question(&project), @r#""q1" "No review could be had from code and spec. Retry, skip the review, or stop?" ["retry","skip","stop","restart"]"#);
+    insta::assert_snapshot!(question(&project), @r#""q1" "code and spec gave no review. Retry, skip the review, or stop?" ["retry","skip","stop","restart"]"#);
 }
 
 /// A reviewer that never approves.
@@ -302,7 +302,7 @@ fn after_three_reviews_a_person_decides() {
     insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
            Fix: Do it right
     [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-      signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+      signoff answer 1 continue|proceed|stop|restart
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?" ["continue","proceed","stop","restart"]"#);
 }
@@ -354,7 +354,7 @@ fn with_no_ask_a_question_stops_the_task() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
     ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
     let project = endless();
@@ -411,7 +411,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     q1 answered: stop
     Max review cycles (3) reached without approval
     ✗ Task #1 failed: the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1

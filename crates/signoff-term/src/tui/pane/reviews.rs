@@ -3,8 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 use signoff_core::ledger::FindingState;
+use signoff_core::machine::ReviewScope;
 use signoff_core::merge::MergedReview;
 use signoff_core::merge::render::plain_text::location;
+use signoff_core::review::Confidence;
 
 use crate::fit::{columns, count, cut, pad, shorten, span as time, wrap};
 use crate::show::{Cycle, LedgerLine, ReviewReport, TaskReport};
@@ -50,10 +52,10 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
 fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
-    let scope = if cycle.scope == "scoped" { ", of the fix alone" } else { "" };
+    let scope = if cycle.scope == ReviewScope::Scoped { ", of the fix alone" } else { "" };
     Line::from(vec![
         span(format!("Round {at} of {all}: "), theme.bold()),
-        span(cycle.verdict, theme.verdict(cycle.verdict).patch(theme.bold())),
+        span(cycle.verdict.as_str(), theme.round_verdict(cycle.verdict).patch(theme.bold())),
         span(
             format!("  {} {}{scope}, commit {}, {found}", cut(&cycle.phase, 40), cycle.n, cut(&commit, 10)),
             theme.faint(),
@@ -70,11 +72,14 @@ fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll
 fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::from(span(cut(&review.reviewer, width), theme.bold())),
-        Line::from(span(cut(review.verdict, width), theme.verdict(review.verdict))),
+        Line::from(span(cut(review.verdict.as_str(), width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
-    let sure =
-        if review.confidence == "unstated" { String::new() } else { format!("  confidence {}", review.confidence) };
+    let sure = if review.confidence == Confidence::Unstated {
+        String::new()
+    } else {
+        format!("  confidence {}", review.confidence.as_str())
+    };
     lines.push(Line::from(span(cut(&format!("{}{cost}{sure}", time(review.duration_ms)), width), theme.faint())));
     let mut text = |mark: String, text: &str, style: Style| {
         let room = width.saturating_sub(2);
@@ -196,9 +201,9 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     texts.push((format!("reported in {}", seen.join(", ")), theme.faint()));
     let why = |evidence: &str| if evidence.is_empty() { String::new() } else { format!(": {evidence}") };
     texts.extend(
-        line.claims.iter().map(|one| {
-            (format!("the fixer says {}{}", one.claim.replace('_', " "), why(&one.evidence)), theme.faint())
-        }),
+        line.claims
+            .iter()
+            .map(|one| (format!("the fixer says {}{}", one.claim.as_str(), why(&one.evidence)), theme.faint())),
     );
     texts.extend(line.decisions.iter().map(|one| {
         (format!("{} by {}{}", one.state.words(), one.by, why(&one.evidence)), theme.finding_state(one.state))

@@ -182,7 +182,7 @@ fn a_blocked_group_is_reported_until_resolved() {
       #4 Signed off, lands with its group
       #5 [1/4] Gave up: there is no page
     ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
-        Look at it: signoff show 5; go on: signoff retry 5
+        Next: signoff show 5, then signoff retry 5
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
@@ -213,7 +213,7 @@ fn a_blocked_group_is_reported_until_resolved() {
     Resuming task #5: Add the page
       #5 [1/4] Gave up: still none
     ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
-        Look at it: signoff show 5; go on: signoff retry 5
+        Next: signoff show 5, then signoff retry 5
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3

@@ -10,8 +10,8 @@ use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_serve::page::{ReportHead, TaskPage};
 use signoff_store::Store;
 use signoff_term::report::{
-    self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, RunSection,
-    TaskSection, Totals,
+    self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, ReportResultKind,
+    RunSection, TaskSection, Totals,
 };
 use signoff_term::show::RunHistory;
 
@@ -129,7 +129,7 @@ impl RunData {
         let task = TaskId(row.id);
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
-        let is_signed_off = report::result_of_task(&row, self.driven).kind == "passed";
+        let is_signed_off = report::result_of_task(&row, self.driven).kind == ReportResultKind::Passed;
         let this = self.folded.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, this, is_signed_off);
         let voided = void_approval_note(project, &row);
@@ -154,7 +154,7 @@ impl ReportData {
     pub fn pages(self) -> (ReportHead, Vec<TaskPage>) {
         let Self { account, run, project } = self;
         let driven = account.run.as_ref().is_some_and(|run| run.driven);
-        let section = account.run.filter(|_| account.subject.kind == "run");
+        let section = account.run.filter(|_| account.subject.is_run());
         // The tables are updated when a task ends; the totals include the cost of running tasks.
         let Totals { cost_usd, cost_is_estimated, roles, .. } = account.totals;
         let run = run.map(|run| RunRow { cost_usd, cost_is_estimated, ..run });
