@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use signoff_core::group::RunOutcome;
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage};
+use signoff_core::machine::OutcomeKind;
+use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage, NotifiedOutcome};
 use signoff_core::settings::{Layer, Settings, read};
 use signoff_engine::notify::{
     ChannelContext, Notifier, NotifyChannel, NotifyTimeouts, TerminalPresence, runs_with_undelivered,
@@ -246,13 +248,20 @@ fn agent_text_cannot_mention_users_or_link_in_mattermost() {
 
 #[test]
 fn the_outcome_selects_the_leading_symbol() {
-    let signs = [("approved", "✅"), ("accepted", "✅"), ("attention", "⚠️"), ("exhausted", "⚠️"), ("failed", "⛔")];
+    let signs = [
+        (NotifiedOutcome::Run(RunOutcome::Approved), "✅"),
+        (NotifiedOutcome::Task(OutcomeKind::Accepted), "✅"),
+        (NotifiedOutcome::Run(RunOutcome::Attention), "⚠️"),
+        (NotifiedOutcome::Task(OutcomeKind::Exhausted), "⚠️"),
+        (NotifiedOutcome::Run(RunOutcome::Failed), "⛔"),
+        (NotifiedOutcome::Task(OutcomeKind::Stuck), "⛔"),
+    ];
     for (outcome, sign) in signs {
         let server = TestServer::with_replies([CannedReply::status(200)]);
-        let done = NotificationMessage { outcome: Some(outcome.to_owned()), ..message(NotificationKind::Done) };
+        let done = NotificationMessage { outcome: Some(outcome), ..message(NotificationKind::Done) };
         NotifyFixture::new().send(&webhook(&server, "format = \"slack\""), &done);
         let sent = server.requests()[0].json();
-        assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome}: {sent}");
+        assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome:?}: {sent}");
     }
 }
 

@@ -184,6 +184,20 @@ pub fn can_be_edited(task: &TaskRow) -> bool {
     task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
 }
 
+/// What a person can do with a task, as far as its row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskActions {
+    pub retry: bool,
+    pub cancel: bool,
+    pub edit: bool,
+}
+
+impl TaskActions {
+    pub fn for_task(task: &TaskRow) -> Self {
+        Self { retry: can_be_retried(task), cancel: can_be_cancelled(task), edit: can_be_edited(task) }
+    }
+}
+
 /// Why a task needs a person, most urgent first. Tasks with an open question are listed by their question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::FindingId;
+use signoff_core::view::inbox::TaskActions;
 
 use super::dialog::{Dialog, DialogReply, DialogTask};
 use super::list::Navigation;
@@ -146,11 +147,18 @@ impl Tui {
                 self.show_note("a replay only shows what has happened");
             }
             (KeyCode::Char('a'), _) => self.show_question(),
-            (KeyCode::Char('r'), _) => self.open_task_dialog(Dialog::Retry),
-            (KeyCode::Char('c'), _) => self.open_task_dialog(Dialog::Cancel),
-            (KeyCode::Char('e'), _) => {
-                self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None });
-            }
+            (KeyCode::Char('r'), _) => match self.actions() {
+                Some(TaskActions { retry: false, .. }) => self.show_note("nothing to retry: the task has not stopped"),
+                _ => self.open_task_dialog(Dialog::Retry),
+            },
+            (KeyCode::Char('c'), _) => match self.actions() {
+                Some(TaskActions { cancel: false, .. }) => self.show_note("nothing to cancel: the task is over"),
+                _ => self.open_task_dialog(Dialog::Cancel),
+            },
+            (KeyCode::Char('e'), _) => match self.actions() {
+                Some(TaskActions { edit: false, .. }) => self.show_note("no verdict to set: the task has not started"),
+                _ => self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None }),
+            },
             (key, _) => self.navigation_key(key),
         }
         None
@@ -197,6 +205,12 @@ impl Tui {
     fn subject(&self) -> Option<RowKey> {
         let selected = || self.list.chosen(&self.model).map(|(key, _)| key.clone());
         self.opened.as_ref().map(|opened| opened.key.clone()).or_else(selected)
+    }
+
+    /// What a person can do with the chosen task.
+    fn actions(&self) -> Option<TaskActions> {
+        let row = self.subject().and_then(|key| self.model.row(&key));
+        row.filter(|row| row.task.is_some()).map(|row| row.actions)
     }
 
     fn open_task_dialog(&mut self, dialog: impl FnOnce(DialogTask) -> Dialog) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, Urgency};
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, TaskActions, Urgency};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
@@ -101,6 +101,7 @@ pub struct TuiRow {
     pub state: TaskState,
     /// It ended without approval, and dependent tasks did not start.
     pub stopped: bool,
+    pub actions: TaskActions,
     /// The badge with its number: `FIX 2`.
     pub word: String,
     /// `#29 Add user authentication`.
@@ -126,6 +127,7 @@ impl TuiRow {
             badge: view.badge,
             state: view.state,
             stopped: view.outcome.is_some_and(OutcomeKind::needs_decision),
+            actions: view.to_task_row().as_ref().map(TaskActions::for_task).unwrap_or_default(),
             word: progress::badge(view),
             name,
             place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
@@ -166,6 +168,7 @@ impl TuiRow {
             badge: Badge::Wait,
             state: task.state(),
             stopped: false,
+            actions: TaskActions::for_task(task),
             word: Badge::Wait.as_str().to_owned(),
             name: format!("#{} {}", task.id, cut(&task.title, NAME)),
             place: String::new(),

@@ -62,6 +62,12 @@ fn a_stuck_task_is_not_also_notified_as_done() {
 }
 
 #[test]
+fn a_review_that_did_not_approve_is_improved_and_not_retried() {
+    let story = Story::task(reviewed("review")).objects("general", &BUG);
+    insta::assert_snapshot!(told(&story), @"");
+}
+
+#[test]
 fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
     let late = |story: Story| {
         story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)

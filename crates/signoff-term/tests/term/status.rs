@@ -302,7 +302,7 @@ pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u6
         preset: "loops".to_owned(),
         specification: Some("SPEC\x1b[31m.md".to_owned()),
         status: RunStatus::parse(status).expect(status),
-        stage: stage.to_owned(),
+        stage: stage.parse().expect(stage),
         group,
         groups: Some(groups),
         branch: Some(format!("signoff/run-{id}")),

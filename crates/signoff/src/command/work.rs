@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
 use signoff_engine::dispatcher::{DriveOptions, ready};
 use signoff_engine::{clock, start_run};
@@ -188,16 +188,19 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
     let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
     let can_retry =
         |row: &TaskRow| matches!(row.status, TaskStatus::Failed | TaskStatus::Stuck) && !row.is_refused_by_person();
-    let failed = rows.iter().filter(|row| can_retry(row));
-    let failed: Vec<String> = failed.filter(|row| !continued(row)).map(|row| row.id.to_string()).collect();
+    let failed: Vec<&TaskRow> = rows.iter().copied().filter(|row| can_retry(row) && !continued(row)).collect();
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
+    let next = |row: &TaskRow| NextStep::for_task(row, &snapshot);
     match (failed.as_slice(), tasks.is_empty()) {
         ([], _) if !waiting.is_empty() => decisions_text(&waiting, all),
         ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
         ([], false) => "Nothing to do: what you name is over (`signoff status`)".to_owned(),
-        ([one], _) => format!("Nothing to do: task {one} failed (`signoff retry {one}` goes on with it)"),
+        ([one], _) => format!("Nothing to do: task {} failed: {}", one.id, next(one)),
         ([first, ..], _) => format!(
-            "Nothing to do: {} tasks failed (`signoff status`; `signoff retry {first}` goes on with the first)",
-            failed.len()
+            "Nothing to do: {} tasks failed (`{}`); the first one: {}",
+            failed.len(),
+            Action::Status,
+            next(first)
         ),
     }
 }

@@ -237,19 +237,19 @@ fn failed_tasks_are_named_if_nothing_else_is_left() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    Nothing to do: task 1 failed: signoff show 1, then signoff retry 1
     ");
     project.run(&["add", "Second"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    Nothing to do: 2 tasks failed (`signoff status`; `signoff retry 1` goes on with the first)
+    Nothing to do: 2 tasks failed (`signoff status`); the first one: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["work", "1"]), @"
     exit 1
     --- stderr
-    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    Nothing to do: task 1 failed: signoff show 1, then signoff retry 1
     ");
 }
 

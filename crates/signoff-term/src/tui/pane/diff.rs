@@ -264,3 +264,19 @@ impl Highlighter {
         found.map_or_else(Style::new, |(_, color)| Style::new().fg(*color))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_paths_are_unquoted() {
+        let path = r#"\303\244.txt"#;
+        let patch = format!(
+            "diff --git \"a/{path}\" \"b/{path}\"\nindex 1..2 100644\n--- \"a/{path}\"\n+++ \"b/{path}\"\n@@ -3 +3 @@\n-a\n+b\n"
+        );
+        let (paths, lines) = paths_and_lines(&patch);
+        assert_eq!(paths, ["ä.txt"]);
+        assert!(lines.iter().any(|line| line.file == 0 && line.number == Some(3) && line.text == "b"));
+    }
+}

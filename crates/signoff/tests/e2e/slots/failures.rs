@@ -125,7 +125,7 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    b-1 is left out: task 1 has it (failed): signoff show 1, then signoff retry 1
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
