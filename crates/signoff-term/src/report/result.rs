@@ -220,10 +220,14 @@ fn is_accepted(row: &LoopRow) -> bool {
     row.outcome == Some(OutcomeKind::Accepted)
 }
 
-/// A question with the command that answers it: `… Retry or stop? Type signoff answer 3 retry|stop`.
+/// A question with the command that answers it: `… Retry or stop? Answer with signoff answer 3 retry|stop`.
 fn question_text(question: &QuestionRow) -> String {
     let text = question.text.trim();
-    if question.choices.is_empty() { text.to_owned() } else { format!("{text} Type `{}`", Action::answer(question)) }
+    if question.choices.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{text} Answer with `{}`", Action::answer(question))
+    }
 }
 
 /// The result of a run that only reviewed the checkout.
@@ -314,7 +318,7 @@ fn waiting_text(run: u64, questions: &[QuestionRow], driven: bool) -> String {
     let waits = task.map_or_else(|| "Waits".to_owned(), |task| format!("Task {task} waits"));
     let more = match questions.len() {
         0 | 1 => String::new(),
-        all => format!("; and {} more", count(all as u64 - 1, "question")),
+        all => format!("; and {}", count(all as u64 - 1, "more question")),
     };
     let then = if driven { String::new() } else { format!("; then `signoff run --resume {run}` continues") };
     format!("{waits} for an answer: {first}{more}{then}")

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use signoff_core::machine::{AttemptFailure, Choice, Event, LimitPlan, PauseReason};
 use signoff_core::notify::{Notification, NotificationKind, NotificationMessage, NotificationWatcher};
-use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted};
+use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted, OnFailure};
 use signoff_core::review::Severity;
 use signoff_core::view::{RunState, Transition};
 use signoff_core::workflow::PhaseKind;
@@ -63,7 +63,12 @@ fn a_stuck_task_is_not_also_notified_as_done() {
 
 #[test]
 fn a_review_that_did_not_approve_is_improved_and_not_retried() {
-    let story = Story::task(reviewed("review")).objects("general", &BUG);
+    let mut policy = reviewed("task");
+    policy.workflow.phases.retain(|phase| phase.policy().is_some());
+    for judge in policy.workflow.gates_mut() {
+        judge.gate.on_failure = OnFailure::Stop;
+    }
+    let story = Story::task(policy).objects("general", &BUG);
     insta::assert_snapshot!(told(&story), @"");
 }
 
@@ -174,7 +179,7 @@ fn a_blocking_task_needs_a_person_even_if_not_failed() {
     let story = Story::of(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
     let object = |story: Story| story.objects("spec", &BUG).objects("code", &BUG);
     let story = object(object(object(story).works()).works());
-    insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1");
+    insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED");
 }
 
 #[test]

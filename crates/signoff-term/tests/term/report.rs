@@ -149,7 +149,7 @@ fn an_approved_task_for_a_pull_request() {
 
     <details><summary>Decisions of people</summary>
 
-    - 2026-01-29T10:03:30Z ann: dispute f-3848bab3b9: there is a lock
+    - 2026-01-29 10:03:30 ann: dispute f-3848bab3b9: there is a lock
 
     </details>
 
@@ -248,7 +248,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     <details><summary>Task 30: Decisions of people</summary>
 
-    - 2026-01-29T10:06:50Z ann: answer proceed
+    - 2026-01-29 10:06:50 ann: answer proceed
 
     </details>
 

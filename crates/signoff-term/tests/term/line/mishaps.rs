@@ -136,7 +136,7 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
       [4/4] ann answers: proceed
     Max review cycles (4) reached without approval
     ! Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 29
+        Next: signoff show 29, then signoff improve 29 --review
     ");
 }
 

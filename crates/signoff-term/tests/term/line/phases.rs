@@ -59,7 +59,7 @@ fn findings_of_the_plan_review_start_the_next_iteration() {
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: CHANGES_REQUESTED - a long line
     ! Task #29 completed with issues (CHANGES_REQUESTED after 5 reviews in 2 iterations): findings were noted and left open (findings_noted)
-        Look at it: signoff show 29
+        Next: signoff show 29, then signoff improve 29 --review
     ");
 }
 
