@@ -165,11 +165,9 @@ pub enum FinishedReview {
 
 impl FinishedReview {
     pub fn for_task(task: &TaskRow) -> Option<Self> {
-        match task.reason.filter(|_| task.kind == TaskType::Review)? {
-            Reason::NothingToReview => Some(Self::NothingToReview),
-            Reason::GateFailed => Some(Self::NotApproved),
-            _ => None,
-        }
+        let reason = task.reason.filter(|_| task.kind == TaskType::Review)?;
+        let endings = [(Reason::NothingToReview, Self::NothingToReview), (Reason::GateFailed, Self::NotApproved)];
+        endings.into_iter().find(|(known, _)| *known == reason).map(|(_, ending)| ending)
     }
 }
 

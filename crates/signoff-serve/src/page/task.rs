@@ -80,7 +80,7 @@ fn status_line(page: &TaskPage) -> Markup {
     let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
     html! {
         p.lead { (badges::task_badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (badges::status_details(task)) } }
-        @if let Some(said) = last_error { p.bad { (text::line(said)) } }
+        @if let Some(error) = last_error { p.bad { (text::line(error)) } }
     }
 }
 

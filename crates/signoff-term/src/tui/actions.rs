@@ -149,15 +149,15 @@ impl Tui {
             (KeyCode::Char('a'), _) => self.show_question(),
             (KeyCode::Char('r'), _) => match self.actions() {
                 Some(TaskActions { retry: false, .. }) => self.show_note("nothing to retry: the task has not stopped"),
-                _ => self.open_task_dialog(Dialog::Retry),
+                Some(_) | None => self.open_task_dialog(Dialog::Retry),
             },
             (KeyCode::Char('c'), _) => match self.actions() {
                 Some(TaskActions { cancel: false, .. }) => self.show_note("nothing to cancel: the task is over"),
-                _ => self.open_task_dialog(Dialog::Cancel),
+                Some(_) | None => self.open_task_dialog(Dialog::Cancel),
             },
             (KeyCode::Char('e'), _) => match self.actions() {
                 Some(TaskActions { edit: false, .. }) => self.show_note("no verdict to set: the task has not started"),
-                _ => self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None }),
+                Some(_) | None => self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None }),
             },
             (key, _) => self.navigation_key(key),
         }

@@ -65,7 +65,7 @@ fn a_stuck_task_is_not_also_notified_as_done() {
 fn a_review_that_did_not_approve_is_improved_and_not_retried() {
     let mut policy = reviewed("task");
     policy.workflow.phases.retain(|phase| phase.policy().is_some());
-    for judge in policy.workflow.gates_mut() {
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.on_failure = OnFailure::Stop;
     }
     let story = Story::task(policy).objects("general", &BUG);
