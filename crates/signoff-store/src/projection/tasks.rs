@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{FinalVerdict, Loop, OutcomeKind, Reason};
+use signoff_core::machine::{Loop, OutcomeKind, Reason};
 use signoff_core::view::{LoopRow, TaskRow, TaskState, TaskStatus, is_run_branch};
 use signoff_core::wire::{QUEUE, TaskFact};
 

@@ -1,6 +1,7 @@
 //! The tables that users query with SQL.
 
 use signoff_core::group::RunEvent;
+use signoff_core::group::RunStageKind;
 use signoff_core::ids::{AttemptId, QuestionId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{Choice, Event};
@@ -109,7 +110,7 @@ fn a_new_column_is_filled_from_the_log() {
     );
     fixture.sql().execute_batch(&older).unwrap();
     let store = fixture.open();
-    assert_eq!(store.last_run().unwrap().unwrap().stage, "preparing");
+    assert_eq!(store.last_run().unwrap().unwrap().stage, RunStageKind::Preparing);
     assert_eq!(store.task(TaskId(1)).unwrap().unwrap().approved_commit.as_deref(), Some("c1"));
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
