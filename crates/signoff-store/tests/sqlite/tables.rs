@@ -1,7 +1,6 @@
 //! The tables that users query with SQL.
 
-use signoff_core::group::RunEvent;
-use signoff_core::group::RunStageKind;
+use signoff_core::group::{RunEvent, RunStageKind};
 use signoff_core::ids::{AttemptId, QuestionId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{Choice, Event};
