@@ -10,18 +10,19 @@ use crate::ledger::{DecidedBy, FindingDecision, FindingState};
 use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, OutcomeKind, Policy, RetryAction, Stage, step};
 use crate::review::{Finding, Severity};
 use crate::similarity;
+use crate::view::QuestionRow;
 
 /// A command for a loop, from a person or from a finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopCommand {
     /// Answers the open question; `question` must match its id if given.
-    Answer { question: Option<QuestionId>, choice: String, by: String },
+    Answer { question: Option<QuestionId>, choice: Choice, by: String },
     /// Continues an ended loop.
     Retry { by: String },
     /// Sets the verdict.
     Edit {
-        verdict: String,
+        verdict: FinalVerdict,
         by: String,
         reason: String,
         /// The current tip of the branch.
@@ -55,8 +56,8 @@ pub enum CommandRefusal {
     AtWork,
     #[error("it has not ended yet: cancel it first, or wait")]
     NotEnded,
-    #[error("there is nothing to retry: it ended as {outcome}")]
-    NothingToRetry { outcome: &'static str },
+    #[error("there is nothing to retry: it ended as {}", outcome.map_or("completed", OutcomeKind::as_str))]
+    NothingToRetry { outcome: Option<OutcomeKind> },
     #[error("it has ended already")]
     Ended,
     #[error("there is no finding {finding}")]
@@ -71,18 +72,27 @@ fn choice_names(choices: &[Choice]) -> String {
     choices.iter().map(|choice| choice.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Parses the verdict that a person typed, in upper or lower case.
+pub fn parse_verdict(word: &str) -> Result<FinalVerdict, CommandRefusal> {
+    let verdict = word.to_ascii_uppercase();
+    FinalVerdict::parse(&verdict).ok_or(CommandRefusal::UnknownVerdict { verdict })
+}
+
+/// Parses the choice that a person typed.
+pub fn parse_choice(word: &str, question: &QuestionRow) -> Result<Choice, CommandRefusal> {
+    let choices = || question.choices.iter().filter_map(|choice| Choice::parse(choice)).collect();
+    Choice::parse(word).ok_or_else(|| CommandRefusal::UnknownChoice { choice: word.to_owned(), choices: choices() })
+}
+
 /// Returns the event that a command amounts to.
 pub fn decide(this: &Loop, command: LoopCommand, policy: &Policy) -> Result<Event, CommandRefusal> {
     match command {
         LoopCommand::Answer { question, choice, by } => answer(this, question, choice, by),
         LoopCommand::Retry { by } => retry(this, by),
-        LoopCommand::Edit { verdict, by, reason, head } => match FinalVerdict::parse(&verdict) {
-            Some(verdict) => {
-                let findings = refusal_findings(verdict, &by, &reason);
-                edit(this, Event::PersonEdited { verdict, by, reason, head, findings }, policy)
-            }
-            None => Err(CommandRefusal::UnknownVerdict { verdict }),
-        },
+        LoopCommand::Edit { verdict, by, reason, head } => {
+            let findings = refusal_findings(verdict, &by, &reason);
+            edit(this, Event::PersonEdited { verdict, by, reason, head, findings }, policy)
+        }
         LoopCommand::Cancel { .. } if !this.can_be_cancelled() => Err(CommandRefusal::Ended),
         LoopCommand::Cancel { by } => Ok(Event::Cancelled { by }),
         LoopCommand::Dispute { finding, by, reason } => dispute(this, finding, by, reason),
@@ -90,15 +100,16 @@ pub fn decide(this: &Loop, command: LoopCommand, policy: &Policy) -> Result<Even
     }
 }
 
-fn answer(this: &Loop, asked: Option<QuestionId>, choice: String, by: String) -> Result<Event, CommandRefusal> {
+fn answer(this: &Loop, asked: Option<QuestionId>, choice: Choice, by: String) -> Result<Event, CommandRefusal> {
     let Stage::Waiting { question, .. } = &this.stage else { return Err(CommandRefusal::NoQuestion) };
     if let Some(asked) = asked.filter(|asked| *asked != question.id) {
         return Err(CommandRefusal::AnotherQuestion { asked, open: question.id });
     }
-    match Choice::parse(&choice).filter(|choice| question.choices.contains(choice)) {
-        Some(choice) => Ok(Event::PersonAnswered { question: question.id, choice, by }),
-        None => Err(CommandRefusal::UnknownChoice { choice, choices: question.choices.clone() }),
+    if !question.choices.contains(&choice) {
+        let choice = choice.as_str().to_owned();
+        return Err(CommandRefusal::UnknownChoice { choice, choices: question.choices.clone() });
     }
+    Ok(Event::PersonAnswered { question: question.id, choice, by })
 }
 
 /// The finding that records a person's refusal. Only a later review or a person closes it.
@@ -127,8 +138,7 @@ fn changes_state(this: &Loop, event: &Event, policy: &Policy) -> bool {
 fn retry(this: &Loop, by: String) -> Result<Event, CommandRefusal> {
     let Stage::Done(ending) = &this.stage else { return Err(CommandRefusal::NotEnded) };
     if ending.retry == RetryAction::Nothing {
-        let outcome = ending.outcome.kind().map_or("completed", OutcomeKind::as_str);
-        return Err(CommandRefusal::NothingToRetry { outcome });
+        return Err(CommandRefusal::NothingToRetry { outcome: ending.outcome.kind() });
     }
     Ok(Event::PersonRetried { by })
 }

@@ -110,9 +110,14 @@ pub struct Run {
 }
 
 /// The stage of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumDiscriminants,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[strum_discriminants(name(RunStageKind), doc = "A stage of a run without its details.")]
+#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString))]
+#[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
 pub enum RunStage {
     /// Not started.
     #[default]
@@ -141,6 +146,17 @@ pub enum Picking {
     SourceEmpty,
     /// Closed for good: a task failed, or an agent said that there are no more.
     Closed,
+}
+
+impl RunStageKind {
+    /// The name in the JSON interfaces and in the tables.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
 }
 
 /// How a run ended.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{LoopId, RunId};
-use crate::machine::Reason;
+use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 pub use crate::policy::{BindingCap, CapOwner};
 use crate::policy::{Caps, binding_cap};
 use crate::review::Usage;
@@ -275,11 +275,14 @@ pub struct NotificationMessage {
     /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
     /// `nothing_to_review`, `failed`, `stuck`, of a task; of a run
     /// `approved`, `attention`, `failed`.
-    pub outcome: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub outcome: Option<NotifiedOutcome>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
-    pub final_verdict: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub final_verdict: Option<FinalVerdict>,
     /// Why it ended or is paused: a code of the documented list.
-    pub reason: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<Reason>,
     /// The cost so far.
     pub cost_usd: f64,
     /// The branch that holds the work.
@@ -288,6 +291,14 @@ pub struct NotificationMessage {
     pub next: Option<String>,
     /// When it was recorded, UTC.
     pub at: String,
+}
+
+/// How a task or a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum NotifiedOutcome {
+    Task(OutcomeKind),
+    Run(RunOutcome),
 }
 
 /// A question to a person.

@@ -160,9 +160,12 @@ impl ReviewerKind {
 }
 
 /// The verdict of one review.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumDiscriminants)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[strum_discriminants(name(VerdictKind), doc = "A verdict without its details.")]
+#[strum_discriminants(derive(Serialize, strum::IntoStaticStr))]
+#[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
 pub enum Verdict {
     Approved,
     ApprovedWithMinor,
@@ -180,6 +183,13 @@ impl Verdict {
 
     pub fn approves(&self) -> bool {
         matches!(self, Self::Approved | Self::ApprovedWithMinor)
+    }
+}
+
+impl VerdictKind {
+    /// The name in the JSON interfaces.
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -19,7 +19,7 @@ mod tracker_sync;
 pub use input::{
     DispatcherInput, DispatcherNotice, DriveOptions, DriveSummary, Interrupt, PreparedWorkspace, Renderer,
 };
-pub use pick::{is_satisfied, loop_id, ready};
+pub use pick::{loop_id, ready};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;

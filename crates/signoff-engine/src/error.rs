@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use signoff_core::settings::ConfigError;
+use signoff_core::view::inbox::NextStep;
 use signoff_store::StoreError;
 
 use crate::custom_prompts::PromptError;
@@ -31,6 +32,9 @@ pub enum EngineError {
     /// The work did not land; nothing was changed.
     #[error("{message}")]
     NotLanded { message: String, hint: String },
+    /// The work did not land because it contains the work of a task that is not approved; nothing was changed.
+    #[error("{what} builds on task {task}, which is not approved")]
+    ContainsUnapproved { what: String, task: signoff_core::ids::TaskId, next: Box<NextStep> },
     /// A bug in signoff.
     #[error("internal error: {0}")]
     Internal(String),

@@ -5,6 +5,7 @@ pub mod parallel_fixes;
 
 pub use backend::Workspaces;
 
+use signoff_core::view::inbox;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use signoff_store::{Store, StoreError};
 use crate::atomic_file;
 use crate::attempt::EngineContext;
 use crate::check_off;
-use crate::dispatcher::{PreparedWorkspace, is_satisfied};
+use crate::dispatcher::PreparedWorkspace;
 use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
 use crate::landing;
@@ -373,11 +374,11 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
     if let Some(commit) = approved(&*ctx.store, task)? {
         return Ok(Some(commit));
     }
-    let Some(row) = ctx.store.task(task)?.filter(is_satisfied) else { return Ok(None) };
+    let Some(row) = ctx.store.task(task)?.filter(inbox::allows_dependents) else { return Ok(None) };
     let Some(branch) = row.branch else { return Ok(None) };
     let on_it = |row: &TaskRow| row.branch.as_deref() == Some(&branch) && row.base.is_some();
     // Otherwise a later task continued on the branch, and failed or is not done.
-    if ctx.store.tasks()?.iter().filter(|row| on_it(row)).all(is_satisfied)
+    if ctx.store.tasks()?.iter().filter(|row| on_it(row)).all(inbox::allows_dependents)
         && let Some(head) = ctx.repository.head_of(&branch)?
     {
         return Ok(Some(head.commit));

@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use signoff_core::group::RunOutcome;
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage};
+use signoff_core::machine::OutcomeKind;
+use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage, NotifiedOutcome};
 use signoff_core::settings::{Layer, Settings, read};
 use signoff_engine::notify::{
     ChannelContext, Notifier, NotifyChannel, NotifyTimeouts, TerminalPresence, runs_with_undelivered,
@@ -33,7 +35,7 @@ fn message(event: NotificationKind) -> NotificationMessage {
         project: "shop".to_owned(),
         run_id: 3,
         task_id: Some(29),
-        title: "Task #29 asks you: Add login".to_owned(),
+        title: "Task #29 needs an answer: Add login".to_owned(),
         text: "The fixer failed. Retry or stop?".to_owned(),
         question: Some(question),
         outcome: None,
@@ -246,13 +248,20 @@ fn agent_text_cannot_mention_users_or_link_in_mattermost() {
 
 #[test]
 fn the_outcome_selects_the_leading_symbol() {
-    let signs = [("approved", "✅"), ("accepted", "✅"), ("attention", "⚠️"), ("exhausted", "⚠️"), ("failed", "⛔")];
+    let signs = [
+        (NotifiedOutcome::Run(RunOutcome::Approved), "✅"),
+        (NotifiedOutcome::Task(OutcomeKind::Accepted), "✅"),
+        (NotifiedOutcome::Run(RunOutcome::Attention), "⚠️"),
+        (NotifiedOutcome::Task(OutcomeKind::Exhausted), "⚠️"),
+        (NotifiedOutcome::Run(RunOutcome::Failed), "⛔"),
+        (NotifiedOutcome::Task(OutcomeKind::Stuck), "⛔"),
+    ];
     for (outcome, sign) in signs {
         let server = TestServer::with_replies([CannedReply::status(200)]);
-        let done = NotificationMessage { outcome: Some(outcome.to_owned()), ..message(NotificationKind::Done) };
+        let done = NotificationMessage { outcome: Some(outcome), ..message(NotificationKind::Done) };
         NotifyFixture::new().send(&webhook(&server, "format = \"slack\""), &done);
         let sent = server.requests()[0].json();
-        assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome}: {sent}");
+        assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome:?}: {sent}");
     }
 }
 
@@ -374,7 +383,7 @@ fn written(variables: &[(&str, &str)], kind: &str, sent: &NotificationMessage) -
 fn a_terminal_notification_contains_no_control_sequences_of_the_message() {
     let asks = message(NotificationKind::Question);
     assert_eq!(written(&[], "bell", &asks), "\x07");
-    let text = "signoff: Task #29 asks you: Add login. The fixer failed. Retry or stop?";
+    let text = "signoff: Task #29 needs an answer: Add login. The fixer failed. Retry or stop?";
     assert_eq!(written(&[], "desktop", &asks), format!("\x1b]9;{text}\x07"));
     assert_eq!(written(&[("TMUX", "/tmp/x")], "desktop", &asks), format!("\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\"));
     let hostile = NotificationMessage { text: "\x07\x1b]0;owned\x07\u{9b}2J\u{202e}".repeat(100), ..asks };

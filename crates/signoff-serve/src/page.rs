@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_term::report::{Changes, PartSection, RunSection};
 use signoff_term::show::{AttemptRow, Cycle, LedgerLine, TaskReport};
-use signoff_term::stats::ByRole;
+use signoff_term::stats::RoleStats;
 
 pub use attempts::page as transcript;
 pub use chart::stats_page as stats;
@@ -195,7 +195,7 @@ pub struct ReportHead {
     /// Planning, checkpoint reviews and the final review.
     pub parts: Vec<PartSection>,
     /// Attempts, time and cost by role.
-    pub roles: Vec<ByRole>,
+    pub roles: Vec<RoleStats>,
     pub made_at: Timestamp,
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::command::LoopCommand;
+use signoff_core::group::RunStageKind;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::notify::NotificationKey;
 use signoff_core::task::TaskSpec;
@@ -62,8 +63,7 @@ pub struct StoredRun {
     pub cost_usd: f64,
     /// Whether any part of the cost is estimated from list prices.
     pub cost_is_estimated: bool,
-    /// `queued`, `preparing`, `working`, `blocked`, `reviewing`, `landing`, `done`.
-    pub stage: String,
+    pub stage: RunStageKind,
     /// The number of the current group, from 1, and the number of groups.
     pub group: Option<u64>,
     pub groups: Option<u64>,

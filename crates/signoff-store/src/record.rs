@@ -4,7 +4,7 @@
 
 mod read;
 
-pub use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
+pub use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, task_progress};
 
 use jiff::Timestamp;
 use strum::VariantArray as _;

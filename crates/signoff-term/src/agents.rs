@@ -110,7 +110,7 @@ impl AgentRow {
     /// Removes these secrets from the messages of programs.
     #[must_use]
     pub fn redacted(self, secrets: &Secrets) -> Self {
-        let clean = |said: Option<String>| said.map(|said| secrets.redact_text(&said));
+        let clean = |text: Option<String>| text.map(|text| secrets.redact_text(&text));
         let check = self.check.map(|check| AgentCheckReport { message: secrets.redact_text(&check.message), ..check });
         Self { problem: clean(self.problem), note: clean(self.note), check, ..self }
     }

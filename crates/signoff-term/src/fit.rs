@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use jiff::Timestamp;
 use signoff_core::merge::render::plain_text::one_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -128,6 +129,12 @@ pub fn join(parts: impl IntoIterator<Item = String>, between: &str) -> String {
 pub fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
+}
+
+/// `2026-01-29 10:00:00`, UTC; a text that is no timestamp stays as it is.
+pub fn timestamp(text: &str) -> String {
+    let time = text.parse::<Timestamp>().map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    time.unwrap_or_else(|_| truncate_line(text, 40))
 }
 
 /// `450ms`, `20s`, `1m 20s`, `2h 05m`.

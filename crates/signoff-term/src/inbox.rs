@@ -68,8 +68,8 @@ fn attention_entries(questions: &[QuestionRow], tasks: &[&TaskRow], snapshot: &P
 fn task_entries(tasks: &[&TaskRow], snapshot: &ProjectSnapshot) -> String {
     let mut out = String::new();
     for task in tasks.iter().take(SHOWN) {
-        let (title, standing) = (truncate_line(&task.title, status::MAX_TITLE_WIDTH), status::status_line(task));
-        out.push_str(&format!("  {} {}. {title}: {standing}\n", task.state().mark(), task.id));
+        let (title, status) = (truncate_line(&task.title, status::MAX_TITLE_WIDTH), status::status_line(task));
+        out.push_str(&format!("  {} {}. {title}: {status}\n", task.state().mark(), task.id));
         out.push_str(&format!("      {}\n", NextStep::for_task(task, snapshot)));
     }
     out

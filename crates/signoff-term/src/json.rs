@@ -144,12 +144,23 @@ pub struct MergeReport {
 pub struct LandedTask {
     pub task_id: u64,
     /// `ready`: it would land (with `--dry-run`). `waiting`: it lands with its group.
-    #[schemars(extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
-    pub status: &'static str,
+    #[schemars(with = "String", extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
+    pub status: LandedStatus,
     /// The commit that landed; the approved commit for `already` and `ready`.
     pub commit: Option<String>,
     /// Why it was refused.
     pub reason: Option<String>,
+}
+
+/// Whether work landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandedStatus {
+    Landed,
+    Already,
+    Refused,
+    Ready,
+    Waiting,
 }
 
 impl MergeReport {

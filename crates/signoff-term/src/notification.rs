@@ -1,13 +1,14 @@
 //! Builds the message of a notification: what happened, why, and the command to type next.
 
-use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::machine::{FinalVerdict, OutcomeKind};
+use signoff_core::group::RunStage;
+use signoff_core::machine::FinalVerdict;
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_core::notify::{
-    BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, VERSION,
+    BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, NotifiedOutcome,
+    VERSION,
 };
 use signoff_core::policy::CapReached;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
 use crate::fit::{capitalized, count, truncate_line};
@@ -44,11 +45,11 @@ pub fn message(notification: &Notification, context: MessageContext<'_>) -> Noti
         text: bounded(&text),
         question: row.and_then(|row| question(row, context)),
         outcome: outcome(row, &overview.stage),
-        final_verdict: row.and_then(|row| row.final_verdict).map(|verdict| verdict.as_str().to_owned()),
-        reason: row.and_then(|row| row.reason).map(|reason| reason.code().to_owned()),
+        final_verdict: row.and_then(|row| row.final_verdict),
+        reason: row.and_then(|row| row.reason),
         cost_usd: usage.cost_micro_usd as f64 / 1e6,
         branch: branch.or_else(|| overview.branch.clone()),
-        next: next_command(notification, context),
+        next: Some(next_step(notification, context).to_string()),
         at: notification.at.to_string(),
     }
 }
@@ -63,13 +64,8 @@ fn question(row: &LoopRow, context: MessageContext<'_>) -> Option<MessageQuestio
     Some(MessageQuestion {
         id: context.question.map_or_else(|| format!("q{}", asked.id.0), str::to_owned),
         text: bounded(&asked.text),
-        choices: choices(row),
+        choices: asked.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
     })
-}
-
-fn choices(row: &LoopRow) -> Vec<String> {
-    let asked = row.question.as_ref().map(|asked| asked.choices.as_slice()).unwrap_or_default();
-    asked.iter().map(|choice| choice.as_str().to_owned()).collect()
 }
 
 /// Title and text for one loop.
@@ -79,7 +75,7 @@ fn loop_message(notification: &Notification, row: &LoopRow) -> (String, String) 
     let (what, text) = match notification.kind {
         NotificationKind::Question => {
             let asked = row.question.as_ref().map(|asked| asked.text.clone());
-            ("asks you", asked.unwrap_or_default())
+            ("needs an answer", asked.unwrap_or_default())
         }
         NotificationKind::Stuck => (failure_text(row), why.map(|why| capitalized(why) + ".").unwrap_or_default()),
         NotificationKind::Budget => ("is paused", notification.cap.map_or_else(|| unknown_cap(row), budget_reached)),
@@ -118,21 +114,6 @@ fn unknown_cap(row: &LoopRow) -> String {
     format!("The budget is used up: this task cost {spent} so far.")
 }
 
-/// The commands that raise the budget and resume the work.
-fn raise_budget(cap: Option<BindingCap>) -> String {
-    let Some(cap) = cap else { return "signoff config limits; signoff work".to_owned() };
-    let table = match cap.owner {
-        CapOwner::Task => "limits",
-        CapOwner::Run => "limits.run",
-    };
-    let (key, more) = match cap.kind {
-        CapReached::Cost => ("max_cost_usd", "DOLLARS"),
-        CapReached::Tokens => ("max_tokens", "TOKENS"),
-        CapReached::Minutes => ("max_minutes", "MINUTES"),
-    };
-    format!("signoff configure --set {table}.{key}={more}; signoff work")
-}
-
 fn failure_text(row: &LoopRow) -> &'static str {
     if row.status == TaskStatus::Failed {
         "failed"
@@ -158,7 +139,7 @@ fn completion_text(row: &LoopRow) -> String {
 fn run_message(notification: &Notification) -> (String, String) {
     let RunTaskCounts { done, stuck, cancelled, .. } = notification.overview.tasks;
     let all = notification.overview.tasks.all();
-    let well = format!("{done} of {} went through", count(all as u64, "task"));
+    let well = format!("{done} of {} passed", count(all as u64, "task"));
     let others = [(stuck, "needs you", "need you"), (cancelled, "was cancelled", "were cancelled")];
     let others = others.into_iter().filter(|(number, ..)| *number > 0);
     let others: String =
@@ -166,26 +147,20 @@ fn run_message(notification: &Notification) -> (String, String) {
     (format!("Run {} is done", notification.run), format!("{well}{others}."))
 }
 
-fn outcome(row: Option<&LoopRow>, stage: &RunStage) -> Option<String> {
-    let of_run = || stage.outcome().map(RunOutcome::as_str);
-    row.map_or_else(of_run, |row| row.outcome.map(OutcomeKind::as_str)).map(str::to_owned)
+fn outcome(row: Option<&LoopRow>, stage: &RunStage) -> Option<NotifiedOutcome> {
+    let of_run = || stage.outcome().map(NotifiedOutcome::Run);
+    row.map_or_else(of_run, |row| row.outcome.map(NotifiedOutcome::Task))
 }
 
-/// The command to type next.
-fn next_command(notification: &Notification, context: MessageContext<'_>) -> Option<String> {
-    let Some(row) = notification.about.as_deref() else { return Some(Action::Status.to_string()) };
-    let task = row.task.map(|task| task.0);
-    match (notification.kind, task) {
-        (NotificationKind::Question, task) => {
-            let whom = task.map(|task| task.to_string()).or_else(|| context.question.map(str::to_owned));
-            whom.map(|whom| format!("signoff answer {whom} {}", choices(row).join("|")))
-        }
-        (NotificationKind::Stuck, Some(task)) if matches!(row.status, TaskStatus::Failed | TaskStatus::Stuck) => {
-            Some(format!("{}; {}", Action::Show(task), Action::Retry(task)))
-        }
-        (NotificationKind::Budget, _) => Some(raise_budget(notification.cap)),
-        (NotificationKind::Stuck | NotificationKind::Done, Some(task)) => Some(Action::Show(task).to_string()),
-        (NotificationKind::Stuck | NotificationKind::Done, None) => Some(Action::Status.to_string()),
+/// What to do next.
+fn next_step(notification: &Notification, context: MessageContext<'_>) -> NextStep {
+    let Some(row) = notification.about.as_deref() else { return NextStep::Do(Action::Status) };
+    let show = || NextStep::Do(row.task.map_or(Action::Status, |task| Action::Show(task.0)));
+    match notification.kind {
+        NotificationKind::Question => NextStep::for_question(row, context.question),
+        NotificationKind::Budget => NextStep::after_budget(notification.cap),
+        NotificationKind::Stuck => NextStep::for_loop(row).unwrap_or_else(show),
+        NotificationKind::Done => show(),
     }
 }
 

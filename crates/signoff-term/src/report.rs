@@ -12,32 +12,45 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
-pub use result::{ReportResult, result_of_report, result_of_task};
+pub use result::{ReportOutcome, ReportResult, ReportResultKind, result_of_report, result_of_task};
 pub use sections::{Changes, FindingCounts, MAX_COUNTED_TASKS, PartSection, RunSection, TaskSection, Totals};
 
 use crate::json::VERSION;
 
+/// What a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum DocumentKind {
+    Task,
+    Run,
+}
+
 /// The subject of a report: one task, or a run with all its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentSubject {
-    #[schemars(extend("enum" = ["task", "run"]))]
-    pub kind: &'static str,
+    #[schemars(with = "String", extend("enum" = ["task", "run"]))]
+    pub kind: DocumentKind,
     pub id: u64,
 }
 
 impl DocumentSubject {
     pub fn task(id: u64) -> Self {
-        Self { kind: "task", id }
+        Self { kind: DocumentKind::Task, id }
     }
 
     pub fn run(id: u64) -> Self {
-        Self { kind: "run", id }
+        Self { kind: DocumentKind::Run, id }
     }
 
     /// The command that prints this report; the caller adds the format.
     pub fn command(&self) -> String {
         let id = self.id;
-        if self.kind == "run" { format!("signoff report run-{id}") } else { format!("signoff report {id}") }
+        if self.is_run() { format!("signoff report run-{id}") } else { format!("signoff report {id}") }
+    }
+
+    pub fn is_run(&self) -> bool {
+        self.kind == DocumentKind::Run
     }
 }
 
@@ -60,26 +73,26 @@ pub struct ReportDocument {
 
 impl ReportDocument {
     pub fn new(
-        about: DocumentSubject,
+        subject: DocumentSubject,
         made_at: String,
         run: Option<RunSection>,
         parts: Vec<PartSection>,
         tasks: Vec<TaskSection>,
     ) -> Self {
         let totals = Totals::new(&parts, &tasks);
-        Self { version: VERSION, subject: about, made_at, run, parts, tasks, totals }
+        Self { version: VERSION, subject, made_at, run, parts, tasks, totals }
     }
 
     /// The report as JSON, with a final line break.
     pub fn json(&self) -> String {
-        let text = serde_json::to_string_pretty(self).expect("an account is JSON");
+        let text = serde_json::to_string_pretty(self).expect("a report is JSON");
         escaped_json(&text) + "\n"
     }
 
     /// The title of the task, or the number and specification of the run.
     pub fn title(&self) -> String {
         match (self.subject.kind, self.tasks.first(), &self.run) {
-            ("task", Some(task), _) => task.report.task.title.clone(),
+            (DocumentKind::Task, Some(task), _) => task.report.task.title.clone(),
             (_, _, Some(run)) => match &run.specification {
                 Some(name) => format!("Run {}: {name}", run.id),
                 None => format!("Run {}", run.id),
@@ -91,7 +104,7 @@ impl ReportDocument {
     /// The overall result.
     pub fn result(&self) -> &ReportResult {
         match (self.subject.kind, self.tasks.first(), &self.run) {
-            ("task", Some(task), _) => &task.result,
+            (DocumentKind::Task, Some(task), _) => &task.result,
             (_, _, Some(run)) => &run.result,
             (_, Some(task), None) => &task.result,
             (_, None, None) => &result::UNKNOWN,

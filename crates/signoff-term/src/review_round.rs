@@ -1,9 +1,10 @@
 //! Collects the reviews of each review round at a gate, including reviews that could not be parsed.
 //!
-//! The state machine drops a panel after its ruling. This module keeps what is displayed, from the same events.
+//! The state machine drops a panel after its verdict. This module keeps what is displayed, from the same events.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use signoff_core::ids::{AttemptId, Commit, ReviewerName};
 use signoff_core::ledger::{FindingState, LedgerEntry};
 use signoff_core::machine::{
@@ -25,7 +26,7 @@ pub struct GateRound {
     pub cycle: u32,
     pub scope: ReviewScope,
     pub commit: Commit,
-    pub bar: FailThreshold,
+    pub threshold: FailThreshold,
     /// The last review of each reviewer.
     pub reviews: BTreeMap<ReviewerName, Review>,
     /// The attempts that produced these reviews.
@@ -34,16 +35,17 @@ pub struct GateRound {
 }
 
 /// The overall verdict of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum Ruling {
+pub enum RoundVerdict {
     Approved,
     ChangesRequested,
     NeedsDiscussion,
     Inconclusive,
 }
 
-impl Ruling {
+impl RoundVerdict {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -71,22 +73,25 @@ impl RoundTracker {
     fn record_review(&mut self, step: &LoopTransition) -> Option<GateRound> {
         let Stage::Reviewing(panel) = &step.before.stage else { return None };
         let round = self.current.as_mut()?;
-        let (name, review) = review_from_event(step, panel, round.bar)?;
+        let (name, review) = review_from_event(step, panel, round.threshold)?;
         round.attempts.extend(step.event.ends_attempt().map(|attempt| (name.clone(), attempt)));
         round.reviews.insert(name, review);
         let same = step.before.tally.reviews == step.after.tally.reviews;
-        let goes_on = same && matches!(step.after.stage, Stage::Reviewing(_));
-        (!goes_on).then(|| round.clone())
+        let continues = same && matches!(step.after.stage, Stage::Reviewing(_));
+        (!continues).then(|| round.clone())
     }
 }
 
 /// The reviewer and review of an event that ends a reviewer's attempt.
-fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -> Option<(ReviewerName, Review)> {
+fn review_from_event(step: &LoopTransition, panel: &Panel, threshold: FailThreshold) -> Option<(ReviewerName, Review)> {
     let name = reviewer_of_attempt(panel, step.event.ends_attempt()?)?;
     let known = step.policy.workflow.reviewers.get(&name);
     let kind = known.map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     if let Event::ReviewArrived { review, .. } = step.event {
-        return Some((name, (**review).clone().reject_other_commit(&panel.commit).with_verdict_from_findings(bar)));
+        return Some((
+            name,
+            (**review).clone().reject_other_commit(&panel.commit).with_verdict_from_findings(threshold),
+        ));
     }
     if let Event::AttemptFailed { failure, .. } = step.event {
         let why = Inconclusive::Missing(labels::failure(failure));
@@ -131,7 +136,7 @@ fn checks_round(step: &LoopTransition) -> Option<GateRound> {
 impl GateRound {
     fn new(this: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
         let phase = policy.workflow.phases.get(this.at.phase);
-        let bar = match phase.map(|phase| &phase.kind) {
+        let threshold = match phase.map(|phase| &phase.kind) {
             Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
             Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
         };
@@ -141,7 +146,7 @@ impl GateRound {
             cycle: this.tally.cycle,
             scope,
             commit: this.head.commit.clone(),
-            bar,
+            threshold,
             reviews: BTreeMap::new(),
             attempts: BTreeMap::new(),
             review_count: this.tally.reviews,
@@ -150,25 +155,25 @@ impl GateRound {
 
     /// All reviews of the round, merged.
     pub fn merged(&self) -> MergedReview {
-        merge::merge(&self.reviews.values().cloned().collect::<Vec<_>>(), self.bar)
+        merge::merge(&self.reviews.values().cloned().collect::<Vec<_>>(), self.threshold)
     }
 
     /// Number of findings that block the gate.
     pub fn blocking(&self) -> usize {
-        self.merged().blocking(self.bar).count()
+        self.merged().blocking(self.threshold).count()
     }
 
     /// The verdict of the round. The state machine decides whether the gate passed, since earlier findings count too.
-    pub fn ruling(&self, step: &LoopTransition) -> Ruling {
+    pub fn verdict(&self, step: &LoopTransition) -> RoundVerdict {
         let any = |test: fn(&Verdict) -> bool| self.reviews.values().any(|review| test(&review.verdict));
         if any(|verdict| matches!(verdict, Verdict::Inconclusive(_))) {
-            Ruling::Inconclusive
+            RoundVerdict::Inconclusive
         } else if any(|verdict| *verdict == Verdict::NeedsDiscussion) {
-            Ruling::NeedsDiscussion
+            RoundVerdict::NeedsDiscussion
         } else if self.passed(step) {
-            Ruling::Approved
+            RoundVerdict::Approved
         } else {
-            Ruling::ChangesRequested
+            RoundVerdict::ChangesRequested
         }
     }
 
@@ -198,7 +203,7 @@ impl GateRound {
             entry.is_some_and(|entry| entry.state != FindingState::Open)
         };
         let first = || merged.issues.iter().find(|issue| !closed(issue));
-        let blocking = merged.blocking(self.bar).find(|issue| !closed(issue)).or_else(first);
+        let blocking = merged.blocking(self.threshold).find(|issue| !closed(issue)).or_else(first);
         let found = || blocking.map(|issue| issue.finding.description.clone());
         let still_open = || self.still_open(step).map(|entry| entry.finding.description.clone());
         let summary = || {
@@ -216,6 +221,6 @@ impl GateRound {
 
     fn still_open<'a>(&self, step: &LoopTransition<'a>) -> Option<&'a LedgerEntry> {
         let here = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
-        step.after.ledger.findings_for_fix(self.bar).into_iter().find(here)
+        step.after.ledger.findings_for_fix(self.threshold).into_iter().find(here)
     }
 }

@@ -1,5 +1,6 @@
 //! List entries of runs with groups and of interrupted slot runs: progress, blockers and the commands to type.
 
+use signoff_core::group::RunStageKind;
 use signoff_core::machine::Reason;
 use signoff_core::view::inbox::{Action, NextStep, ProjectSnapshot, RunBlock};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
@@ -25,12 +26,12 @@ impl RunEntry {
     pub fn new(run: &RunRow, snapshot: &ProjectSnapshot) -> Self {
         let by = snapshot.blockers(run);
         let unfinished = snapshot.tasks.iter().filter(|task| is_unfinished(task, run)).count();
-        let standing = match run.groups {
+        let text = match run.groups {
             Some(_) => progress_text(run, &by),
             None if unfinished == 0 => format!("run {}: unfinished", run.id),
             None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
         };
-        Self { state: state(run, snapshot.tasks), text: standing, next: next_commands(run, snapshot) }
+        Self { state: state(run, snapshot.tasks), text, next: next_commands(run, snapshot) }
     }
 }
 
@@ -90,17 +91,19 @@ fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
     let name = run.specification.as_ref().map(|name| format!(" {}", truncate_line(name, NAME))).unwrap_or_default();
     let group = run.group.zip(run.groups).map(|(group, all)| format!("group {group}/{all}"));
     let group = group.unwrap_or_default();
-    let stage = match run.stage.as_str() {
-        "queued" | "preparing" => "planning".to_owned(),
-        "blocked" if blockers.is_empty() => format!("{group} is blocked"),
-        "blocked" => format!("{group} is blocked by {}", names(blockers)),
-        "working" => group,
-        "reviewing" => "final review".to_owned(),
-        "landing" => "landing on the default branch".to_owned(),
-        _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
-        _ if run.failed_as_a_whole() && !blockers.is_empty() => format!("not approved: {}", names(blockers)),
-        _ if run.failed_as_a_whole() => "final review failed".to_owned(),
-        _ => run.status.as_str().to_owned(),
+    let stage = match run.stage {
+        RunStageKind::Queued | RunStageKind::Preparing => "planning".to_owned(),
+        RunStageKind::Blocked if blockers.is_empty() => format!("{group} is blocked"),
+        RunStageKind::Blocked => format!("{group} is blocked by {}", names(blockers)),
+        RunStageKind::Working => group,
+        RunStageKind::Reviewing => "final review".to_owned(),
+        RunStageKind::Landing => "landing on the default branch".to_owned(),
+        RunStageKind::Done if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        RunStageKind::Done if run.failed_as_a_whole() && !blockers.is_empty() => {
+            format!("not approved: {}", names(blockers))
+        }
+        RunStageKind::Done if run.failed_as_a_whole() => "final review failed".to_owned(),
+        RunStageKind::Done => run.status.as_str().to_owned(),
     };
     format!("run {}{name}: {stage}", run.id)
 }

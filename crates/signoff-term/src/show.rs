@@ -13,9 +13,11 @@ use signoff_core::machine::Event;
 use signoff_core::view::{QuestionRow, QuestionView, TaskRow};
 use signoff_core::wire::RecordedFact;
 
-pub use attempt::AttemptRow;
+use crate::fit::timestamp;
+pub use crate::review_round::RoundVerdict;
+pub use attempt::{AttemptOutcome, AttemptRow};
 pub(crate) use report_types::usd;
-pub use report_types::{ClaimLine, Cycle, FindingLine, LedgerLine, ReviewReport, Sighting, StateChange};
+pub use report_types::{ClaimLine, Cycle, DeciderKind, FindingLine, LedgerLine, ReviewReport, Sighting, StateChange};
 pub use task_history::RunHistory;
 pub use text::text;
 
@@ -55,11 +57,11 @@ pub struct PersonDecision {
 }
 
 impl PersonDecision {
-    /// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`; the separator is ` - ` here.
+    /// `2026-01-29 10:00:00 ann: edit APPROVED - the finding is about generated code`; the separator is ` - ` here.
     pub(crate) fn text(&self, separator: &str) -> String {
         let choice = self.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
         let reason = self.reason.as_deref().map(|reason| format!("{separator}{reason}")).unwrap_or_default();
-        format!("{} {}: {}{choice}{reason}", self.at, self.by, self.what)
+        format!("{} {}: {}{choice}{reason}", timestamp(&self.at), self.by, self.what)
     }
 
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {

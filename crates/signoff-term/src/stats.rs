@@ -1,7 +1,7 @@
 //! Statistics over all runs: reviews until approval, stop reasons, findings per reviewer, cost and time.
 
+mod breakdown;
 mod report;
-mod share;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use signoff_core::ledger::{FindingState, Ledger, LedgerEntry};
 use signoff_core::machine::{OutcomeKind, Reason};
 use signoff_core::view::LoopRow;
 
+pub(crate) use breakdown::add_usd;
+pub use breakdown::{PhaseStats, PhaseTimes, ReviewerStats, RoleStats, StatsByGroup};
 pub use report::{AgentFailures, CostTotals, CycleCount, CyclesToApproval, StatsReport, StopReason, TaskCounts, text};
-pub(crate) use share::add_usd;
-pub use share::{ByPhase, ByReviewer, ByRole, PhaseTimes, Shares};
 
-use crate::show::{AttemptRow, RunHistory, usd};
+use crate::show::{AttemptOutcome, AttemptRow, RunHistory, usd};
 
 /// Selects the work to count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,12 +37,12 @@ pub struct StatsCollector {
     tasks: TaskCounts,
     /// Number of approved tasks by number of reviews.
     cycles: BTreeMap<u32, u64>,
-    stops: BTreeMap<(&'static str, Option<&'static str>), u64>,
+    stops: BTreeMap<(Option<OutcomeKind>, Option<Reason>), u64>,
     money: CostTotals,
     approved_usd: f64,
-    shares: Shares,
+    groups: StatsByGroup,
     phases: PhaseTimes,
-    failures: BTreeMap<(String, &'static str), u64>,
+    failures: BTreeMap<(String, AttemptOutcome), u64>,
 }
 
 impl StatsCollector {
@@ -78,7 +78,7 @@ impl StatsCollector {
         }
         let row = history.state.row(loop_id);
         let is_over = row.as_ref().is_some_and(|row| row.status.is_over());
-        self.shares.add_loop(&attempts, &history.ledger(loop_id), is_over);
+        self.groups.add_loop(&attempts, &history.ledger(loop_id), is_over);
         self.phases.add_attempts(&attempts);
         attempts.iter().for_each(|attempt| self.add_attempt(attempt));
         if let Some(row) = row.filter(|row| row.task.is_some()) {
@@ -90,13 +90,13 @@ impl StatsCollector {
     /// Adds all runs of `other`.
     pub fn merge(&mut self, other: &Self) {
         // Both have the same filter, so it is not applied again.
-        let Self { filter: _, voided: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } =
+        let Self { filter: _, voided: _, runs, tasks, cycles, stops, money, approved_usd, groups, phases, failures } =
             other;
         self.runs += runs;
         self.tasks.add(tasks);
         self.money.add(money);
         self.approved_usd = add_usd(self.approved_usd, *approved_usd);
-        self.shares.merge(shares);
+        self.groups.merge(groups);
         self.phases.merge(phases);
         cycles.iter().for_each(|(cycles, tasks)| *self.cycles.entry(*cycles).or_default() += tasks);
         stops.iter().for_each(|(stop, tasks)| *self.stops.entry(*stop).or_default() += tasks);
@@ -108,7 +108,7 @@ impl StatsCollector {
         self.money.is_estimated |= attempt.cost_is_estimated;
         self.money.input_tokens += attempt.input_tokens;
         self.money.output_tokens += attempt.output_tokens;
-        if let Some(outcome) = attempt.outcome.filter(|outcome| is_failure(outcome)) {
+        if let Some(outcome) = attempt.outcome.filter(|outcome| outcome.is_failure()) {
             *self.failures.entry((attempt.agent.clone(), outcome)).or_default() += 1;
         }
     }
@@ -134,21 +134,13 @@ impl StatsCollector {
             Some(OutcomeKind::Accepted) => self.tasks.accepted += 1,
             Some(_) | None => self.tasks.not_approved += 1,
         }
-        let outcome = outcome.map_or("unreviewed", OutcomeKind::as_str);
-        *self.stops.entry((outcome, reason.map(Reason::code))).or_default() += 1;
+        *self.stops.entry((outcome, reason)).or_default() += 1;
     }
 
     /// The report of the accumulated numbers.
     pub fn report(&self) -> StatsReport {
         report::build(self)
     }
-}
-
-/// Whether the outcome of an attempt is a failure. Attempts that a person stopped are not.
-fn is_failure(outcome: &str) -> bool {
-    let by_agent = matches!(outcome, "gave_up" | "unclear" | "exit_code" | "signal" | "timed_out" | "silent");
-    let of_answer = matches!(outcome, "nothing_done" | "unusable" | "bad_answer" | "not_started");
-    by_agent || of_answer || matches!(outcome, "agent_trouble" | "lost" | "session_gone" | "rate_limited")
 }
 
 /// The findings by the effect of a round. Each finding is in one count, besides `open_after`.

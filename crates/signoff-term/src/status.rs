@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::{Action, ProjectSnapshot};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
 use crate::fit::{columns, count, pad, truncate_line};
@@ -57,11 +57,9 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
 
 /// A question, and the command that answers it.
 pub(crate) fn question_lines(question: &QuestionRow) -> String {
-    let id = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
     let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
     let text = truncate_line(&question.text, 400);
-    let choices = question.choices.join(", ");
-    format!("  {}{whose} {text}\n      signoff answer {id} CHOICE    ({choices})\n", question.id)
+    format!("  {}{whose} {text}\n      {}\n", question.id, Action::answer(question))
 }
 
 /// Status, verdict, cycles and reason: `completed  APPROVED (3 cycles)`, `in_progress (cycle 2/3)`.

@@ -361,7 +361,8 @@ impl Story {
 /// Decisions of a person while no process drives the run.
 impl Story {
     pub fn answer(&self, task: u64, choice: &str) {
-        let command = LoopCommand::Answer { question: None, choice: choice.to_owned(), by: "Ann".to_owned() };
+        let command =
+            LoopCommand::Answer { question: None, choice: choice.parse().expect("a choice"), by: "Ann".to_owned() };
         self.decide_task(task, command);
     }
 
@@ -376,7 +377,8 @@ impl Story {
     pub fn edit(&self, task: u64, verdict: &str) {
         let branch = self.task(task).branch;
         let head = branch.and_then(|branch| self.backends().workspaces.head_of(&branch).expect("a readable branch"));
-        let (verdict, by, reason) = (verdict.to_owned(), "Ann".to_owned(), "it is fine".to_owned());
+        let verdict = verdict.parse().expect("a verdict");
+        let (by, reason) = ("Ann".to_owned(), "it is fine".to_owned());
         self.decide_task(task, LoopCommand::Edit { verdict, by, reason, head });
     }
 

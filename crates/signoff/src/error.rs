@@ -4,9 +4,10 @@ use std::fmt;
 use std::process::ExitCode;
 
 use signoff_core::command::CommandRefusal;
-use signoff_core::ids::Commit;
+use signoff_core::ids::{Commit, TaskId};
 use signoff_core::settings::ConfigError;
 use signoff_core::source::{self, SourceError};
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_engine::custom_prompts::PromptError;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
@@ -178,6 +179,11 @@ impl From<StoreError> for CliError {
     }
 }
 
+/// What leads to the approval of a task, or replaces it.
+pub fn unapproved_hint(task: TaskId, next: &NextStep) -> String {
+    format!("{next}; `{}` approves it in your name", Action::ForceMerge(task.0))
+}
+
 impl From<EngineError> for CliError {
     fn from(error: EngineError) -> Self {
         match error {
@@ -190,6 +196,9 @@ impl From<EngineError> for CliError {
                 "another task of the same branch is at work: `signoff status` shows it; try again when it is done",
             ),
             EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
+            EngineError::ContainsUnapproved { task, ref next, .. } => {
+                Self::failed(error.to_string()).hint(unapproved_hint(task, next))
+            }
             EngineError::Io { .. } | EngineError::Internal(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }

@@ -1,5 +1,6 @@
 //! The project a command runs in: repository, settings and store.
 
+use signoff_core::view::inbox;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,6 @@ use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus, void_approvals};
 use signoff_engine::detect;
-use signoff_engine::dispatcher::is_satisfied;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
@@ -106,7 +106,8 @@ impl ReadOnlyProject {
     /// Like `tasks`, but reads only the tables and no log. Rate limits and phase positions are missing.
     pub fn tasks_from_tables(&self) -> Result<Vec<TaskRow>> {
         let mut rows = self.store.tasks()?;
-        let mut blocking: BTreeSet<u64> = rows.iter().filter(|row| blocks_dependents(row)).map(|row| row.id).collect();
+        let mut blocking: BTreeSet<u64> =
+            rows.iter().filter(|row| inbox::blocks_dependents(row)).map(|row| row.id).collect();
         let cancelled: BTreeSet<u64> =
             rows.iter().filter(|row| row.status == TaskStatus::Cancelled).map(|row| row.id).collect();
         let blocked_runs: Vec<u64> =
@@ -297,17 +298,12 @@ fn lock_timeout() -> Option<Duration> {
     host::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
 }
 
-/// Whether a task has ended without passing, so that tasks depending on it are blocked.
-pub fn blocks_dependents(row: &TaskRow) -> bool {
-    row.status.is_over() && !is_satisfied(row)
-}
-
 /// The error for a task that has not been started.
 pub fn not_started(row: &TaskRow) -> CliError {
     let task = row.id;
     if row.status == TaskStatus::Cancelled {
         return CliError::usage(format!("task {task} was cancelled before it was started"))
-            .hint("`signoff add` adds it again");
+            .hint("`signoff add` queues it again");
     }
     let not_started = CliError::usage(format!("task {task} has not been started"));
     if row.status == TaskStatus::Blocked {

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{RunId, TaskId};
 use signoff_core::report_token::{ReportArguments, ReportRefusal, ReportTool};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot, TaskResult};
+use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot, TaskResult};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Scheduling;
@@ -309,10 +309,10 @@ impl RunResult {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
                 Some(question) => console.note(&format!(
-                    "Task #{id} waits for you ({}): {}\n  signoff answer {id} {}",
+                    "Task #{id} waits for you ({}): {}\n  {}",
                     question.id,
                     question.text,
-                    question.choices.join("|"),
+                    Action::answer(question),
                 )),
                 None if waits_for_its_group(row) => {
                     console.note(&format!("Task #{id} is approved and waits for its group"));
@@ -327,11 +327,8 @@ impl RunResult {
         }
         // Questions of a run are answered by their number in the store.
         for question in questions.iter().filter(|question| question.task_id.is_none()) {
-            let (id, run) = (&question.id, question.run_id);
-            console.note(&format!(
-                "Run {run} waits for you: signoff answer {id} {}\n  then: signoff run --resume {run}",
-                question.choices.join("|"),
-            ));
+            let (run, resume) = (question.run_id, Action::ResumeRun(Some(question.run_id)));
+            console.note(&format!("Run {run} waits for you: {}\n  then: {resume}", Action::answer(question)));
         }
     }
 
@@ -340,9 +337,9 @@ impl RunResult {
         let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
-            "Interrupted: `signoff run --resume` goes on where it was".to_owned()
+            "Interrupted: `signoff run --resume` continues".to_owned()
         } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
-            "Interrupted: `signoff work` goes on where it was".to_owned()
+            "Interrupted: `signoff work` continues".to_owned()
         } else {
             "Interrupted: nothing is left to do".to_owned()
         })
@@ -373,17 +370,15 @@ impl RunResult {
             return Ok(Some(stage));
         }
         for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
-            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run) {
+            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.lacks_final_approval(*run) {
                 return Ok(Some(stage));
             }
         }
         Ok(None)
     }
 
-    /// Whether the final review of a run ended without an approval. That needs the user even if every task is approved.
-    fn final_review_left_open(&self, run: RunId) -> bool {
-        let whole = self.summary.states.get(&run).and_then(|state| state.loops.get(&LoopId::final_review()));
-        whole.is_some_and(|whole| whole.machine.approved_commit().is_none())
+    fn lacks_final_approval(&self, run: RunId) -> bool {
+        self.summary.states.get(&run).is_some_and(|state| state.lacks_final_approval())
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use next_step::{Action, BlockingTask, NextStep};
 
-use super::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
-use crate::ids::QuestionId;
-use crate::machine::{Loop, OutcomeKind, Reason, Stage};
+use super::{RunRow, RunState, RunStatus, TaskRow, TaskState, TaskStatus};
+use crate::ids::{LoopId, QuestionId};
+use crate::machine::{FinalVerdict, Loop, OutcomeKind, Reason, Stage};
 use crate::task::TaskType;
 
 /// All tasks, the unfinished runs, and which runs have a running process.
@@ -113,17 +113,30 @@ fn is_rate_limited(task: &TaskRow) -> bool {
     task.status == TaskStatus::Paused && task.reason == Some(Reason::RateLimited)
 }
 
+/// Whether a task is done, so that other tasks can build on it.
+pub fn allows_dependents(task: &TaskRow) -> bool {
+    let allows = |outcome: OutcomeKind| outcome.is_approval() || outcome == OutcomeKind::CompletedWithIssues;
+    task.status == TaskStatus::Completed && task.outcome.is_none_or(allows)
+}
+
+/// Whether a task is over, and other tasks cannot build on it.
+pub fn blocks_dependents(task: &TaskRow) -> bool {
+    task.status.is_over() && !allows_dependents(task)
+}
+
+/// Whether a task is over and approved, so that its work may land.
+pub fn may_land(task: &TaskRow) -> bool {
+    task.status == TaskStatus::Completed && task.final_verdict == Some(FinalVerdict::Approved)
+}
+
 /// Whether `signoff work` would start the task now.
 pub fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
     if task.status != TaskStatus::Pending {
         return false;
     }
-    let is_complete = |row: &TaskRow| {
-        row.status == TaskStatus::Completed && !row.outcome.is_some_and(|outcome| outcome.needs_decision())
-    };
     // A run continues past cancelled tasks.
     let passed = |row: &TaskRow| task.run_id.is_some() && row.status == TaskStatus::Cancelled;
-    let is_satisfied = |id: &u64| tasks.iter().any(|row| row.id == *id && (is_complete(row) || passed(row)));
+    let is_satisfied = |id: &u64| tasks.iter().any(|row| row.id == *id && (allows_dependents(row) || passed(row)));
     let held_up = |row: &TaskRow| {
         let busy = matches!(row.status, TaskStatus::Waiting | TaskStatus::InProgress | TaskStatus::Paused);
         row.run_id == task.run_id && busy
@@ -136,9 +149,26 @@ pub fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
 pub fn can_be_retried(task: &TaskRow) -> bool {
     let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
         || task.outcome.is_some_and(OutcomeKind::needs_decision);
-    let is_over =
-        task.kind == TaskType::Review && matches!(task.reason, Some(Reason::GateFailed | Reason::NothingToReview));
-    task.run_id.is_some() && stopped && !is_over && task.reason != Some(Reason::EditedByPerson)
+    task.run_id.is_some()
+        && stopped
+        && FinishedReview::for_task(task).is_none()
+        && task.reason != Some(Reason::EditedByPerson)
+}
+
+/// A review task whose answer is final: a retry has nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishedReview {
+    NothingToReview,
+    /// It did not approve.
+    NotApproved,
+}
+
+impl FinishedReview {
+    pub fn for_task(task: &TaskRow) -> Option<Self> {
+        let reason = task.reason.filter(|_| task.kind == TaskType::Review)?;
+        let endings = [(Reason::NothingToReview, Self::NothingToReview), (Reason::GateFailed, Self::NotApproved)];
+        endings.into_iter().find(|(known, _)| *known == reason).map(|(_, ending)| ending)
+    }
 }
 
 /// Whether the task can still be cancelled.
@@ -150,6 +180,20 @@ pub fn can_be_cancelled(task: &TaskRow) -> bool {
 /// Whether a person can set the verdict, if no attempt writes to the worktree: a run has started the task.
 pub fn can_be_edited(task: &TaskRow) -> bool {
     task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
+}
+
+/// What a person can do with a task, as far as its row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskActions {
+    pub retry: bool,
+    pub cancel: bool,
+    pub edit: bool,
+}
+
+impl TaskActions {
+    pub fn for_task(task: &TaskRow) -> Self {
+        Self { retry: can_be_retried(task), cancel: can_be_cancelled(task), edit: can_be_edited(task) }
+    }
 }
 
 /// Why a task needs a person, most urgent first. Tasks with an open question are listed by their question.
@@ -172,14 +216,15 @@ impl Urgency {
         match task.status {
             TaskStatus::Failed => Some(Self::Failed),
             TaskStatus::Stuck => Some(Self::Stuck),
-            TaskStatus::Completed => task.outcome.and_then(Self::for_completed),
+            TaskStatus::Completed => task.outcome.and_then(Self::for_outcome),
             TaskStatus::Blocked => Some(Self::Blocked),
             TaskStatus::Paused => Some(Self::Paused),
             TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Cancelled => None,
         }
     }
 
-    fn for_completed(outcome: OutcomeKind) -> Option<Self> {
+    /// The urgency of a completed task with this outcome.
+    pub fn for_outcome(outcome: OutcomeKind) -> Option<Self> {
         match outcome {
             OutcomeKind::Exhausted => Some(Self::Exhausted),
             OutcomeKind::Discussion => Some(Self::Discussion),
@@ -217,6 +262,14 @@ impl TaskResult {
         } else {
             Self::Attention
         }
+    }
+}
+
+impl RunState {
+    /// Whether the final review ended, or is under way, without an approval. That needs a person even if every task
+    /// is approved.
+    pub fn lacks_final_approval(&self) -> bool {
+        self.loop_state(&LoopId::final_review()).is_some_and(|whole| whole.approved_commit().is_none())
     }
 }
 

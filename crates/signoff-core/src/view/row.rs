@@ -3,15 +3,16 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Badge, LoopState, RunState, TaskState, TaskStatus};
+use super::{Badge, LoopState, RunState, TaskRow, TaskState, TaskStatus};
 use crate::agent_output::AgentErrorKind;
 use crate::group::{Run, RunStage};
-use crate::ids::{AttemptId, Commit, LoopId, QuestionId, ReviewerName, TaskId};
+use crate::ids::{AttemptId, Commit, LoopId, QuestionId, ReviewerName, RunId, TaskId};
 use crate::machine::{
     self, Choice, FinalVerdict, Loop, Outcome, OutcomeKind, PendingRateLimit, Policy, QuestionTopic, RateLimitRefusal,
     Reason, Stage,
 };
 use crate::review::Usage;
+use crate::task::TaskType;
 use crate::wire::Launch;
 use crate::workflow::Phase;
 
@@ -19,7 +20,12 @@ use crate::workflow::Phase;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoopRow {
     pub id: LoopId,
+    #[serde(skip)]
+    pub run: RunId,
     pub task: Option<TaskId>,
+    /// The type of the task; unknown specifications count as reviews if all phases are gates.
+    #[serde(skip)]
+    pub kind: TaskType,
     /// The tracker id of the task: `b-1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracker_id: Option<String>,
@@ -58,6 +64,19 @@ pub struct LoopRow {
     pub question: Option<QuestionView>,
     /// The rate limit that pauses this loop.
     pub wait: Option<RateLimitWait>,
+}
+
+impl LoopRow {
+    /// The row of its task, with the values that the loop knows.
+    pub fn to_task_row(&self) -> Option<TaskRow> {
+        let task = TaskRow::new(self.task?.0, &self.title, self.status);
+        let branch = Some(self.branch.clone()).filter(|branch| !branch.is_empty());
+        let base = self.base.as_ref().map(ToString::to_string);
+        Some(
+            TaskRow { run_id: Some(self.run.0), kind: self.kind, state: self.state, branch, base, ..task }
+                .with_progress(self.clone()),
+        )
+    }
 }
 
 /// A rate limit that a task waits for.
@@ -101,10 +120,11 @@ impl RunState {
         reviews
     }
 
-    /// Sets the title of planning and final review loops, and the tracker id of a task's loop.
+    /// Sets the title of planning and final review loops, and the type and tracker id of a task's loop.
     fn with_title(&self, row: LoopRow) -> LoopRow {
-        let tracked = row.task.and_then(|task| self.specs.get(&task)?.tracked.as_ref());
-        let tracker_id = tracked.map(|tracked| tracked.id.clone());
+        let spec = row.task.and_then(|task| self.specs.get(&task));
+        let kind = spec.map_or(row.kind, |spec| spec.kind);
+        let tracker_id = spec.and_then(|spec| spec.tracked.as_ref()).map(|tracked| tracked.id.clone());
         let title = if row.id == LoopId::planning() {
             self.specification().map_or_else(|| "Planning".to_owned(), |name| format!("Planning {name}"))
         } else if row.id == LoopId::final_review() {
@@ -112,7 +132,7 @@ impl RunState {
         } else {
             row.title
         };
-        LoopRow { title, tracker_id, ..row }
+        LoopRow { title, run: self.run, kind, tracker_id, ..row }
     }
 
     /// The rows of all loops, in order of their ids. A checkpoint's loop is part of the row of the loop it reviews.
@@ -188,7 +208,13 @@ impl LoopState {
         let checkpoint_number = checkpoint.under_way.filter(|_| !this.is_done());
         LoopRow {
             id: loop_id.clone(),
+            run: RunId::default(),
             task: self.task,
+            kind: if policy.workflow.phases.iter().all(|phase| phase.policy().is_some()) {
+                TaskType::Review
+            } else {
+                TaskType::Implement
+            },
             tracker_id: None,
             title: self.title.clone(),
             branch: self.branch.clone(),
@@ -286,7 +312,7 @@ fn question_text(about: &QuestionTopic, cycle: u32) -> String {
             format!("The answer of {} could not be understood. Retry, proceed without it, or stop?", names(missing))
         }
         QuestionTopic::NoReview { missing } => {
-            format!("No review could be had from {}. Retry, skip the review, or stop?", names(missing))
+            format!("{} gave no review. Retry, skip the review, or stop?", names(missing))
         }
         QuestionTopic::Exhausted(reason) => {
             format!("{}. One more fix and review, proceed with the findings open, or stop?", bound(*reason, cycle))
@@ -294,7 +320,8 @@ fn question_text(about: &QuestionTopic, cycle: u32) -> String {
         QuestionTopic::FixerFailed => "The fixer failed. Retry or stop?".to_owned(),
         QuestionTopic::ImplementerFailed => "The implementer failed. Retry or stop?".to_owned(),
         QuestionTopic::Discussion { by } => {
-            format!("{} wants to discuss the work. Have it fixed, proceed, or stop?", names(by))
+            let verb = if by.len() == 1 { "requests" } else { "request" };
+            format!("{} {verb} a discussion. Fix, proceed, or stop?", names(by))
         }
     }
 }

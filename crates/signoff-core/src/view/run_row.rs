@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::RunState;
-use crate::group::{LoopStatus, Run, RunOutcome, RunStage};
+use crate::group::{LoopStatus, Run, RunOutcome, RunStage, RunStageKind};
 use crate::ids::{LoopId, RunId, TaskId};
 use crate::machine::{Outcome, Reason};
 use crate::review::Usage;
@@ -19,8 +19,8 @@ pub struct RunRow {
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
     #[schemars(with = "String")]
     pub status: RunStatus,
-    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done"]))]
-    pub stage: String,
+    #[schemars(with = "String", extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done"]))]
+    pub stage: RunStageKind,
     /// The number of the group that is worked or blocked, from 1.
     pub group: Option<u64>,
     /// The number of groups; 0 before planning, none if tasks are not worked in groups.
@@ -147,16 +147,16 @@ impl Blocker {
 }
 
 impl RunTaskCounts {
-    fn from_statuses<'a>(standings: impl Iterator<Item = &'a LoopStatus>) -> Self {
+    fn from_statuses<'a>(statuses: impl Iterator<Item = &'a LoopStatus>) -> Self {
         let mut counts = Self::default();
-        for standing in standings {
-            *counts.counter_mut(standing) += 1;
+        for status in statuses {
+            *counts.counter_mut(status) += 1;
         }
         counts
     }
 
-    fn counter_mut(&mut self, standing: &LoopStatus) -> &mut usize {
-        match standing {
+    fn counter_mut(&mut self, status: &LoopStatus) -> &mut usize {
+        match status {
             LoopStatus::Queued => &mut self.to_come,
             LoopStatus::Active | LoopStatus::AtCheckpoint => &mut self.at_work,
             LoopStatus::Waiting => &mut self.waiting,

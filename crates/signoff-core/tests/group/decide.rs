@@ -42,15 +42,10 @@ fn commands(this: &Loop, policy: &Policy) -> Vec<LoopCommand> {
     let mut all = vec![LoopCommand::Retry { by: by() }, LoopCommand::Cancel { by: by() }];
     for choice in Choice::ALL {
         for question in [None, Some(QuestionId(1)), Some(QuestionId(99))] {
-            all.push(LoopCommand::Answer { question, choice: choice.as_str().into(), by: by() });
+            all.push(LoopCommand::Answer { question, choice, by: by() });
         }
     }
-    let edit = |verdict: FinalVerdict| LoopCommand::Edit {
-        verdict: verdict.as_str().into(),
-        by: by(),
-        reason: by(),
-        head: None,
-    };
+    let edit = |verdict: FinalVerdict| LoopCommand::Edit { verdict, by: by(), reason: by(), head: None };
     all.extend(FinalVerdict::ALL.map(edit));
     let known = this.ledger.entries().iter().map(|entry| entry.finding.id.clone());
     all.extend(known.chain(["nothing".into()]).map(|finding| LoopCommand::Dispute { finding, by: by(), reason: by() }));
@@ -80,12 +75,10 @@ fn unchecked_event(this: &Loop, command: LoopCommand) -> Event {
     let open = if let Stage::Waiting { question, .. } = &this.stage { question.id } else { QuestionId(1) };
     match command {
         LoopCommand::Answer { question, choice, by } => {
-            let choice = Choice::parse(&choice).expect("a choice");
             Event::PersonAnswered { question: question.unwrap_or(open), choice, by }
         }
         LoopCommand::Retry { by } => Event::PersonRetried { by },
         LoopCommand::Edit { verdict, by, reason, head } => {
-            let verdict = FinalVerdict::parse(&verdict).expect("a verdict");
             let findings = refusal_findings(verdict, &by, &reason);
             Event::PersonEdited { verdict, by, reason, head, findings }
         }

@@ -1,8 +1,8 @@
 //! The messages of refused commands.
 
-use signoff_core::command::{CommandRefusal, LoopCommand, decide};
+use signoff_core::command::{CommandRefusal, LoopCommand, decide, parse_verdict};
 use signoff_core::ids::{AttemptId, QuestionId};
-use signoff_core::machine::{AttemptFailure, Event, Loop, Policy, replay};
+use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, replay};
 use signoff_core::review::Verdict;
 
 use crate::group::say;
@@ -23,16 +23,16 @@ fn failed(attempt: u64) -> Event {
     Event::AttemptFailed { attempt: AttemptId(attempt), failure: AttemptFailure::TimedOut }
 }
 
-fn edited(verdict: &str) -> LoopCommand {
-    LoopCommand::Edit { verdict: verdict.into(), by: "ann".into(), reason: "enough".into(), head: None }
+fn edited() -> LoopCommand {
+    LoopCommand::Edit { verdict: FinalVerdict::Approved, by: "ann".into(), reason: "enough".into(), head: None }
 }
 
 fn accepted() -> Event {
-    decide(&after(vec![started(), failed(1)]), edited("APPROVED"), &plan()).expect("a verdict")
+    decide(&after(vec![started(), failed(1)]), edited(), &plan()).expect("a verdict")
 }
 
-fn answer(question: Option<u64>, choice: &str) -> LoopCommand {
-    LoopCommand::Answer { question: question.map(QuestionId), choice: choice.into(), by: "ann".into() }
+fn answer(question: Option<u64>, choice: Choice) -> LoopCommand {
+    LoopCommand::Answer { question: question.map(QuestionId), choice, by: "ann".into() }
 }
 
 /// An example of every refusal. A new refusal does not compile without one.
@@ -42,12 +42,12 @@ fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
     let ended = || after(vec![started(), accepted()]);
     let by = || "ann".to_owned();
     match refusal {
-        CommandRefusal::NoQuestion => (fresh(), answer(None, "retry")),
-        CommandRefusal::AnotherQuestion { .. } => (asked(), answer(Some(7), "retry")),
-        CommandRefusal::UnknownChoice { .. } => (asked(), answer(None, "dance")),
-        CommandRefusal::UnknownVerdict { .. } => (fresh(), edited("FINE")),
-        CommandRefusal::Unchanged => (ended(), edited("APPROVED")),
-        CommandRefusal::AtWork => (fresh(), edited("APPROVED")),
+        CommandRefusal::NoQuestion => (fresh(), answer(None, Choice::Retry)),
+        CommandRefusal::AnotherQuestion { .. } => (asked(), answer(Some(7), Choice::Retry)),
+        CommandRefusal::UnknownChoice { .. } => (asked(), answer(None, Choice::Proceed)),
+        CommandRefusal::UnknownVerdict { .. } => (fresh(), edited()),
+        CommandRefusal::Unchanged => (ended(), edited()),
+        CommandRefusal::AtWork => (fresh(), edited()),
         CommandRefusal::NotEnded => (fresh(), LoopCommand::Retry { by: by() }),
         CommandRefusal::NothingToRetry { .. } => (ended(), LoopCommand::Retry { by: by() }),
         CommandRefusal::Ended => (ended(), LoopCommand::Cancel { by: by() }),
@@ -72,7 +72,7 @@ fn every_refusal_has_a_message() {
         CommandRefusal::Unchanged,
         CommandRefusal::AtWork,
         CommandRefusal::NotEnded,
-        CommandRefusal::NothingToRetry { outcome: "" },
+        CommandRefusal::NothingToRetry { outcome: None },
         CommandRefusal::Ended,
         CommandRefusal::UnknownFinding { finding: "f00".into() },
         CommandRefusal::StaleReport { attempt: AttemptId(1) },
@@ -80,14 +80,17 @@ fn every_refusal_has_a_message() {
     ];
     let messages = all.iter().map(|refusal| {
         let (this, command) = example(refusal);
-        let said = decide(&this, command.clone(), &plan()).expect_err("a refusal");
-        assert_eq!(std::mem::discriminant(&said), std::mem::discriminant(refusal), "{command:?}");
-        said.to_string()
+        let refused = match refusal {
+            CommandRefusal::UnknownVerdict { .. } => parse_verdict("fine").expect_err("a refusal"),
+            _ => decide(&this, command.clone(), &plan()).expect_err("a refusal"),
+        };
+        assert_eq!(std::mem::discriminant(&refused), std::mem::discriminant(refusal), "{command:?}");
+        refused.to_string()
     });
     insta::assert_snapshot!(messages.collect::<Vec<_>>().join("\n"), @r"
         there is no open question
         question q7 is not open; the open one is q1
-        `dance` is not a choice here: choose one of retry, stop
+        `proceed` is not a choice here: choose one of retry, stop
         unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
         a person set this verdict already
         it is being worked on: wait for it, or cancel it first
@@ -102,11 +105,7 @@ fn every_refusal_has_a_message() {
 
 #[test]
 fn a_failed_loop_can_be_cancelled() {
-    let stopped = Event::PersonAnswered {
-        question: QuestionId(1),
-        choice: signoff_core::machine::Choice::Stop,
-        by: "ann".into(),
-    };
+    let stopped = Event::PersonAnswered { question: QuestionId(1), choice: Choice::Stop, by: "ann".into() };
     let failed = after(vec![started(), failed(1), stopped]);
     assert!(failed.is_done());
     let cancel = LoopCommand::Cancel { by: "ann".into() };

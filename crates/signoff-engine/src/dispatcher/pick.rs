@@ -1,11 +1,12 @@
 //! Picks the next tasks of the queue or the tracker.
 
+use signoff_core::view::inbox;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use signoff_core::group::{self, Picking, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{OutcomeKind, Policy};
+use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
@@ -236,17 +237,11 @@ fn are_satisfied(store: &dyn Store, tasks: &[TaskId], known: &mut BTreeMap<TaskI
     for task in tasks {
         let through = match known.get(task) {
             Some(through) => *through,
-            None => *known.entry(*task).or_insert(store.task(*task)?.as_ref().is_some_and(is_satisfied)),
+            None => *known.entry(*task).or_insert(store.task(*task)?.as_ref().is_some_and(inbox::allows_dependents)),
         };
         if !through {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// Whether a task is done, so that other tasks can build on it.
-pub fn is_satisfied(row: &TaskRow) -> bool {
-    let is_unusable = |outcome: OutcomeKind| !outcome.is_approval() && outcome != OutcomeKind::CompletedWithIssues;
-    row.status == TaskStatus::Completed && !row.outcome.is_some_and(is_unusable)
 }

@@ -224,7 +224,11 @@ impl Dispatcher<'_> {
         match result {
             Ok(()) => self.run_event(run, RunEvent::Landed, Vec::new()),
             // The user asked to stop. Any other reason is reported by the next drive.
-            Err(EngineError::NotLanded { .. }) if self.interrupt > Some(Interrupt::Finish) => Ok(()),
+            Err(EngineError::NotLanded { .. } | EngineError::ContainsUnapproved { .. })
+                if self.interrupt > Some(Interrupt::Finish) =>
+            {
+                Ok(())
+            }
             Err(error) => {
                 self.summary.errors.push(error);
                 Ok(())
@@ -256,7 +260,7 @@ fn hint(run_state: &RunState) -> &'static str {
     let keeps_its_end = run_state.run_policy().is_some_and(|policy| policy.has_final_review);
     match run_state.machine.stage == RunStage::Done(RunOutcome::Failed) && !keeps_its_end {
         true => {
-            "`signoff retry ID` goes on with what failed, and the run lands once all is approved; \
+            "`signoff retry ID` continues what failed, and the run lands once all is approved; \
              `signoff land` brings in what is approved now"
         }
         false => "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest",

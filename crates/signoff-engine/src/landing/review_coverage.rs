@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Outcome, Reason, Stage};
+use signoff_core::machine::{Outcome, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::source::{self, CheckboxMark};
-use signoff_core::view::{LoopState, RunState, TaskRow, TaskStatus, is_run_branch};
+use signoff_core::view::inbox::{Action, NextStep};
+use signoff_core::view::{LoopState, RunState, TaskRow, is_run_branch};
 use signoff_store::Store;
 
 use super::replayed::ReplayedCommits;
@@ -368,24 +369,9 @@ impl Coverage<'_> {
     }
 
     fn unapproved_task_error(&self, task: TaskId) -> EngineError {
-        let what = self.candidate.what;
         let row = self.rows.iter().find(|row| row.id == task.0);
-        let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
-        let message = format!("{what} builds on task {task}, which is not approved");
-        if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson)) {
-            let hint = format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}");
-            return EngineError::NotLanded { message, hint };
-        }
-        let first = match row.map(|row| row.status) {
-            Some(TaskStatus::Failed | TaskStatus::Stuck) => format!("`signoff retry {task}` goes on with it"),
-            Some(TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused | TaskStatus::Blocked) => {
-                "`signoff` says what it waits for".to_owned()
-            }
-            Some(TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Cancelled) | None => {
-                format!("`signoff review {task}` has it reviewed")
-            }
-        };
-        EngineError::NotLanded { message, hint: format!("{first}; {accept}") }
+        let next = row.map_or(NextStep::Do(Action::Show(task.0)), |row| NextStep::to_approve(row, &self.rows));
+        EngineError::ContainsUnapproved { what: self.candidate.what.to_owned(), task, next: Box::new(next) }
     }
 
     fn foreign_commit_error(&self, commit: &Commit, branch: Option<&str>) -> Result<EngineError, EngineError> {

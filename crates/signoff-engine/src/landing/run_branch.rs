@@ -1,6 +1,7 @@
 //! What a person lands outside of a running loop: a commit, or the branch of a run, whose approved commit and
 //! foreign commits are found here.
 
+use signoff_core::view::inbox::Action;
 use std::fs;
 use std::sync::Arc;
 
@@ -43,7 +44,9 @@ pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
         return (!is_over).then(|| EngineError::NotLanded {
             message: format!("run {run} cannot land: its final review has not begun"),
             hint: format!(
-                "`signoff status` shows how far it is; `signoff run --resume {run}` goes on if it was stopped"
+                "`{}` shows how far it is; `{}` continues it if it was stopped",
+                Action::Status,
+                Action::ResumeRun(Some(run.0))
             ),
         });
     };
@@ -53,7 +56,7 @@ pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
     }
     let Stage::Done(ending) = &state.stage else {
         let message = format!("run {run} cannot land: its final review is not over");
-        let hint = format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question");
+        let hint = format!("`{}` continues it; `signoff` shows an open question", Action::ResumeRun(Some(run.0)));
         return Some(EngineError::NotLanded { message, hint });
     };
     let open: Vec<&str> = state.ledger.open(FailThreshold::Low).map(|entry| entry.finding.id.as_str()).collect();
@@ -69,11 +72,12 @@ pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
 
 /// Hints for a final review that did not approve.
 pub fn final_review_hints(run: RunId, can_be_retried: bool, finding: Option<&str>) -> String {
-    let retry = can_be_retried.then(|| format!("`signoff retry run-{run}` fixes and reviews it once more"));
-    let dispute = finding
-        .filter(|_| can_be_retried)
-        .map(|finding| format!("`signoff dispute {finding} --reason TEXT` rejects a finding, before the retry"));
-    let accept = format!("`signoff edit run-{run} --verdict APPROVED --reason TEXT` accepts the run in your name");
+    let run = run.0;
+    let retry = can_be_retried.then(|| format!("`{}` fixes and reviews it once more", Action::RetryRun(run)));
+    let dispute = finding.filter(|_| can_be_retried).map(|finding| {
+        format!("`{}` rejects a finding, before the retry", Action::Dispute { finding: finding.to_owned() })
+    });
+    let accept = format!("`{}` accepts the run in your name", Action::AcceptRun(run));
     retry.into_iter().chain(dispute).chain([accept]).collect::<Vec<_>>().join("; ")
 }
 
@@ -98,10 +102,10 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
     Err(not_landed(
         message,
         match has_final_review {
-            true => format!(
-                "{branch} was moved: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
-                 --reason TEXT`"
-            ),
+            true => {
+                let accept = Action::AcceptRun(run.0);
+                format!("{branch} was moved: `git merge {landed}` on it, then `{accept}`")
+            }
             false => format!("{branch} was moved: `signoff merge {task}` brings the task in by itself"),
         },
     ))

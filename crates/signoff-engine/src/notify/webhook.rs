@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use signoff_core::notify::{NotificationKind, NotificationMessage};
+use signoff_core::group::RunOutcome;
+use signoff_core::machine::OutcomeKind;
+use signoff_core::notify::{NotificationKind, NotificationMessage, NotifiedOutcome};
 use signoff_core::settings::{AddressSource, Webhook, WebhookAddress, WebhookFormat};
 use ureq::http::Response;
 use ureq::{Agent, Body, Error};
@@ -133,10 +135,12 @@ fn slack_body(message: &NotificationMessage) -> Value {
 
 fn sign(message: &NotificationMessage) -> &'static str {
     match message.event {
-        NotificationKind::Done => match message.outcome.as_deref() {
-            None | Some("approved" | "accepted") => "✅",
-            Some("failed" | "stuck") => "⛔",
-            Some(_) => "⚠️",
+        NotificationKind::Done => match message.outcome {
+            None | Some(NotifiedOutcome::Run(RunOutcome::Approved)) => "✅",
+            Some(NotifiedOutcome::Task(outcome)) if outcome.is_approval() => "✅",
+            Some(NotifiedOutcome::Run(RunOutcome::Failed)) => "⛔",
+            Some(NotifiedOutcome::Task(OutcomeKind::Failed | OutcomeKind::Stuck)) => "⛔",
+            Some(NotifiedOutcome::Task(_) | NotifiedOutcome::Run(_)) => "⚠️",
         },
         NotificationKind::Stuck => "⛔",
         NotificationKind::Question => "❓",

@@ -6,10 +6,10 @@ use signoff_core::ids::TaskId;
 use signoff_core::source::{SourceState, TaskFile};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::TaskStatus;
+use signoff_core::view::inbox::{self, Action, NextStep};
 use signoff_store::Store;
 
 use super::{BEADS, Tracker, ready};
-use crate::dispatcher::is_satisfied;
 use crate::error::EngineError;
 use crate::workspace::WorkspaceRequest;
 
@@ -29,6 +29,8 @@ pub struct ExcludedTask {
     pub id: String,
     pub by: TaskId,
     pub status: TaskStatus,
+    /// What to do next about the task of signoff.
+    pub next: NextStep,
 }
 
 /// Adds the dependencies that a tracker reports only when a task is claimed.
@@ -55,7 +57,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let rows = if claims.is_empty() { Vec::new() } else { store.tasks()? };
     let row = |by: TaskId| rows.iter().find(|row| row.id == by.0);
     // Tasks in a read-only file are never closed there.
-    let through = |by: &TaskId| row(*by).is_some_and(is_satisfied);
+    let through = |by: &TaskId| row(*by).is_some_and(inbox::allows_dependents);
     let done: BTreeSet<String> = match tracker.supply.closes_tasks() {
         true => BTreeSet::new(),
         false => claims.iter().filter(|(_, by)| through(by)).map(|(id, _)| id.clone()).collect(),
@@ -82,7 +84,9 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let failed = |by: TaskId| matches!(status(by), TaskStatus::Failed | TaskStatus::Stuck);
     let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == SourceState::Done);
     let taken = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
-    let taken = taken.map(|(id, by)| ExcludedTask { id: id.clone(), by: *by, status: status(*by) }).collect();
+    let next = |by: TaskId| row(by).map_or(NextStep::Do(Action::Work(by.0)), |row| NextStep::to_approve(row, &rows));
+    let taken = taken.map(|(id, by)| ExcludedTask { id: id.clone(), by: *by, status: status(*by), next: next(*by) });
+    let taken = taken.collect();
     Ok(TrackerOffer { file, ready: free, taken })
 }
 

@@ -311,7 +311,8 @@ fn each_answer_about_a_part_reaches_its_run() {
         let questions = story.questions();
         assert_eq!((questions.len(), questions[0].task_id), (1, None), "{phase} {choice}");
         let part = if phase == "final_review" { LoopId::final_review() } else { LoopId::planning() };
-        let command = LoopCommand::Answer { question: None, choice: choice.to_owned(), by: "Ann".to_owned() };
+        let command =
+            LoopCommand::Answer { question: None, choice: choice.parse().expect("a choice"), by: "Ann".to_owned() };
         story.decide(RunId(1), &part, command);
         story.resume();
         assert_eq!(story.run_status(1), status, "{phase} {choice}");

@@ -2,7 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId};
-use signoff_core::machine::OutcomeKind;
+use signoff_core::machine::{FinalVerdict, OutcomeKind};
 use signoff_core::policy::Effort;
 use signoff_core::view::RunState;
 use signoff_engine::error::EngineError;
@@ -163,7 +163,7 @@ fn a_run_lands_only_if_its_final_review_or_a_person_approves_it() {
     let message = refusal(land_from(&story, RunId(2), &project.tip("signoff/task-1-log-in")));
     assert_eq!(message, "run 1 cannot land: its final review did not approve it (1 open finding)");
     assert_eq!(project.file_names("main"), "");
-    let (verdict, by, reason) = ("APPROVED".to_owned(), "Ann".to_owned(), "it fits".to_owned());
+    let (verdict, by, reason) = (FinalVerdict::Approved, "Ann".to_owned(), "it fits".to_owned());
     let head = project.repository().head_of("signoff/run-1").expect("a readable branch");
     story.decide(RunId(1), &LoopId::final_review(), LoopCommand::Edit { verdict, by, reason, head });
     let (_, now) = land_run(&story).expect("a landing");

@@ -9,7 +9,7 @@ use signoff_core::{
     machine::Event,
 };
 use signoff_engine::dispatcher::DriveOptions;
-use signoff_term::show::{AttemptRow, RunHistory};
+use signoff_term::show::{AttemptOutcome, AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
@@ -114,7 +114,7 @@ fn timeless(story: &Story) -> String {
 fn attempts(story: &Story) -> Vec<String> {
     let mut history = RunHistory::default();
     history.extend(story.log(RunId(1)));
-    let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.unwrap_or_default());
+    let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.map_or("", AttemptOutcome::as_str));
     history.attempts(&LoopId::new("1")).iter().map(line).collect()
 }
 

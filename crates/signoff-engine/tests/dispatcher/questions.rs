@@ -252,7 +252,7 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
     let story = both_failing();
     assert_eq!(
         question(&story),
-        "q1 No review could be had from code and spec. Retry, skip the review, or stop? \
+        "q1 code and spec gave no review. Retry, skip the review, or stop? \
          [\"retry\", \"skip\", \"stop\", \"restart\"]"
     );
     insta::assert_snapshot!(from_the_review(&story), @"

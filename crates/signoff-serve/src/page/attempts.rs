@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::{dollars, format_duration};
-use signoff_term::show::{AttemptRow, PersonDecision};
-use signoff_term::stats::ByRole;
+use signoff_term::show::{AttemptOutcome, AttemptRow, PersonDecision};
+use signoff_term::stats::RoleStats;
 
 use super::frame::{ElementIds, PageContext, PageFrame, PageSubject};
 use super::{TranscriptPage, TranscriptTail, badges, text};
@@ -61,7 +61,7 @@ fn role_and_cycle(attempt: &AttemptRow) -> String {
 
 fn outcome(attempt: &AttemptRow) -> Markup {
     html! {
-        (text::spaced(attempt.outcome.unwrap_or("running")))
+        (text::spaced(attempt.outcome.map_or("running", AttemptOutcome::as_str)))
         @if let Some(detail) = &attempt.detail { ": " (text::line(detail)) }
         @if let Some(hint) = &attempt.hint { p.hint { (text::line(hint)) } }
         @for note in &attempt.notes { p.hint { (text::line(note)) } }
@@ -69,11 +69,11 @@ fn outcome(attempt: &AttemptRow) -> Markup {
 }
 
 /// Sums attempts by role, in the order in which the roles first occur.
-pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<ByRole> {
-    let mut roles: Vec<ByRole> = Vec::new();
+pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<RoleStats> {
+    let mut roles: Vec<RoleStats> = Vec::new();
     for attempt in attempts {
         let at = roles.iter().position(|known| known.role == attempt.role).unwrap_or_else(|| {
-            roles.push(ByRole { role: attempt.role.clone(), ..ByRole::default() });
+            roles.push(RoleStats { role: attempt.role.clone(), ..RoleStats::default() });
             roles.len() - 1
         });
         roles[at].add_attempt(attempt);

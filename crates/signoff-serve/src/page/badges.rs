@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
-use signoff_core::review::Severity;
+use signoff_core::review::{Severity, VerdictKind};
 use signoff_core::view::{TaskRow, TaskState};
-use signoff_term::fit::{format_duration, truncate_line};
+use signoff_term::fit::{self, format_duration, truncate_line};
+use signoff_term::show::RoundVerdict;
 use signoff_term::status;
 
 use super::text;
@@ -38,12 +39,20 @@ impl Tone {
     }
 
     /// The tone of a verdict.
-    pub fn from_verdict(word: &str) -> Self {
-        match word.to_ascii_lowercase().as_str() {
-            "approved" | "approved_with_minor" => Self::Good,
-            "changes_requested" | "max_cycles_reached" => Self::Bad,
-            "needs_discussion" | "inconclusive" => Self::Warn,
-            _ => Self::Quiet,
+    pub fn from_verdict(verdict: VerdictKind) -> Self {
+        match verdict {
+            VerdictKind::Approved | VerdictKind::ApprovedWithMinor => Self::Good,
+            VerdictKind::ChangesRequested => Self::Bad,
+            VerdictKind::NeedsDiscussion | VerdictKind::Inconclusive => Self::Warn,
+        }
+    }
+
+    /// The tone of the verdict of a round.
+    pub fn from_round(verdict: RoundVerdict) -> Self {
+        match verdict {
+            RoundVerdict::Approved => Self::Good,
+            RoundVerdict::ChangesRequested => Self::Bad,
+            RoundVerdict::NeedsDiscussion | RoundVerdict::Inconclusive => Self::Warn,
         }
     }
 
@@ -112,7 +121,7 @@ pub fn ago(at: &str, now: Timestamp) -> Markup {
 /// `2026-01-29 10:00:00`.
 pub fn timestamp(at: &str) -> Markup {
     let Ok(time) = at.parse::<Timestamp>() else { return text::line(at) };
-    html! { time datetime=(time) { (time.strftime("%Y-%m-%d %H:%M:%S")) } }
+    html! { time datetime=(time) { (fit::timestamp(at)) } }
 }
 
 /// A duration in its largest unit.

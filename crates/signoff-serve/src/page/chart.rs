@@ -4,9 +4,8 @@
 
 use maud::{Markup, html};
 use signoff_term::fit::{count, dollars, format_duration, truncate_line};
-use signoff_term::stats::{ByReviewer, ByRole, StatsReport};
+use signoff_term::stats::{Convergence, ReviewerStats, RoleStats, StatsReport};
 
-use super::cycles::CycleChange;
 use super::frame::{PageFrame, PageSubject};
 
 /// The width of every chart.
@@ -43,7 +42,7 @@ impl Figure {
 }
 
 /// New, carried and fixed findings per cycle.
-pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
+pub fn convergence(id: &str, changes: &[Convergence]) -> Markup {
     let (height, floor) = (150.0, 120.0);
     let most = changes.iter().flat_map(series).map(|(number, _)| number).max().unwrap_or(0).max(1);
     let step = (CHART_WIDTH - 10.0) / changes.len().max(1) as f64;
@@ -66,7 +65,7 @@ pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
         (legend(&[("new or back", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
     };
     let description = changes.iter().enumerate().map(|(at, change)| {
-        let CycleChange { new, carried, fixed, regressed } = change;
+        let Convergence { new, carried, fixed, regressed, .. } = change;
         let back = if *regressed > 0 { format!(", {regressed} regressed") } else { String::new() };
         format!("Cycle {}: {new} new, {carried} carried, {fixed} fixed{back}", at + 1)
     });
@@ -76,7 +75,7 @@ pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
 }
 
 /// The bars of one cycle. Regressed findings count as new, because the fixer has to fix them again.
-fn series(change: &CycleChange) -> [(u32, &'static str); 3] {
+fn series(change: &Convergence) -> [(u32, &'static str); 3] {
     [(change.new + change.regressed, "c-new"), (change.carried, "c-carried"), (change.fixed, "c-fixed")]
 }
 
@@ -98,9 +97,9 @@ fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
     }
 }
 
-fn changes_table(changes: &[CycleChange]) -> Markup {
-    let numbers = |change: &CycleChange| [change.new, change.carried, change.fixed, change.regressed];
-    let cells = |change: &CycleChange| numbers(change).map(|number| number.to_string()).to_vec();
+fn changes_table(changes: &[Convergence]) -> Markup {
+    let numbers = |change: &Convergence| [change.new, change.carried, change.fixed, change.regressed];
+    let cells = |change: &Convergence| numbers(change).map(|number| number.to_string()).to_vec();
     let rows = changes.iter().enumerate().map(|(at, change)| (html! { (at + 1) }, cells(change)));
     table(&["Cycle", "New", "Carried", "Fixed", "Regressed"], rows)
 }
@@ -155,7 +154,7 @@ fn bars(bars: &[ChartBar], y: f64) -> Markup {
 }
 
 /// Cost and time by role.
-pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
+pub fn roles(id: &str, roles: &[RoleStats]) -> Markup {
     let costs: Vec<ChartBar> = roles
         .iter()
         .map(|role| one_bar(role, role.cost_usd, "c-cost", dollars(role.cost_usd, role.cost_is_estimated)))
@@ -182,11 +181,11 @@ pub fn roles(id: &str, roles: &[ByRole]) -> Markup {
     Figure { id, title: "Cost and time by role", description, height: 2.0 * half, svg, table }.render()
 }
 
-fn one_bar(role: &ByRole, part: f64, class: &'static str, value: String) -> ChartBar {
+fn one_bar(role: &RoleStats, part: f64, class: &'static str, value: String) -> ChartBar {
     ChartBar { name: role.role.clone(), parts: vec![(part.max(0.0), class)], value }
 }
 
-fn roles_table(roles: &[ByRole]) -> Markup {
+fn roles_table(roles: &[RoleStats]) -> Markup {
     let rows = roles.iter().map(|role| {
         let cost = dollars(role.cost_usd, role.cost_is_estimated);
         (row_name(&role.role, 40), vec![role.attempts.to_string(), format_duration(role.duration_ms), cost])
@@ -195,7 +194,7 @@ fn roles_table(roles: &[ByRole]) -> Markup {
 }
 
 /// Outcomes of the findings of each reviewer.
-pub fn reviewers(id: &str, reviewers: &[ByReviewer]) -> Markup {
+pub fn reviewers(id: &str, reviewers: &[ReviewerStats]) -> Markup {
     let all: Vec<ChartBar> = reviewers.iter().map(reviewer_bar).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
     let svg = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
@@ -218,11 +217,11 @@ const OUTCOMES: [(&str, &str); 5] = [
     ("pending", "c-carried"),
 ];
 
-fn outcome_counts(reviewer: &ByReviewer) -> [u64; 5] {
+fn outcome_counts(reviewer: &ReviewerStats) -> [u64; 5] {
     [reviewer.upheld, reviewer.refuted, reviewer.out_of_scope, reviewer.open, reviewer.pending]
 }
 
-fn reviewer_bar(reviewer: &ByReviewer) -> ChartBar {
+fn reviewer_bar(reviewer: &ReviewerStats) -> ChartBar {
     let parts = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
     let parts = parts.map(|(number, (_, class))| (number as f64, class)).collect();
     ChartBar {
@@ -236,8 +235,8 @@ fn reviewer_bar(reviewer: &ByReviewer) -> ChartBar {
     }
 }
 
-fn reviewers_table(reviewers: &[ByReviewer]) -> Markup {
-    let share = |reviewer: &ByReviewer| match reviewer.raised {
+fn reviewers_table(reviewers: &[ReviewerStats]) -> Markup {
+    let share = |reviewer: &ReviewerStats| match reviewer.raised {
         0 => "–".to_owned(),
         settled => format!("{:.0} %", 100.0 * reviewer.upheld as f64 / settled as f64),
     };

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use signoff_core::ledger::FindingState;
+use signoff_core::machine::ReviewScope;
 use signoff_core::merge::render::plain_text::location;
 use signoff_core::merge::{IssueGroup, MergedReview};
+use signoff_core::review::Confidence;
 use signoff_term::fit::{count, counts, dollars, format_duration};
-use signoff_term::show::{Cycle, LedgerLine, ReviewReport, StateChange};
+use signoff_term::show::{Cycle, ReviewReport};
+use signoff_term::stats::Convergence;
 
 use super::ReviewHistory;
 use super::badges::{self, Tone};
@@ -16,31 +18,30 @@ use super::text;
 
 /// All cycles; the last one is expanded.
 pub fn all(judged: ReviewHistory, setting: PageContext) -> Markup {
-    let changes = changes(judged);
     let last = judged.cycles.len().saturating_sub(1);
     html! {
         ol.cycles {
-            @for (index, (cycle, change)) in judged.cycles.iter().zip(&changes).enumerate() {
-                li { (one(cycle, change, &setting.id(&format!("cycle-{index}")), index == last)) }
+            @for (index, cycle) in judged.cycles.iter().enumerate() {
+                li { (one(cycle, &setting.id(&format!("cycle-{index}")), index == last)) }
             }
         }
     }
 }
 
-fn one(cycle: &Cycle, change: &CycleChange, id: &str, is_last: bool) -> Markup {
+fn one(cycle: &Cycle, id: &str, is_last: bool) -> Markup {
     html! {
         details.cycle id=(id) open[is_last] {
             summary {
                 h3 {
                     (text::line(&cycle.phase)) " " (cycle.n)
                     @if cycle.pass > 1 { ", pass " (cycle.pass) }
-                    " " (badges::chip(Tone::from_verdict(cycle.verdict), cycle.verdict))
+                    " " (badges::chip(Tone::from_round(cycle.verdict), cycle.verdict.as_str()))
                 }
-                span.changed { (change_summary(change)) }
+                span.changed { (change_summary(&cycle.convergence)) }
                 span.facts {
                     span { (text::commit(&cycle.commit)) }
                     span { (format_duration(duration_ms(cycle))) }
-                    @if cycle.scope == "scoped" { span { "the fix only" } }
+                    @if cycle.scope == ReviewScope::Scoped { span { "the fix only" } }
                 }
             }
             div.reviews { @for (index, review) in cycle.reviews.iter().enumerate() { (reviewer(review, &format!("{id}-{index}"))) } }
@@ -55,8 +56,8 @@ fn duration_ms(cycle: &Cycle) -> u64 {
 }
 
 /// `2 new, 1 carried, 3 fixed`.
-fn change_summary(change: &CycleChange) -> String {
-    let CycleChange { new, carried, fixed, regressed } = *change;
+fn change_summary(change: &Convergence) -> String {
+    let Convergence { new, carried, fixed, regressed, .. } = *change;
     let changed = counts([(new, "new"), (carried, "carried"), (fixed, "fixed"), (regressed, "regressed")]);
     if changed.is_empty() { "no findings".to_owned() } else { changed }
 }
@@ -65,11 +66,11 @@ fn reviewer(review: &ReviewReport, id: &str) -> Markup {
     html! {
         article.review {
             h4 {
-                (text::line(&review.reviewer)) " " (badges::chip(Tone::from_verdict(review.verdict), review.verdict))
+                (text::line(&review.reviewer)) " " (badges::chip(Tone::from_verdict(review.verdict), review.verdict.as_str()))
             }
             p.facts {
                 @if review.kind != review.reviewer { span { (review.kind) } }
-                @if review.confidence != "unstated" { span { (review.confidence) " confidence" } }
+                @if review.confidence != Confidence::Unstated { span { (review.confidence.as_str()) " confidence" } }
                 span { (format_duration(review.duration_ms)) }
                 span { (dollars(review.cost_usd, review.cost_is_estimated)) }
             }
@@ -139,67 +140,6 @@ fn conflicts(cycle: &Cycle) -> Markup {
             }
         }
     }
-}
-
-/// How many findings a cycle added, carried over, fixed and reopened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CycleChange {
-    pub new: u32,
-    pub carried: u32,
-    pub fixed: u32,
-    pub regressed: u32,
-}
-
-/// The changes of each cycle, in order.
-pub fn changes(judged: ReviewHistory) -> Vec<CycleChange> {
-    let mut changes = vec![CycleChange::default(); judged.cycles.len()];
-    for line in judged.ledger {
-        count_finding(line, judged.cycles, &mut changes);
-    }
-    changes
-}
-
-/// Counts one finding in every cycle.
-fn count_finding(line: &LedgerLine, cycles: &[Cycle], changes: &mut [CycleChange]) {
-    let first = line.seen.first();
-    let (mut known, mut open) = (false, false);
-    for (cycle, change) in cycles.iter().zip(changes) {
-        let decided = |state| line.decisions.iter().any(|settled| in_cycle(settled, state, cycle));
-        if !known
-            && first.is_some_and(|seen| (seen.pass, seen.cycle, &seen.phase) == (cycle.pass, cycle.n, &cycle.phase))
-        {
-            (known, open) = (true, true);
-            change.new += 1;
-        } else if known && decided(FindingState::Open) {
-            open = true;
-            change.regressed += 1;
-        } else if open && decided(FindingState::Fixed) {
-            open = false;
-            change.fixed += 1;
-        } else if open {
-            change.carried += 1;
-        }
-        // A user decides after the cycle whose commit they reviewed.
-        if line.decisions.iter().any(|settled| is_closed_by_person(settled, cycle)) {
-            open = false;
-        }
-    }
-}
-
-/// Whether a decision belongs to a cycle. Reviewers name the cycle in their evidence, because several gates can judge
-/// the same commit.
-fn in_cycle(settled: &StateChange, state: FindingState, cycle: &Cycle) -> bool {
-    let said = format!("cycle {} of pass {}", cycle.n, cycle.pass);
-    let place = settled.commit.as_deref() == Some(cycle.commit.as_str());
-    let by_name = settled.by_kind != "reviewer" || settled.evidence.ends_with(&said);
-    settled.state == state && place && by_name && settled.by_kind != "person"
-}
-
-fn is_closed_by_person(settled: &StateChange, cycle: &Cycle) -> bool {
-    let commit = settled.commit.as_deref();
-    settled.by_kind == "person"
-        && settled.state != FindingState::Open
-        && commit.is_none_or(|commit| commit == cycle.commit)
 }
 
 /// Groups of related findings, as indexes into the ledger. An unrelated finding is a group of one.

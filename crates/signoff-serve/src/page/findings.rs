@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::{location, one_line};
+use signoff_core::patch::PatchFile;
 use signoff_term::fit::truncate_line;
-use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
+use signoff_term::show::{ClaimLine, DeciderKind, FindingLine, LedgerLine, Sighting, StateChange};
 
 use super::badges::{self, Tone};
-use super::diff::PatchFile;
 use super::frame::{Anchors, PageContext};
 use super::{ReviewHistory, TypedFields};
 use super::{cycles, frame, text};
@@ -113,7 +113,7 @@ fn reported(seen: &Sighting, found: &FindingLine) -> Markup {
 fn claimed(claim: &ClaimLine) -> Markup {
     html! {
         li {
-            "The fixer says " (claim.claim.replace('_', " ")) " at " (text::commit(&claim.commit))
+            "The fixer says " (claim.claim.as_str()) " at " (text::commit(&claim.commit))
             @if !claim.evidence.is_empty() { ": " (text::line(&claim.evidence)) }
         }
     }
@@ -123,7 +123,7 @@ fn decided(settled: &StateChange) -> Markup {
     html! {
         li {
             (badges::chip(Tone::from_finding_state(settled.state), settled.state.as_str())) " by "
-            @if settled.by_kind == "person" { "a person, " } (text::line(&settled.by))
+            @if settled.by_kind == DeciderKind::Person { "a person, " } (text::line(&settled.by))
             @if let Some(commit) = &settled.commit { " at " (text::commit(commit)) }
             @if !settled.evidence.is_empty() { ": " (text::line(&settled.evidence)) }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{self, Action, InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 use signoff_term::fit::dollars;
 use signoff_term::runs::{self, RunEntry};
@@ -85,9 +85,9 @@ fn attention_section(page: &HomePage, scene: &ProjectSnapshot, attention_items: 
         section #attention data-live aria-labelledby="attention-title" {
             h2 #attention-title { "Needs you" (number_of(number)) }
             @if is_idle(page) {
-                p.hint { "No process is running: " (text::code("signoff work")) " starts one." }
+                p.hint { "No process is running: " (text::code(&Action::WorkQueue.to_string())) " starts one." }
             } @else if number == 0 {
-                p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. It goes on by itself." } }
+                p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. The work continues." } }
             }
             @for asked in &page.questions { (forms::question(asked, &page.tasks, "/")) }
             ul.rows {
@@ -137,12 +137,12 @@ pub fn row(task: &TaskRow, now: Timestamp) -> Markup {
 }
 
 fn cells(task: &TaskRow, now: Timestamp) -> Markup {
-    let standing = badges::status_details(task);
+    let status = badges::status_details(task);
     let open = task.open_findings;
     html! {
         (badges::task_badge(task))
         a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
-        span.standing { @if standing.is_empty() { (task.kind.as_str()) } @else { (standing) } }
+        span.standing { @if status.is_empty() { (task.kind.as_str()) } @else { (status) } }
         span.facts {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (dollars(task.cost_usd, task.cost_is_estimated)) } }

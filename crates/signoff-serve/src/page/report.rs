@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::visible;
+use signoff_core::patch::PatchFile;
 use signoff_core::view::TaskRow;
 use signoff_term::fit::{count, counts, dollars, truncate_line};
 use signoff_term::report::{Changes, PartSection, ReportResult, result_of_report};
@@ -70,19 +71,19 @@ fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
 
 fn task_row(page: &TaskPage, key: u64) -> Markup {
     let row = &page.report.task;
-    let standing = result_of_report(&page.report, page.driven);
+    let result = result_of_report(&page.report, page.driven);
     html! {
         li.row {
-            span { (standing.mark) }
+            span { (result.mark) }
             a.title href={ "#t" (key) "-task" } { span.id { "#" (row.id) } " " (text::line(&row.title)) }
-            span.standing { (text::line(&standing.text)) }
+            span.standing { (text::line(&result.text)) }
             span.facts { span { (dollars(row.cost_usd, row.cost_is_estimated)) } }
         }
     }
 }
 
-fn result_line(standing: &ReportResult) -> Markup {
-    html! { p.lead { (standing.mark) " " (text::line(&standing.text)) } }
+fn result_line(result: &ReportResult) -> Markup {
+    html! { p.lead { (result.mark) " " (text::line(&result.text)) } }
 }
 
 fn change_stat(changes: &Changes) -> Markup {
@@ -134,7 +135,7 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
             (task::facts(&row, page.now))
             @match (&page.changes, &page.diff) {
                 (Some(changes), _) => (change_stat(changes)),
-                (None, Some(diff)) => p.stat { (diff::stat(diff, &diff::parse(&diff.patch))) },
+                (None, Some(diff)) => p.stat { (diff::stat(diff, &PatchFile::parse_all(&diff.patch))) },
                 (None, None) => {},
             }
             (task::spec_and_reviews(page, setting, FindingContext::default()))

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
+use signoff_core::patch::PatchFile;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_term::fit::{count, dollars};
 use signoff_term::report::result_of_report;
 
-use super::diff::{self, PatchFile};
+use super::diff;
 use super::findings::FindingContext;
 use super::frame::{PageContext, PageFrame, PageSubject};
 use super::{DiffText, PageNotice, ReviewHistory, TaskPage, TypedFields};
@@ -22,7 +23,7 @@ pub fn page(page: &TaskPage, notice: Option<&PageNotice>) -> String {
     let title = format!("#{} {}", task.id, task.title);
     let setting = PageContext::served(task.id);
     let patch = page.diff.as_ref().map(|diff| diff.patch.as_str()).unwrap_or_default();
-    let files = diff::parse(patch);
+    let files = PatchFile::parse_all(patch);
     let typed = notice.and_then(|notice| notice.typed.as_ref());
     let body = html! {
         h1 { span.id { "#" (task.id) } " " (text::line(&task.title)) }
@@ -79,7 +80,7 @@ fn status_line(page: &TaskPage) -> Markup {
     let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
     html! {
         p.lead { (badges::task_badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (badges::status_details(task)) } }
-        @if let Some(said) = last_error { p.bad { (text::line(said)) } }
+        @if let Some(error) = last_error { p.bad { (text::line(error)) } }
     }
 }
 
@@ -142,7 +143,7 @@ pub fn attempts_and_files(page: &TaskPage, setting: PageContext) -> Markup {
         @if !report.attempts.is_empty() {
             (section(setting, "figures", "Figures", html! {
                 div.charts {
-                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &cycles::changes(ReviewHistory::from_report(report)))) }
+                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &report.cycles.iter().map(|cycle| cycle.convergence).collect::<Vec<_>>())) }
                     (chart::roles(&setting.id("roles"), &roles))
                 }
             }))

@@ -3,6 +3,7 @@
 use signoff_core::machine::Reason;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_serve::page::{self, DiffText, NoticeKind, PageNotice, TaskPage, TypedFields};
+use signoff_term::show::AttemptOutcome;
 
 use crate::page::dom::{all, parse};
 use crate::page::sample;
@@ -79,7 +80,7 @@ fn a_stuck_task_shows_its_reason_at_the_top() {
         TaskRow { reason: Some(Reason::TaskStuck), ..sample::row(29, "Add user authentication", TaskStatus::Stuck) };
     page.report.attempts.iter_mut().for_each(|attempt| attempt.detail = None);
     let last = page.report.attempts.last_mut().expect("an attempt");
-    (last.outcome, last.detail) = (Some("stuck"), Some("there is no such table".to_owned()));
+    (last.outcome, last.detail) = (Some(AttemptOutcome::GaveUp), Some("there is no such table".to_owned()));
     insta::assert_snapshot!(part(&page::task(&page, None), "#head .lead, #head .bad:not(.chip)"), @"
     ! stuck the agent reports that it is stuck (task_stuck)
     there is no such table

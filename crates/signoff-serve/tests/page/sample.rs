@@ -1,18 +1,22 @@
 //! Sample data for pages: tasks in every state, findings, attempts and statistics.
 
 use jiff::Timestamp;
-use signoff_core::ledger::FindingState;
-use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
+use signoff_core::group::RunStageKind;
+use signoff_core::ledger::{ClaimKind, FindingState};
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason, ReviewScope};
 use signoff_core::merge::merge;
-use signoff_core::review::{FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::review::{
+    Confidence, FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, VerdictKind,
+};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_serve::page::{AddPage, DiffText, HomePage, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
-    AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, PersonDecision, ReviewReport, Sighting, StateChange,
-    TaskReport,
+    AttemptOutcome, AttemptRow, ClaimLine, Cycle, DeciderKind, FindingLine, LedgerLine, PersonDecision, ReviewReport,
+    RoundVerdict, Sighting, StateChange, TaskReport,
 };
 use signoff_term::stats::{
-    ByReviewer, ByRole, CostTotals, CycleCount, CyclesToApproval, StatsCollector, StatsReport, StopReason, TaskCounts,
+    Convergence, CostTotals, CycleCount, CyclesToApproval, ReviewerStats, RoleStats, StatsCollector, StatsReport,
+    StopReason, TaskCounts,
 };
 
 pub fn now() -> Timestamp {
@@ -54,7 +58,7 @@ pub fn run() -> RunRow {
         preset: "groups".into(),
         specification: Some("SPEC.md".into()),
         status: RunStatus::Running,
-        stage: "working".into(),
+        stage: RunStageKind::Working,
         group: Some(2),
         groups: Some(4),
         branch: Some("signoff/run-3".into()),
@@ -149,7 +153,7 @@ fn settled(state: FindingState, cycle: u32) -> StateChange {
     let how = if state == FindingState::Open { "reported again" } else { "approved without reporting it again" };
     StateChange {
         state,
-        by_kind: "reviewer",
+        by_kind: DeciderKind::Reviewer,
         by: "code".into(),
         commit: Some(commit(cycle)),
         evidence: format!("{how} in cycle {cycle} of pass 1"),
@@ -164,7 +168,7 @@ const LOCK: &str = "the lock is held while the mail is sent";
 pub fn ledger() -> Vec<LedgerLine> {
     let by_ann = |state, cycle, why: &str| StateChange {
         state,
-        by_kind: "person",
+        by_kind: DeciderKind::Person,
         by: "ann".into(),
         commit: Some(commit(cycle)),
         evidence: why.to_owned(),
@@ -216,7 +220,7 @@ pub fn ledger() -> Vec<LedgerLine> {
 
 fn claimed() -> ClaimLine {
     ClaimLine {
-        claim: "fixed",
+        claim: ClaimKind::Fixed,
         evidence: "tests/auth.rs: empty_password".into(),
         attempt: "a6".into(),
         commit: "5f0c1d2e3a4b".into(),
@@ -250,9 +254,9 @@ fn review_line(review: &Review, summary: &str) -> ReviewReport {
     ReviewReport {
         reviewer: review.reviewer.to_string(),
         kind: review.kind.as_str(),
-        verdict: review.verdict.as_str(),
+        verdict: VerdictKind::from(&review.verdict),
         reason: None,
-        confidence: "high",
+        confidence: Confidence::High,
         findings: findings.collect(),
         minor: Vec::new(),
         checked: vec!["cargo test".into()],
@@ -269,19 +273,19 @@ fn review_line(review: &Review, summary: &str) -> ReviewReport {
     }
 }
 
-fn cycle(n: u32, verdict: &'static str, reviews: &[(Review, &str)]) -> Cycle {
+fn cycle(n: u32, convergence: Convergence, reviews: &[(Review, &str)]) -> Cycle {
     let all: Vec<Review> = reviews.iter().map(|(review, _)| review.clone()).collect();
     Cycle {
         n,
         phase: "review".into(),
         pass: 1,
-        scope: if n == 2 { "scoped" } else { "full" },
+        scope: if n == 2 { ReviewScope::Scoped } else { ReviewScope::Full },
         commit: commit(n),
         ended_at: "2026-01-29T10:03:20Z".into(),
-        verdict,
+        verdict: RoundVerdict::ChangesRequested,
         reviews: reviews.iter().map(|(review, summary)| review_line(review, summary)).collect(),
         merged: merge(&all, FailThreshold::Low),
-        convergence: Default::default(),
+        convergence,
     }
 }
 
@@ -303,9 +307,9 @@ fn cycles(ledger: &[LedgerLine]) -> Vec<Cycle> {
         (review("code", asks, &[missing]), "The validation is gone again."),
     ];
     let mut cycles = vec![
-        cycle(1, "CHANGES_REQUESTED", &first),
-        cycle(2, "CHANGES_REQUESTED", &second),
-        cycle(3, "CHANGES_REQUESTED", &third),
+        cycle(1, Convergence { new: 3, ..Convergence::default() }, &first),
+        cycle(2, Convergence { new: 1, carried: 1, fixed: 1, ..Convergence::default() }, &second),
+        cycle(3, Convergence { fixed: 1, regressed: 1, ..Convergence::default() }, &third),
     ];
     let note = Note { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
     if let Some(review) = cycles.first_mut().and_then(|cycle| cycle.reviews.first_mut()) {
@@ -328,7 +332,7 @@ pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Atte
         resumes: None,
         started_at: "2026-01-29T10:01:10Z".into(),
         ended_at: Some("2026-01-29T10:03:20Z".into()),
-        outcome: Some(if role == "review" { "reviewed" } else { "complete" }),
+        outcome: Some(if role == "review" { AttemptOutcome::Reviewed } else { AttemptOutcome::Complete }),
         detail: None,
         hint: None,
         notes: Vec::new(),
@@ -349,7 +353,7 @@ fn attempts() -> Vec<AttemptRow> {
         attempt("a5", "fix", None, 1),
         attempt("a6", "review", Some("spec"), 2),
         AttemptRow {
-            outcome: Some("timed_out"),
+            outcome: Some(AttemptOutcome::TimedOut),
             detail: Some("timed out".into()),
             hint: Some("`[limits] attempt` gives it longer".into()),
             ..attempt("a7", "review", Some("code"), 2)
@@ -463,7 +467,7 @@ pub fn transcript() -> TranscriptPage {
 }
 
 pub fn stats() -> StatsReport {
-    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], cost_usd| ByReviewer {
+    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], cost_usd| ReviewerStats {
         reviewer: name.to_owned(),
         raised: upheld + refuted + refuted / 2 + open,
         upheld,
@@ -472,14 +476,14 @@ pub fn stats() -> StatsReport {
         open,
         pending,
         cost_usd,
-        ..ByReviewer::default()
+        ..ReviewerStats::default()
     };
-    let role = |role: &str, attempts, minutes: u64, cost_usd| ByRole {
+    let role = |role: &str, attempts, minutes: u64, cost_usd| RoleStats {
         role: role.to_owned(),
         attempts,
         duration_ms: minutes * 60_000,
         cost_usd,
-        ..ByRole::default()
+        ..RoleStats::default()
     };
     let none = StatsCollector::default().report();
     let distribution = [(1, 6), (2, 11), (3, 4)].map(|(cycles, tasks)| CycleCount { cycles, tasks });

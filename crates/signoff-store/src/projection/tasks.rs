@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{FinalVerdict, Loop, OutcomeKind, Reason};
+use signoff_core::machine::{Loop, OutcomeKind, Reason};
 use signoff_core::view::{LoopRow, TaskRow, TaskState, TaskStatus, is_run_branch};
 use signoff_core::wire::{QUEUE, TaskFact};
 
 use super::rows::non_empty;
 use super::{LoopTracker, Projector};
-use crate::record::{Cell, Column, RowWrite, TableName, TableRow};
+use crate::record::{Cell, Column, RowWrite, TableName, TableRow, task_progress};
 
 fn row(id: TaskId, mode: RowWrite, columns: Vec<Column>) -> TableRow {
     TableRow { table: TableName::Tasks, mode, key: vec![id.0.into()], columns }
@@ -26,7 +26,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
                 ended_at: Some(at.to_string()),
                 ..TaskRow::new(id.0, "", TaskStatus::Cancelled)
             };
-            return row(id, RowWrite::Update, progress_columns(&withdrawn));
+            return row(id, RowWrite::Update, task_progress(&withdrawn));
         }
     };
     let depends_on: Vec<_> = spec.depends_on.iter().map(|task| task.0).collect();
@@ -45,7 +45,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         ("tracker_id", tracked.map(|tracked| tracked.id.as_str()).into()),
         ("added_at", at.into()),
     ];
-    columns.extend(progress_columns(&TaskRow::new(id.0, &spec.title, TaskStatus::Pending)));
+    columns.extend(task_progress(&TaskRow::new(id.0, &spec.title, TaskStatus::Pending)));
     row(id, RowWrite::Insert, columns)
 }
 
@@ -54,32 +54,6 @@ pub(super) fn assigned_row(run: RunId, loop_id: &LoopId, id: TaskId, branch: &st
     let columns =
         vec![("run_id", run.0.into()), ("loop_id", loop_id.as_str().into()), ("branch", non_empty(branch).into())];
     row(id, RowWrite::Update, columns)
-}
-
-/// The columns that change while a task is worked on.
-fn progress_columns(task: &TaskRow) -> Vec<Column> {
-    vec![
-        ("status", task.status.as_str().into()),
-        ("state", task.state.as_str().into()),
-        ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
-        ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
-        ("reason", task.reason.map(Reason::code).into()),
-        ("review_cycle", task.review_cycle.into()),
-        ("base", task.base.as_deref().into()),
-        ("approved_commit", task.approved_commit.as_deref().into()),
-        ("landed_commit", task.landed_commit.as_deref().into()),
-        ("run_commit", task.run_commit.as_deref().into()),
-        ("worktree", task.worktree.as_deref().and_then(non_empty).into()),
-        ("phase", task.phase.as_deref().and_then(non_empty).into()),
-        ("iteration", task.iteration.into()),
-        ("open_findings", task.open_findings.into()),
-        ("cost_usd", task.cost_usd.into()),
-        ("cost_is_estimated", task.cost_is_estimated.into()),
-        ("input_tokens", task.input_tokens.into()),
-        ("output_tokens", task.output_tokens.into()),
-        ("started_at", task.started_at.as_deref().into()),
-        ("ended_at", task.ended_at.as_deref().into()),
-    ]
 }
 
 impl Projector {
@@ -102,7 +76,7 @@ impl Projector {
             ended_at: track.ended_at.map(|at| at.to_string()),
             ..TaskRow::new(id.0, "", view.status).with_progress(view.clone())
         };
-        let mut columns = progress_columns(&progress);
+        let mut columns = task_progress(&progress);
         // The limit of the loop's gate.
         columns.push(("max_review_cycles", view.max_cycles.into()));
         row(id, RowWrite::Update, columns)

@@ -1,12 +1,13 @@
-//! Parses rows from cells, in column order.
+//! The columns of the tables: parses rows from cells in column order, and writes the progress of a task.
 
 use jiff::Timestamp;
+use signoff_core::group::RunStageKind;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
-use super::Cell;
+use super::{Cell, Column};
 use crate::{FindingRef, StoreError, StoredRun};
 
 pub const RUN_COLUMNS: [&str; 12] = [
@@ -27,7 +28,7 @@ pub const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "cho
 pub const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
 
 /// The columns of a task, in the order in which they are read.
-pub const TASK_COLUMNS: [&str; 31] = [
+pub const TASK_COLUMNS: &[&str] = &[
     "id",
     "run_id",
     "title",
@@ -61,6 +62,32 @@ pub const TASK_COLUMNS: [&str; 31] = [
     "ended_at",
 ];
 
+/// The columns that change while a task is worked on.
+pub fn task_progress(task: &TaskRow) -> Vec<Column> {
+    vec![
+        ("status", task.status.as_str().into()),
+        ("state", task.state.as_str().into()),
+        ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
+        ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
+        ("reason", task.reason.map(Reason::code).into()),
+        ("review_cycle", task.review_cycle.into()),
+        ("base", task.base.as_deref().into()),
+        ("approved_commit", task.approved_commit.as_deref().into()),
+        ("landed_commit", task.landed_commit.as_deref().into()),
+        ("run_commit", task.run_commit.as_deref().into()),
+        ("worktree", task.worktree.as_deref().filter(|text| !text.is_empty()).into()),
+        ("phase", task.phase.as_deref().filter(|text| !text.is_empty()).into()),
+        ("iteration", task.iteration.into()),
+        ("open_findings", task.open_findings.into()),
+        ("cost_usd", task.cost_usd.into()),
+        ("cost_is_estimated", task.cost_is_estimated.into()),
+        ("input_tokens", task.input_tokens.into()),
+        ("output_tokens", task.output_tokens.into()),
+        ("started_at", task.started_at.as_deref().into()),
+        ("ended_at", task.ended_at.as_deref().into()),
+    ]
+}
+
 /// Reads the cells of one row in order.
 pub struct CellReader<F> {
     next: F,
@@ -80,7 +107,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
             cost_is_estimated: self.number()? != 0,
-            stage: self.text()?,
+            stage: self.keyword(RunStageKind::parse)?,
             group: self.maybe_number()?,
             groups: self.maybe_number()?,
             branch: self.maybe_text()?,

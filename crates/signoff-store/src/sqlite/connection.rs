@@ -156,7 +156,7 @@ fn file_at(_path: &Path) -> Option<(u64, u64)> {
     None
 }
 
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
@@ -168,9 +168,6 @@ const MIGRATIONS: [&str; 8] = [
 ];
 
 const LATEST_VERSION: u32 = MIGRATIONS.len() as u32;
-
-/// The last migration that added columns to a projected table.
-const LAST_COLUMN_MIGRATION: u32 = 7;
 
 /// Runs the missing migrations. If there are none, this reads only the first page of the file.
 fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {
@@ -188,8 +185,8 @@ fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), Store
     let found = version(&transaction)?;
     let missing = MIGRATIONS.get(found as usize..).unwrap_or_default();
     missing.iter().try_for_each(|sql| transaction.execute_batch(sql))?;
-    if found > 0 && found < LAST_COLUMN_MIGRATION {
-        // New columns are empty until the tables are rebuilt.
+    // New columns are empty until the tables are rebuilt.
+    if found > 0 && missing.iter().any(|sql| sql.contains("ADD COLUMN")) {
         operations::rebuild(&mut SqliteTransaction(&transaction))?;
     }
     if found == 0 {

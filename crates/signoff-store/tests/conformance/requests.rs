@@ -2,6 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::RunId;
+use signoff_core::machine::Choice;
 use signoff_store::{CommandRequest, StoreError};
 
 use crate::conformance::factory::StoreFactory;
@@ -11,7 +12,7 @@ pub fn a_request_is_answered_once(factory: &dyn StoreFactory) {
     let (driver, person) = (factory.open_store(), factory.open_store());
     let lease = driver.open_run(make::at(1)).expect("a run");
     let run = lease.run();
-    let answer = LoopCommand::Answer { question: None, choice: "retry".into(), by: "ann".into() };
+    let answer = LoopCommand::Answer { question: None, choice: Choice::Retry, by: "ann".into() };
     let cancel = LoopCommand::Cancel { by: "ann".into() };
     let first = person.post_request(run, &"A".into(), &answer).expect("posted");
     let second = person.post_request(run, &"B".into(), &cancel).expect("posted");

@@ -1,6 +1,6 @@
 //! The tables that users query with SQL.
 
-use signoff_core::group::RunEvent;
+use signoff_core::group::{RunEvent, RunStageKind};
 use signoff_core::ids::{AttemptId, QuestionId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{Choice, Event};
@@ -109,7 +109,7 @@ fn a_new_column_is_filled_from_the_log() {
     );
     fixture.sql().execute_batch(&older).unwrap();
     let store = fixture.open();
-    assert_eq!(store.last_run().unwrap().unwrap().stage, "preparing");
+    assert_eq!(store.last_run().unwrap().unwrap().stage, RunStageKind::Preparing);
     assert_eq!(store.task(TaskId(1)).unwrap().unwrap().approved_commit.as_deref(), Some("c1"));
     assert_eq!(store.check().unwrap(), [""; 0]);
 }
@@ -138,14 +138,14 @@ fn decisions_of_the_user_are_in_the_tables() {
 
     let (question, by) = (QuestionId(1), "ann".to_owned());
     let open = "SELECT id, task_id, text, choices, closed_at, answer, answered_by FROM questions";
-    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | - | - | -"#);
+    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code requests a discussion. Fix, proceed, or stop? | ["fix","proceed","stop","restart"] | - | - | -"#);
     append(
         &store,
         &lease,
         6,
         &[make::transitioned("A", Event::PersonAnswered { question, choice: Choice::Proceed, by })],
     );
-    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | 1970-01-01T00:00:06Z | proceed | ann"#);
+    insta::assert_snapshot!(fixture.query(open), @r#"1 | 1 | code requests a discussion. Fix, proceed, or stop? | ["fix","proceed","stop","restart"] | 1970-01-01T00:00:06Z | proceed | ann"#);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Lines about questions, decisions of people, gates passed without approval, new passes, and the end of a loop.
 
 use signoff_core::ledger::{DecidedBy, FindingState};
-use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, RetryAction, Stage};
+use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, Stage};
 use signoff_core::policy::Bound;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{NextStep, Urgency};
 use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
@@ -12,7 +12,7 @@ use crate::labels;
 use crate::review_round::GateRound;
 
 /// Lines between the end of one step and the start of the next: a limit reached, findings left open, a new pass.
-pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_on: bool) -> Vec<ProgressLine> {
+pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, continues: bool) -> Vec<ProgressLine> {
     let mut lines = Vec::new();
     let here = (step.before.at.phase, step.before.at.item);
     let new = |this: &Loop| this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone());
@@ -20,7 +20,7 @@ pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_o
         lines.extend(unapproved_gate(step, &end));
     }
     let imported = matches!(step.event, Event::Imported { .. });
-    if goes_on && !imported && step.after.at.pass > step.before.at.pass {
+    if continues && !imported && step.after.at.pass > step.before.at.pass {
         let place = position::before(step);
         // Without a position, the line about the new iteration says enough.
         let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
@@ -53,7 +53,7 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
         // The loop has ended, and its last line says the same.
         return lines;
     }
-    let text = format!("Going on without approval: {}", labels::reason_with_code(reason));
+    let text = format!("Continues without approval: {}", labels::reason_with_code(reason));
     lines.push(ProgressLine::Step { position: position::before(step), text });
     lines
 }
@@ -78,13 +78,7 @@ pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
         return Vec::new();
     };
-    let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
-    let choices = choices.join(", ");
-    // Questions without a task have an id that only the store knows.
-    let how = match row.task {
-        Some(task) => format!("signoff answer {task} CHOICE    ({choices})"),
-        None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
-    };
+    let how = NextStep::for_question(row, None).to_string();
     let text = format!("Question: {}", truncate_line(&question.text, 400));
     vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(how)]
 }
@@ -103,7 +97,7 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let subject = labels::subject(row);
     let how = how(step.after, ending, row, step.policy);
     lines.push(ProgressLine::Prefixed(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Continuation));
+    lines.extend(next_step(row).map(ProgressLine::Continuation));
     lines
 }
 
@@ -147,32 +141,11 @@ fn after(this: &Loop, policy: &Policy) -> String {
     }
 }
 
-/// The command to type next.
-fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
-    // A workflow of reviews alone has no agent that could fix the findings.
-    let only_reviews = policy.workflow.phases.iter().all(|phase| phase.policy().is_some());
-    let look = format!("Look at it: {}", Action::Show(task));
-    let (retry, accept, cancel) = (Action::Retry(task), Action::Accept(task), Action::Cancel(task));
-    match &ending.outcome {
-        Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => None,
-        Outcome::CompletedWithIssues => Some(look),
-        Outcome::Exhausted if ending.reason == Some(Reason::UnclearReview) => {
-            Some(format!("{look}; ask again: {retry}"))
-        }
-        Outcome::Exhausted => Some(format!("{look}; go on: {}", Action::Improve(task))),
-        Outcome::Discussion => Some(format!("{look}; then {retry}, or {accept}")),
-        Outcome::NothingToReview if ending.retry == RetryAction::Nothing => {
-            let review = Action::Review(task);
-            Some(format!("It changes nothing. Add work to its branch, then {review}; or {cancel}"))
-        }
-        Outcome::NothingToReview => {
-            Some(format!("It changes nothing. Try again: {retry}; go on without it: {accept}, or {cancel}"))
-        }
-        Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_reviews => {
-            Some(format!("{look}; go on: {}", Action::Improve(task)))
-        }
-        Outcome::Failed | Outcome::Stuck => Some(format!("{look}; go on: {retry}")),
-    }
+/// What to do next, if the task needs a person.
+fn next_step(row: &LoopRow) -> Option<String> {
+    let needs_person = row.to_task_row().is_some_and(|task| Urgency::for_task(&task).is_some());
+    let next = NextStep::for_loop(row).filter(|_| needs_person)?;
+    Some(format!("Next: {next}"))
 }
 
 /// An answer, an edited verdict or a decided finding, with the name of the person.

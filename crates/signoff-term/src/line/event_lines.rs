@@ -9,6 +9,7 @@ use signoff_core::machine::{
 use signoff_core::merge::{MergeAction, MergedReview, render};
 use signoff_core::review::{Finding, Review, Verdict};
 use signoff_core::source::planner::PlannerAnswer;
+use signoff_core::view::inbox::NextStep;
 use signoff_core::view::{LoopRow, LoopTransition};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
@@ -16,7 +17,7 @@ use signoff_core::workflow::{Landing, Role};
 use super::{ProgressLine, checkpoint, ending, position};
 use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
-use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
+use crate::review_round::{GateRound, RoundVerdict, reviewer_of_attempt};
 
 /// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If
 /// `announces_next` is false the program is shutting down and nothing starts. `branch` is the branch of the run.
@@ -94,54 +95,58 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, announces_next: bool) -> Vec<
 /// `Review: CHANGES_REQUESTED - missing input validation`, and the merged block of several reviewers.
 fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
     let merged = round.merged();
-    let ruling = round.ruling(step);
+    let verdict = round.verdict(step);
     let checks = matches!(step.before.stage, Stage::Checking { .. });
-    let word = match (checks, ruling) {
-        (true, Ruling::Approved) => "Checks: PASSED".to_owned(),
-        (true, Ruling::Inconclusive) => "Checks: COULD NOT RUN".to_owned(),
-        (true, Ruling::ChangesRequested | Ruling::NeedsDiscussion) => "Checks: FAILED".to_owned(),
-        (false, ruling) => match round.scope {
-            ReviewScope::Full => format!("Review: {}", verdict(step, ruling)),
-            ReviewScope::Scoped => format!("Review of the fix: {}", verdict(step, ruling)),
+    let word = match (checks, verdict) {
+        (true, RoundVerdict::Approved) => "Checks: PASSED".to_owned(),
+        (true, RoundVerdict::Inconclusive) => "Checks: COULD NOT RUN".to_owned(),
+        (true, RoundVerdict::ChangesRequested | RoundVerdict::NeedsDiscussion) => "Checks: FAILED".to_owned(),
+        (false, verdict) => match round.scope {
+            ReviewScope::Full => format!("Review: {}", verdict_label(step, verdict)),
+            ReviewScope::Scoped => format!("Review of the fix: {}", verdict_label(step, verdict)),
         },
     };
-    let headline = (ruling != Ruling::Approved).then(|| round.headline(&merged, step)).flatten();
-    let headline = headline.map(|text| format!(" - {}", truncate_line(&text, MAX_SENTENCE_WIDTH))).unwrap_or_default();
-    let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
-    let overruled = if ruling == Ruling::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
+    let headline = (verdict != RoundVerdict::Approved).then(|| round.headline(&merged, step)).flatten();
+    let headline =
+        headline.map(|headline| format!(" - {}", truncate_line(&headline, MAX_SENTENCE_WIDTH))).unwrap_or_default();
+    let open = if verdict == RoundVerdict::Approved { round.left_open(step) } else { 0 };
+    let overruled =
+        if verdict == RoundVerdict::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
     let (overruled, open) = (labels::overruled(overruled as u64), labels::open_findings(open as u64));
     let counted = position::iteration(step.before, step.policy).is_some();
     let word = if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
     let mut lines = step_line(step, format!("{word}{overruled}{open}{headline}"));
     if round.reviews.len() > 1 {
-        let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
+        let block = render::block(&merged, round.threshold, follows(step, verdict, &merged));
         lines.extend(block.lines().map(|line| ProgressLine::Continuation(line.to_owned())));
     }
     lines
 }
 
-/// The label of a ruling: `pass` or `drift` in slots whose reviewers answer so.
-fn verdict(step: &LoopTransition, ruling: Ruling) -> &'static str {
+/// The label of a verdict: `pass` or `drift` in slots whose reviewers answer so.
+fn verdict_label(step: &LoopTransition, verdict: RoundVerdict) -> &'static str {
     let workflow = &step.policy.workflow;
-    let gate_policy = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
-    let in_json = |name| workflow.reviewers.get(name).is_some_and(|reviewer| reviewer.contract == Contract::Json);
-    let all_in_json = gate_policy.is_some_and(|gate_policy| gate_policy.gate.reviewers.iter().all(in_json));
-    let drifts = position::is_slot(step.policy) && all_in_json;
-    match ruling {
-        Ruling::Approved if drifts => "pass",
-        Ruling::ChangesRequested if drifts => "drift",
-        Ruling::Approved | Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => ruling.as_str(),
+    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
+    let drifts = position::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    match verdict {
+        RoundVerdict::Approved if drifts => "pass",
+        RoundVerdict::ChangesRequested if drifts => "drift",
+        RoundVerdict::Approved
+        | RoundVerdict::ChangesRequested
+        | RoundVerdict::NeedsDiscussion
+        | RoundVerdict::Inconclusive => verdict.as_str(),
     }
 }
 
 /// The action that follows, if the block has a word for it.
-fn follows(step: &LoopTransition, ruling: Ruling, merged: &MergedReview) -> Option<MergeAction> {
+fn follows(step: &LoopTransition, verdict: RoundVerdict, merged: &MergedReview) -> Option<MergeAction> {
     if matches!(step.after.stage, Stage::Fixing { .. }) {
         return Some(MergeAction::FixAndRereview);
     }
-    match ruling {
-        Ruling::Approved => merged.advice(),
-        Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => None,
+    match verdict {
+        RoundVerdict::Approved => merged.advice(),
+        RoundVerdict::ChangesRequested | RoundVerdict::NeedsDiscussion | RoundVerdict::Inconclusive => None,
     }
 }
 
@@ -296,7 +301,7 @@ fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>
 fn out_of_budget(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mut lines = step_line(step, "Paused: another attempt may go over the budget");
     if let Some(task) = row.task {
-        lines.push(ProgressLine::Continuation(format!("Raise it, then: signoff work {task}")));
+        lines.push(ProgressLine::Continuation(format!("Next: {}", NextStep::RaiseBudget { task: task.0 })));
     }
     lines
 }

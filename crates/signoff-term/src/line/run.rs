@@ -170,12 +170,15 @@ impl LineRenderer {
                 format!("    Its work is on {branch} and on the default branch")
             }
             RunOutcome::Approved => {
-                format!("    Its work is on {branch}; `signoff land` lands it on the default branch")
+                format!("    Its work is on {branch}; {} lands it on the default branch", Action::Land)
             }
             RunOutcome::Attention => match self.unapproved_whole() {
                 Some(run) => format!("    Its work is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
                 None => {
-                    format!("    Its work is on {branch}; `signoff land` lands the approved work on the default branch")
+                    format!(
+                        "    Its work is on {branch}; {} lands the approved work on the default branch",
+                        Action::Land
+                    )
                 }
             },
             RunOutcome::Failed => match self.unapproved_whole() {
@@ -203,8 +206,7 @@ impl LineRenderer {
 
     /// The run, if its final review did not approve it.
     fn unapproved_whole(&self) -> Option<RunId> {
-        let whole = self.state.loop_state(&LoopId::final_review())?;
-        whole.approved_commit().is_none().then_some(self.state.run)
+        self.state.lacks_final_approval().then_some(self.state.run)
     }
 }
 

@@ -4,7 +4,8 @@ use signoff_core::ids::{LoopId, QuestionId, RunId};
 use signoff_core::machine::{Choice, Loop, Policy, QuestionTopic, Stage, blocking};
 use signoff_core::policy::ExhaustedAs;
 use signoff_core::review::Finding;
-use signoff_core::view::{LoopRow, RunState};
+use signoff_core::view::RunState;
+use signoff_core::view::inbox::NextStep;
 
 use crate::labels;
 use crate::progress;
@@ -47,7 +48,7 @@ impl OpenQuestion {
             text: asked.text.clone(),
             choices: question.choices.iter().map(described).collect(),
             findings: blocking(this, policy).into_iter().map(|entry| finding_text(&entry.finding)).collect(),
-            answer_command: answer_command(&row, &question.choices),
+            answer_command: NextStep::for_question(&row, None).to_string(),
         })
     }
 
@@ -62,16 +63,6 @@ fn finding_text(finding: &Finding) -> String {
     let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
     let location = finding.file.as_ref().map(|file| format!("{file}{line} ")).unwrap_or_default();
     format!("{} {location}{}", finding.severity.as_str(), finding.description)
-}
-
-fn answer_command(row: &LoopRow, choices: &[Choice]) -> String {
-    let choices: Vec<_> = choices.iter().map(|choice| choice.as_str()).collect();
-    let choices = choices.join("|");
-    // Questions without a task have an id that only the store knows.
-    match row.task {
-        Some(task) => format!("signoff answer {task} {choices}"),
-        None => format!("signoff answer QUESTION {choices}; signoff status names it"),
-    }
 }
 
 /// The effect of a choice.

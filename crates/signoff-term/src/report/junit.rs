@@ -12,15 +12,16 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::{location, one_line, visible};
 use signoff_core::merge::render::xml::{XmlElement, representable};
+use signoff_core::review::VerdictKind;
 
-use super::{PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
+use super::{PartSection, ReportDocument, ReportResult, ReportResultKind, RunSection, TaskSection};
 use crate::fit::truncate;
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 
 /// The whole report, with a final line break.
 pub fn junit(document: &ReportDocument) -> String {
     let mut suites = Vec::new();
-    if let Some(run) = document.run.as_ref().filter(|_| document.subject.kind == "run") {
+    if let Some(run) = document.run.as_ref().filter(|_| document.subject.is_run()) {
         let class = format!("signoff.run-{}", run.id);
         suites.push(Suite {
             name: format!("run {}", run.id),
@@ -37,7 +38,7 @@ pub fn junit(document: &ReportDocument) -> String {
 
 fn run_properties(run: &RunSection) -> Vec<(&'static str, String)> {
     let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.as_str().to_owned())];
-    properties.extend(run.outcome.map(|outcome| ("outcome", outcome.to_owned())));
+    properties.extend(run.outcome.map(|outcome| ("outcome", outcome.as_str().to_owned())));
     properties.extend(run.specification.clone().map(|name| ("specification", name)));
     properties.extend(run.asked.clone().map(|text| ("asked", text)));
     properties
@@ -46,9 +47,9 @@ fn run_properties(run: &RunSection) -> Vec<(&'static str, String)> {
 fn task(task: &TaskSection) -> Suite {
     let (row, report) = (task.row(), &task.report);
     let class = format!("signoff.task-{}", row.id);
-    let judged = review_cases(&class, &report.cycles, &report.ledger);
-    let mut cases = vec![result_case(&class, &task.result, remaining_ms(&report.attempts, &judged))];
-    cases.extend(judged);
+    let reviews = review_cases(&class, &report.cycles, &report.ledger);
+    let mut cases = vec![result_case(&class, &task.result, remaining_ms(&report.attempts, &reviews))];
+    cases.extend(reviews);
     let some = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
     let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
@@ -64,20 +65,16 @@ fn task(task: &TaskSection) -> Suite {
 
 fn part(part: &PartSection, driven: bool) -> Suite {
     let class = format!("signoff.{}", part.name);
-    let kind = match part.outcome {
-        Some(outcome) if outcome.is_approval() => "passed",
-        Some(OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled) => "broken",
-        Some(_) if part.is_checkpoint && part.ledger.is_empty() => "passed",
-        Some(_) => "open",
-        None if driven => "unfinished",
-        None => "left",
+    let kind = match ReportResultKind::for_outcome(part.outcome, driven) {
+        ReportResultKind::Open if part.is_checkpoint && part.ledger.is_empty() => ReportResultKind::Passed,
+        kind => kind,
     };
     let why = part.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let text = format!("{}{why}", part.outcome.map_or("unfinished", OutcomeKind::as_str));
-    let standing = ReportResult::new(kind, text);
-    let judged = review_cases(&class, &part.cycles, &part.ledger);
-    let mut cases = vec![result_case(&class, &standing, remaining_ms(&part.attempts, &judged))];
-    cases.extend(judged);
+    let result = ReportResult::new(kind, text);
+    let reviews = review_cases(&class, &part.cycles, &part.ledger);
+    let mut cases = vec![result_case(&class, &result, remaining_ms(&part.attempts, &reviews))];
+    cases.extend(reviews);
     let timestamp = part.attempts.first().map(|attempt| attempt.started_at.clone());
     Suite { name: part.name.clone(), timestamp, properties: Vec::new(), cases }
 }
@@ -91,11 +88,13 @@ fn remaining_ms(attempts: &[AttemptRow], others: &[Case]) -> u64 {
 fn result_case(class: &str, result: &ReportResult, took_ms: u64) -> Case {
     let text = result.text.to_string();
     let end = match result.kind {
-        "passed" => CaseOutcome::Passed(Some(text)),
-        "open" => CaseOutcome::Failed { kind: "not_approved".to_owned(), message: text, body: String::new() },
-        "broken" => CaseOutcome::Error { kind: "failed".to_owned(), message: text },
-        "left" => CaseOutcome::Error { kind: "unfinished".to_owned(), message: text },
-        _ => CaseOutcome::Skipped(text),
+        ReportResultKind::Passed => CaseOutcome::Passed(Some(text)),
+        ReportResultKind::Open => {
+            CaseOutcome::Failed { kind: "not_approved".to_owned(), message: text, body: String::new() }
+        }
+        ReportResultKind::Broken => CaseOutcome::Error { kind: "failed".to_owned(), message: text },
+        ReportResultKind::Left => CaseOutcome::Error { kind: "unfinished".to_owned(), message: text },
+        ReportResultKind::Unfinished => CaseOutcome::Skipped(text),
     };
     Case { class: class.to_owned(), name: "end".to_owned(), file: None, took_ms, outcome: end }
 }
@@ -112,8 +111,8 @@ fn review_cases(class: &str, cycles: &[Cycle], ledger: &[LedgerLine]) -> Vec<Cas
 }
 
 fn review(class: &str, cycle: &Cycle, review: &ReviewReport) -> Case {
-    let message = review.reason.clone().unwrap_or_else(|| review.verdict.replace('_', " "));
-    let end = if review.verdict == "inconclusive" {
+    let message = review.reason.clone().unwrap_or_else(|| review.verdict.as_str().replace('_', " "));
+    let end = if review.verdict == VerdictKind::Inconclusive {
         CaseOutcome::Error { kind: "inconclusive".to_owned(), message }
     } else {
         CaseOutcome::Passed(Some(message))
@@ -136,7 +135,7 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
             message: message.clone(),
             body: body(line, &place),
         },
-        FindingState::Open => CaseOutcome::Passed(Some("open, below the bar".to_owned())),
+        FindingState::Open => CaseOutcome::Passed(Some("open, below fail_on".to_owned())),
         FindingState::Fixed => CaseOutcome::Passed(Some(state)),
     };
     let phase = line.seen.last().map(|seen| format!(".{}", seen.phase)).unwrap_or_default();

@@ -5,15 +5,16 @@
 pub mod page;
 
 use signoff_core::ledger::FindingState;
-use signoff_core::machine::OutcomeKind;
+use signoff_core::machine::{OutcomeKind, ReviewScope};
 use signoff_core::merge::render::markdown_text::fenced;
 use signoff_core::merge::render::plain_text::location;
 use signoff_core::view::TaskStatus;
 
 pub use self::page::LIMIT;
 use self::page::{MarkdownPage, cell, code, code_cell, line, own_line, paragraphs};
-use super::{Changes, PartSection, ReportDocument, TaskSection};
+use super::{Changes, PartSection, ReportDocument, ReportResultKind, TaskSection};
 use crate::fit::{MAX_SENTENCE_WIDTH, count, format_duration};
+use crate::review_round::RoundVerdict;
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 
 /// Maximum length of one text of an agent, in bytes.
@@ -31,16 +32,16 @@ pub fn markdown(document: &ReportDocument) -> String {
     let mut all: Vec<&TaskSection> = document.tasks.iter().collect();
     all.sort_by_key(|task| TaskUrgency::for_task(task));
     page.push(&head(document));
-    if document.subject.kind == "run" {
+    if document.subject.is_run() {
         tasks(&mut page, &all);
         request(&mut page, document);
     }
     findings(&mut page, document);
     let (passed, others): (Vec<_>, Vec<_>) =
-        all.iter().copied().partition(|task: &&TaskSection| task.result.kind == "passed");
-    let (through, stopped): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|task: &&TaskSection| task.result.kind == ReportResultKind::Passed);
+    let (approved, stopped): (Vec<_>, Vec<_>) =
         document.parts.iter().partition(|part| part.outcome.is_some_and(OutcomeKind::is_approval));
-    for (tasks, parts) in [(others, stopped), (passed, through)] {
+    for (tasks, parts) in [(others, stopped), (passed, approved)] {
         tasks.iter().for_each(|task| self::task(&mut page, document, task));
         parts.iter().for_each(|part| self::part(&mut page, part));
     }
@@ -61,12 +62,12 @@ enum TaskUrgency {
 impl TaskUrgency {
     fn for_task(task: &TaskSection) -> Self {
         match (task.result.kind, task.row().status) {
-            ("broken", _) => Self::Broken,
+            (ReportResultKind::Broken, _) => Self::Broken,
             (_, TaskStatus::Waiting) => Self::Waiting,
-            ("open", _) => Self::NotApproved,
-            ("passed", _) => Self::None,
+            (ReportResultKind::Open, _) => Self::NotApproved,
+            (ReportResultKind::Passed, _) => Self::None,
             (_, TaskStatus::Pending) => Self::Pending,
-            (_, _) => Self::Unfinished,
+            (ReportResultKind::Unfinished | ReportResultKind::Left, _) => Self::Unfinished,
         }
     }
 
@@ -80,8 +81,8 @@ impl TaskUrgency {
 }
 
 /// `**Approved after 2 reviews** by code and spec. 1 fixed. $0.84, 12m 30s, 1 file changed.`
-fn head(account: &ReportDocument) -> String {
-    let (standing, totals) = (account.result(), &account.totals);
+fn head(document: &ReportDocument) -> String {
+    let (result, totals) = (document.result(), &document.totals);
     let mut reviewers: Vec<&str> = totals.reviewers.iter().map(|one| one.reviewer.as_str()).collect();
     reviewers.truncate(8);
     let names = line(&reviewers.join(", "), 200);
@@ -91,21 +92,21 @@ fn head(account: &ReportDocument) -> String {
     let time = totals.passed_ms.map(|passed| format!(", {}", format_duration(passed))).unwrap_or_default();
     format!(
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
-        standing.mark,
-        line(&account.title(), 200),
-        own_line(&standing.text, 400),
+        result.mark,
+        line(&document.title(), 200),
+        own_line(&result.text, 400),
         count(totals.cycles, "review cycle"),
         totals.cost(),
-        own_line(&changed(account), 200),
+        own_line(&changed(document), 200),
     )
 }
 
-fn changed(account: &ReportDocument) -> String {
-    let run = account.run.as_ref().filter(|_| account.subject.kind == "run");
-    match (run, account.tasks.as_slice()) {
+fn changed(document: &ReportDocument) -> String {
+    let run = document.run.as_ref().filter(|_| document.subject.is_run());
+    match (run, document.tasks.as_slice()) {
         (Some(run), _) => match &run.changes {
             Some(changes) => changes.summary(),
-            None => count(account.tasks.len() as u64, "task"),
+            None => count(document.tasks.len() as u64, "task"),
         },
         (None, [task, ..]) => task.changes.summary(),
         (None, []) => String::new(),
@@ -139,20 +140,21 @@ fn tasks(page: &mut MarkdownPage, all: &[&TaskSection]) {
 }
 
 /// The specification of the run.
-fn request(page: &mut MarkdownPage, account: &ReportDocument) {
-    let text = account.run.as_ref().and_then(|run| run.asked.as_deref()).unwrap_or_default();
+fn request(page: &mut MarkdownPage, document: &ReportDocument) {
+    let text = document.run.as_ref().and_then(|run| run.asked.as_deref()).unwrap_or_default();
     let text = Some(paragraphs(text, TEXT, "")).filter(|text| !text.is_empty());
     page.collapsed("what was asked", "What was asked", text);
 }
 
 /// All findings in one table, open ones first.
-fn findings(page: &mut MarkdownPage, account: &ReportDocument) {
-    let is_run = account.subject.kind == "run";
-    let of_tasks = account
+fn findings(page: &mut MarkdownPage, document: &ReportDocument) {
+    let is_run = document.subject.is_run();
+    let of_tasks = document
         .tasks
         .iter()
         .flat_map(|task| task.report.ledger.iter().map(move |finding| (task.row().id.to_string(), finding)));
-    let of_parts = account.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
+    let of_parts =
+        document.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
     let mut all: Vec<(String, &LedgerLine)> = of_tasks.chain(of_parts).collect();
     all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != FindingState::Open));
     let row = |(of, line): &(String, &LedgerLine)| {
@@ -185,9 +187,9 @@ fn place(found: &LedgerLine) -> Option<String> {
 }
 
 /// The collapsed sections of a task.
-fn task(page: &mut MarkdownPage, account: &ReportDocument, task: &TaskSection) {
+fn task(page: &mut MarkdownPage, document: &ReportDocument, task: &TaskSection) {
     let report = &task.report;
-    let of = if account.subject.kind == "run" { format!("Task {}: ", task.row().id) } else { String::new() };
+    let of = if document.subject.is_run() { format!("Task {}: ", task.row().id) } else { String::new() };
     let asked = paragraphs(&task.asked, TEXT, "");
     page.collapsed("what was asked", &format!("{of}What was asked"), Some(asked).filter(|text| !text.is_empty()));
     page.collapsed(
@@ -240,7 +242,7 @@ fn finding(found: &LedgerLine) -> String {
     let by = line(&finding.sources.join(", "), 100);
     out.push_str(&format!("  Reported by {by} in {}\n", line(&seen.join(", "), 200)));
     for claim in &found.claims {
-        let word = claim.claim.replace('_', " ");
+        let word = claim.claim.as_str();
         out.push_str(&format!("\n  The fixer says {word}: {}\n", line(&claim.evidence, 400)));
     }
     for settled in &found.decisions {
@@ -252,7 +254,7 @@ fn finding(found: &LedgerLine) -> String {
 }
 
 fn cycle(cycle: &Cycle) -> String {
-    let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
+    let scope = if cycle.scope == ReviewScope::Scoped { ", the fix only" } else { "" };
     let round = &cycle.convergence;
     let mut out = format!(
         "**{} {}**{scope}, pass {}, commit {}: {} ({} new, {} carried, {} back again, {} fixed)\n\n",
@@ -260,7 +262,7 @@ fn cycle(cycle: &Cycle) -> String {
         cycle.n,
         cycle.pass,
         code(cycle.commit.get(..12).unwrap_or(&cycle.commit)),
-        cycle.verdict.replace('_', " "),
+        cycle.verdict.as_str().replace('_', " "),
         round.new,
         round.carried,
         round.regressed,
@@ -268,7 +270,7 @@ fn cycle(cycle: &Cycle) -> String {
     );
     cycle.reviews.iter().for_each(|one| out.push_str(&review(one)));
     // The findings of an inconclusive round are not in the ledger yet.
-    let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == "INCONCLUSIVE");
+    let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == RoundVerdict::Inconclusive);
     for issue in unlisted.take(UNLISTED) {
         let (severity, text) = (issue.finding.severity.as_str(), &issue.finding.description);
         out.push_str(&format!("  - {severity}: {}\n", line(text, MAX_SENTENCE_WIDTH)));
@@ -286,7 +288,7 @@ fn review(review: &ReviewReport) -> String {
     format!(
         "- {} {}, {}, {cost}{why}\n",
         line(&review.reviewer, 60),
-        review.verdict.replace('_', " "),
+        review.verdict.as_str().replace('_', " "),
         format_duration(review.duration_ms),
     )
 }
@@ -309,17 +311,17 @@ fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
 }
 
 /// The costs, as the end of a page.
-fn costs(account: &ReportDocument) -> MarkdownPage {
+fn costs(document: &ReportDocument) -> MarkdownPage {
     let mut page = MarkdownPage::default();
-    let row = |role: &crate::stats::ByRole| {
+    let row = |role: &crate::stats::RoleStats| {
         let (time, cost) = (format_duration(role.duration_ms), role.cost_usd);
         let tokens = format!("{} | {}", role.input_tokens, role.output_tokens);
         format!("| {} | {} | {time} | ${cost:.2} | {tokens} |\n", cell(&role.role, 60), role.attempts)
     };
     let head = "| Role | Attempts | Time | Cost | Tokens in | out |\n|---|--:|--:|--:|--:|--:|\n";
     let title =
-        format!("Cost and time: {}, {} of work", account.totals.cost(), format_duration(account.totals.worked_ms));
-    page.collapsed_table("costs", &title, head, account.totals.roles.iter().map(row));
+        format!("Cost and time: {}, {} of work", document.totals.cost(), format_duration(document.totals.worked_ms));
+    page.collapsed_table("costs", &title, head, document.totals.roles.iter().map(row));
     page
 }
 

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::sarif;
+use signoff_core::review::VerdictKind;
 
-use super::{PartSection, ReportDocument, TaskSection};
+use super::{PartSection, ReportDocument, ReportResultKind, TaskSection};
 use crate::show::{Cycle, LedgerLine};
 
 /// The whole report, with a final line break. All tasks are in one SARIF run, because services limit the number of
@@ -52,38 +53,38 @@ impl SarifSource<'_> {
 
 fn task(task: &TaskSection) -> SarifSource<'_> {
     let (row, report) = (task.row(), &task.report);
-    let is_judged = matches!(task.result.kind, "passed" | "open") && report.voided.is_none();
+    let is_reviewed = task.result.kind.is_answered() && report.voided.is_none();
     SarifSource {
         name: format!("task-{}", row.id),
         property: ("task", json!(row.id)),
         ledger: &report.ledger,
         cycles: &report.cycles,
         result: &task.result.text,
-        is_complete: is_judged && !has_inconclusive_review(&report.cycles),
+        is_complete: is_reviewed && !has_inconclusive_review(&report.cycles),
     }
 }
 
-fn part<'a>(account: &ReportDocument, part: &'a PartSection) -> SarifSource<'a> {
-    let run = account.run.as_ref().map_or(0, |run| run.id);
-    let is_judged = part.outcome.is_some_and(|outcome| !outcome.is_failure() && outcome != OutcomeKind::Cancelled);
+fn part<'a>(document: &ReportDocument, part: &'a PartSection) -> SarifSource<'a> {
+    let run = document.run.as_ref().map_or(0, |run| run.id);
+    let is_reviewed = ReportResultKind::for_outcome(part.outcome, false).is_answered();
     SarifSource {
         name: format!("run-{run}/{}", part.name.replace('/', "-")),
         property: ("part", json!(part.name)),
         ledger: &part.ledger,
         cycles: &part.cycles,
         result: part.outcome.map_or("unfinished", OutcomeKind::as_str),
-        is_complete: is_judged && !has_inconclusive_review(&part.cycles),
+        is_complete: is_reviewed && !has_inconclusive_review(&part.cycles),
     }
 }
 
-fn category(account: &ReportDocument) -> String {
-    format!("signoff/{}-{}/", account.subject.kind, account.subject.id)
+fn category(document: &ReportDocument) -> String {
+    format!("signoff/{}-{}/", <&str>::from(document.subject.kind), document.subject.id)
 }
 
 /// The properties of the SARIF run.
-fn run_properties(account: &ReportDocument) -> Value {
-    let of_run = account.run.as_ref().filter(|_| account.subject.kind == "run");
-    match (of_run, account.tasks.first()) {
+fn run_properties(document: &ReportDocument) -> Value {
+    let of_run = document.run.as_ref().filter(|_| document.subject.is_run());
+    match (of_run, document.tasks.first()) {
         (Some(run), _) => json!({
             "run": run.id,
             "preset": run.preset,
@@ -92,7 +93,7 @@ fn run_properties(account: &ReportDocument) -> Value {
             "standing": run.result.text,
             "outcome": run.outcome,
             "branch": run.branch,
-            "tasks": account.tasks.iter().map(task_properties).collect::<Vec<_>>(),
+            "tasks": document.tasks.iter().map(task_properties).collect::<Vec<_>>(),
         }),
         (None, Some(task)) => task_properties(task),
         (None, None) => json!({}),
@@ -114,15 +115,15 @@ fn task_properties(task: &TaskSection) -> Value {
 }
 
 /// Marks unfinished reviews as unsuccessful, so that they are not read as a run without findings.
-fn invocation(account: &ReportDocument, sources: &[SarifSource]) -> Value {
-    let is_whole = |kind: &str| account.subject.kind != "run" || kind == "passed";
-    let standing = account.result();
-    let is_fine = is_whole(standing.kind) && sources.iter().all(|source| source.is_complete);
+fn invocation(document: &ReportDocument, sources: &[SarifSource]) -> Value {
+    let result = document.result();
+    let is_whole = !document.subject.is_run() || result.kind == ReportResultKind::Passed;
+    let is_fine = is_whole && sources.iter().all(|source| source.is_complete);
     let notification = |is_fine: bool, text: &str| sarif::notification(if is_fine { "note" } else { "error" }, text);
-    let mut all = vec![notification(is_fine, &standing.text)];
+    let mut all = vec![notification(is_fine, &result.text)];
     for source in sources {
         // The report of a single task already starts with its result.
-        if *source.result != *standing.text {
+        if *source.result != *result.text {
             all.push(notification(source.is_complete, &format!("{}: {}", source.name, source.result)));
         }
         let inconclusive = inconclusive_reviews(source.cycles);
@@ -134,8 +135,8 @@ fn invocation(account: &ReportDocument, sources: &[SarifSource]) -> Value {
 /// The reviewers of the last round whose review is inconclusive, with the reason.
 fn inconclusive_reviews(cycles: &[Cycle]) -> impl Iterator<Item = (&str, &str)> {
     let reviews = cycles.last().into_iter().flat_map(|cycle| &cycle.reviews);
-    let unheard = reviews.filter(|review| review.verdict == "inconclusive");
-    unheard.map(|review| (review.reviewer.as_str(), review.reason.as_deref().unwrap_or("no answer")))
+    let inconclusive = reviews.filter(|review| review.verdict == VerdictKind::Inconclusive);
+    inconclusive.map(|review| (review.reviewer.as_str(), review.reason.as_deref().unwrap_or("no answer")))
 }
 
 fn has_inconclusive_review(cycles: &[Cycle]) -> bool {
@@ -173,7 +174,8 @@ fn suppressions(line: &LedgerLine) -> Option<Value> {
     if !line.state.is_settled() {
         return None;
     }
-    let said = line.decisions.last().map(|last| format!("{} by {}: {}", line.state.as_str(), last.by, last.evidence));
-    let justification = said.unwrap_or_else(|| line.state.as_str().to_owned());
+    let decision =
+        line.decisions.last().map(|last| format!("{} by {}: {}", line.state.as_str(), last.by, last.evidence));
+    let justification = decision.unwrap_or_else(|| line.state.as_str().to_owned());
     Some(json!([{ "kind": "external", "status": "accepted", "justification": justification }]))
 }

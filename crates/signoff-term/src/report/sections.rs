@@ -10,11 +10,11 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow};
 
-use super::result::{self, ReportResult};
+use super::result::{self, ReportOutcome, ReportResult};
 use crate::fit::{counts, dollars};
 use crate::labels;
 use crate::show::{AttemptRow, Cycle, LedgerLine, RunHistory, TaskReport};
-use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
+use crate::stats::{ReviewerStats, RoleStats, StatsByGroup, add_usd};
 
 /// The run of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -30,7 +30,8 @@ pub struct RunSection {
     pub status: RunStatus,
     /// The result: `approved` if the approvals of all its tasks are valid, `accepted` if a person approved it
     /// instead of the final review, otherwise `attention`, `failed` or `cancelled`; null until it has ended.
-    pub outcome: Option<&'static str>,
+    #[schemars(with = "Option<String>")]
+    pub outcome: Option<ReportOutcome>,
     /// Whether a process is working on it.
     pub driven: bool,
     #[serde(rename = "standing")]
@@ -82,7 +83,7 @@ impl RunSection {
 /// A loop without a task, or with a task that another run has continued since.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PartSection {
-    /// `Planning SPEC.md`, `Final review`, `Look 2 at task 29`, `Review of the checkout`.
+    /// `Planning SPEC.md`, `Final review`, `Checkpoint review 2 of task 29`, `Review of the checkout`.
     pub name: String,
     /// The result; null until it has ended.
     #[schemars(with = "Option<&'static str>")]
@@ -132,7 +133,7 @@ fn name(history: &RunHistory, row: &LoopRow) -> String {
     if let Some((of, number)) = row.id.checkpoint_target() {
         let task = history.state.row(&of).and_then(|row| row.task);
         let of = task.map_or_else(|| of.to_string(), |task| format!("task {task}"));
-        return format!("Look {number} at {of}");
+        return format!("Checkpoint review {number} of {of}");
     }
     match row.task {
         Some(task) => format!("Task {task}: {}", row.title),
@@ -157,8 +158,7 @@ pub struct TaskSection {
 impl TaskSection {
     /// `driven` is whether a process is working on its run.
     pub fn new(report: TaskReport, asked: String, changes: Changes, driven: bool) -> Self {
-        let standing = result::result_of_report(&report, driven);
-        Self { asked, result: standing, report, changes }
+        Self { asked, result: result::result_of_report(&report, driven), report, changes }
     }
 
     pub fn row(&self) -> &TaskRow {
@@ -182,8 +182,8 @@ pub struct Totals {
     pub worked_ms: u64,
     /// From the first start to the last end; null before the first end.
     pub passed_ms: Option<u64>,
-    pub roles: Vec<ByRole>,
-    pub reviewers: Vec<ByReviewer>,
+    pub roles: Vec<RoleStats>,
+    pub reviewers: Vec<ReviewerStats>,
 }
 
 /// Number of findings by state.
@@ -224,14 +224,14 @@ impl FindingCounts {
 
 impl Totals {
     pub(super) fn new(parts: &[PartSection], tasks: &[TaskSection]) -> Self {
-        let mut shares = Shares::default();
+        let mut groups = StatsByGroup::default();
         let mut findings = FindingCounts::default();
         let (mut cycles, mut attempts) = (0, Vec::new());
         let parts = parts.iter().map(|part| (&part.cycles, &part.attempts, &part.ledger, part.outcome.is_some()));
-        let tasks = tasks.iter().map(|task| (&task.report, task.result.has_ended()));
+        let tasks = tasks.iter().map(|task| (&task.report, task.result.kind.has_ended()));
         let tasks = tasks.map(|(report, has_ended)| (&report.cycles, &report.attempts, &report.ledger, has_ended));
         for (own_cycles, own_attempts, ledger, has_ended) in parts.chain(tasks) {
-            shares.add_loop(own_attempts, ledger, has_ended);
+            groups.add_loop(own_attempts, ledger, has_ended);
             ledger.iter().for_each(|line| findings.add(line));
             cycles += own_cycles.len() as u64;
             attempts.extend(own_attempts);
@@ -246,8 +246,8 @@ impl Totals {
             output_tokens: attempts.iter().map(|one| one.output_tokens).sum(),
             worked_ms: attempts.iter().map(|one| one.duration_ms).sum(),
             passed_ms: elapsed_ms(&attempts),
-            roles: shares.roles(),
-            reviewers: shares.reviewers(),
+            roles: groups.roles(),
+            reviewers: groups.reviewers(),
         }
     }
 

@@ -17,8 +17,77 @@ use super::report_types::usd;
 use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
 
-/// The outcome of an attempt whose supervising process is gone.
-const LOST: &str = "lost";
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AttemptOutcome {
+    Complete,
+    Incomplete,
+    GaveUp,
+    NoWorkLeft,
+    Passed,
+    Failed,
+    NothingToCheck,
+    Reviewed,
+    Unclear,
+    Combined,
+    Overlapped,
+    Landed,
+    SentBack,
+    ExitCode,
+    Signal,
+    TimedOut,
+    Silent,
+    NothingDone,
+    Unusable,
+    BadAnswer,
+    NotStarted,
+    AgentTrouble,
+    /// Its supervising process is gone.
+    Lost,
+    Interrupted,
+    SessionGone,
+    RateLimited,
+    OverBudget,
+    Stopped,
+}
+
+impl AttemptOutcome {
+    /// The name in the JSON interfaces.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it is a failure. Attempts that a person stopped are not.
+    pub fn is_failure(self) -> bool {
+        self.is_described_by_detail()
+            || matches!(
+                self,
+                Self::GaveUp
+                    | Self::Unclear
+                    | Self::NothingDone
+                    | Self::Unusable
+                    | Self::BadAnswer
+                    | Self::Lost
+                    | Self::SessionGone
+                    | Self::RateLimited
+            )
+    }
+
+    /// Whether the attempt was cut off, so that its times say nothing about the work.
+    pub fn is_cut_off(self) -> bool {
+        matches!(self, Self::Lost | Self::Interrupted | Self::Stopped)
+    }
+
+    /// Whether the detail describes the failure better than the outcome.
+    fn is_described_by_detail(self) -> bool {
+        matches!(
+            self,
+            Self::ExitCode | Self::Signal | Self::TimedOut | Self::Silent | Self::NotStarted | Self::AgentTrouble
+        )
+    }
+}
 
 /// One run of an agent, or of a built-in step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -51,7 +120,8 @@ pub struct AttemptRow {
         "bad_answer", "not_started", "agent_trouble", "lost", "interrupted", "session_gone", "rate_limited", "over_budget",
         "stopped", null,
     ]))]
-    pub outcome: Option<&'static str>,
+    #[schemars(with = "Option<String>")]
+    pub outcome: Option<AttemptOutcome>,
     /// Details of the outcome, such as the exit code or the reason the agent gave.
     pub detail: Option<String>,
     /// How to fix the problem, if there is a way.
@@ -73,7 +143,7 @@ pub(super) struct AttemptTimes {
     started: Option<Timestamp>,
     /// Time of its last own output.
     last_seen: Option<Timestamp>,
-    ended: Option<(Timestamp, &'static str, Option<String>)>,
+    ended: Option<(Timestamp, AttemptOutcome, Option<String>)>,
     failure: Option<AttemptFailure>,
     notes: Vec<String>,
     session: Option<String>,
@@ -93,7 +163,7 @@ pub(super) fn reports(
             let times = times.get(&attempt).unwrap_or(&none);
             let mut line = AttemptRow::new(attempt, launch, usage, times);
             if line.outcome.is_none() && !runs(attempt) {
-                line.outcome = Some("stopped");
+                line.outcome = Some(AttemptOutcome::Stopped);
             }
             line
         })
@@ -138,7 +208,7 @@ impl AttemptTimes {
     /// The duration. A lost attempt ended with its last output, not when the loss was noticed.
     fn duration(&self) -> Option<SignedDuration> {
         let (noticed, outcome, _) = self.ended.as_ref()?;
-        let ended = if *outcome == LOST { self.last_seen.or(self.started)? } else { *noticed };
+        let ended = if *outcome == AttemptOutcome::Lost { self.last_seen.or(self.started)? } else { *noticed };
         Some(ended.duration_since(self.started?))
     }
 }
@@ -186,52 +256,49 @@ impl AttemptRow {
     /// The outcome as a short text: `reviewed: approved`, `failed: timed out`.
     pub fn ending(&self) -> String {
         let detail = self.detail.as_deref().map(|detail| format!(": {}", truncate_line(detail, MAX_SENTENCE_WIDTH)));
-        // The detail describes the failure better.
         let outcome = match self.outcome {
             None => "running".to_owned(),
-            Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
-                "failed".to_owned()
-            }
-            Some(outcome) => outcome.replace('_', " "),
+            Some(outcome) if outcome.is_described_by_detail() => "failed".to_owned(),
+            Some(outcome) => outcome.as_str().replace('_', " "),
         };
         outcome + &detail.unwrap_or_default()
     }
 }
 
 /// The outcome and detail of an event that ends an attempt.
-fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
+fn outcome(event: &Event) -> Option<(AttemptOutcome, Option<String>)> {
     Some(match event {
         Event::WorkEnded { report, .. } => match report {
-            WorkReport::Complete { .. } => ("complete", None),
-            WorkReport::Incomplete { .. } => ("incomplete", None),
-            WorkReport::Stuck { reason, .. } => ("gave_up", Some(reason.clone())),
-            WorkReport::NoWorkLeft { .. } => ("no_work_left", None),
+            WorkReport::Complete { .. } => (AttemptOutcome::Complete, None),
+            WorkReport::Incomplete { .. } => (AttemptOutcome::Incomplete, None),
+            WorkReport::Stuck { reason, .. } => (AttemptOutcome::GaveUp, Some(reason.clone())),
+            WorkReport::NoWorkLeft { .. } => (AttemptOutcome::NoWorkLeft, None),
         },
         Event::CheckEnded { report, .. } => match report {
-            CheckReport::Passed => ("passed", None),
-            CheckReport::Failed { .. } => ("failed", None),
-            CheckReport::NothingToCheck => ("nothing_to_check", None),
+            CheckReport::Passed => (AttemptOutcome::Passed, None),
+            CheckReport::Failed { .. } => (AttemptOutcome::Failed, None),
+            CheckReport::NothingToCheck => (AttemptOutcome::NothingToCheck, None),
         },
         Event::ReviewArrived { review, .. } => match &review.verdict {
-            Verdict::Inconclusive(_) => ("unclear", labels::inconclusive_reason(&review.verdict)),
+            Verdict::Inconclusive(_) => (AttemptOutcome::Unclear, labels::inconclusive_reason(&review.verdict)),
             Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
-                ("reviewed", Some(review.verdict.as_str().to_owned()))
+                (AttemptOutcome::Reviewed, Some(review.verdict.as_str().to_owned()))
             }
         },
-        Event::FixesCombined { .. } => ("combined", None),
-        Event::FixesOverlapped { .. } => ("overlapped", None),
+        Event::FixesCombined { .. } => (AttemptOutcome::Combined, None),
+        Event::FixesOverlapped { .. } => (AttemptOutcome::Overlapped, None),
         Event::LandingEnded { report, .. } => match report {
-            LandingReport::Landed { commit } => ("landed", Some(commit.to_string())),
-            LandingReport::SentBack { .. } => ("sent_back", None),
+            LandingReport::Landed { commit } => (AttemptOutcome::Landed, Some(commit.to_string())),
+            LandingReport::SentBack { .. } => (AttemptOutcome::SentBack, None),
         },
-        Event::AttemptFailed { failure, .. } => (failure_code(failure), Some(labels::failure(failure))),
+        Event::AttemptFailed { failure, .. } => (failure_outcome(failure), Some(labels::failure(failure))),
         Event::AttemptLost { loss, .. } => match loss {
-            AttemptLoss::Crashed => (LOST, None),
-            AttemptLoss::Interrupted => ("interrupted", None),
-            AttemptLoss::SessionGone => ("session_gone", None),
+            AttemptLoss::Crashed => (AttemptOutcome::Lost, None),
+            AttemptLoss::Interrupted => (AttemptOutcome::Interrupted, None),
+            AttemptLoss::SessionGone => (AttemptOutcome::SessionGone, None),
         },
-        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(limit_detail)),
-        Event::BudgetRefused { .. } => ("over_budget", None),
+        Event::RateLimited { why, .. } => (AttemptOutcome::RateLimited, why.as_ref().and_then(limit_detail)),
+        Event::BudgetRefused { .. } => (AttemptOutcome::OverBudget, None),
         Event::BaseSet { .. }
         | Event::FindingsInherited { .. }
         | Event::Started { .. }
@@ -255,21 +322,21 @@ fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
 /// The provider's message about a rate limit, if it says more than that there is one.
 fn limit_detail(why: &AgentError) -> Option<String> {
     let is_limited = matches!(why.kind, AgentErrorKind::Limited { .. });
-    let said = if is_limited { why.message.clone() } else { why.to_string() };
-    Some(said).filter(|said| !said.is_empty())
+    let detail = if is_limited { why.message.clone() } else { why.to_string() };
+    Some(detail).filter(|detail| !detail.is_empty())
 }
 
-fn failure_code(failure: &AttemptFailure) -> &'static str {
+fn failure_outcome(failure: &AttemptFailure) -> AttemptOutcome {
     match failure {
-        AttemptFailure::Exit { .. } => "exit_code",
-        AttemptFailure::Signal { .. } => "signal",
-        AttemptFailure::TimedOut => "timed_out",
-        AttemptFailure::Silent => "silent",
-        AttemptFailure::NothingDone => "nothing_done",
-        AttemptFailure::Unusable { .. } => "unusable",
-        AttemptFailure::BadAnswer { .. } => "bad_answer",
-        AttemptFailure::NotStarted { .. } => "not_started",
-        AttemptFailure::Agent(_) => "agent_trouble",
-        AttemptFailure::RateLimited { .. } => "rate_limited",
+        AttemptFailure::Exit { .. } => AttemptOutcome::ExitCode,
+        AttemptFailure::Signal { .. } => AttemptOutcome::Signal,
+        AttemptFailure::TimedOut => AttemptOutcome::TimedOut,
+        AttemptFailure::Silent => AttemptOutcome::Silent,
+        AttemptFailure::NothingDone => AttemptOutcome::NothingDone,
+        AttemptFailure::Unusable { .. } => AttemptOutcome::Unusable,
+        AttemptFailure::BadAnswer { .. } => AttemptOutcome::BadAnswer,
+        AttemptFailure::NotStarted { .. } => AttemptOutcome::NotStarted,
+        AttemptFailure::Agent(_) => AttemptOutcome::AgentTrouble,
+        AttemptFailure::RateLimited { .. } => AttemptOutcome::RateLimited,
     }
 }

@@ -8,10 +8,11 @@ use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, LedgerEntry, RecordedClaim, Round};
 use signoff_core::machine::{Policy, ReviewScope};
 use signoff_core::merge::MergedReview;
-use signoff_core::review::{FailThreshold, Finding, Note, Review, Severity, Usage};
+use signoff_core::review::{Confidence, FailThreshold, Finding, Note, Review, Severity, Usage, VerdictKind};
 
-use super::task_history::{FinishedRound, bar};
+use super::task_history::{FinishedRound, fail_threshold};
 use crate::labels;
+use crate::review_round::RoundVerdict;
 use crate::stats::Convergence;
 
 /// One round of reviews at one gate, or one run of the checks.
@@ -21,15 +22,15 @@ pub struct Cycle {
     pub n: u32,
     pub phase: String,
     pub pass: u32,
-    #[schemars(extend("enum" = ["full", "scoped"]))]
-    pub scope: &'static str,
+    #[schemars(with = "String", extend("enum" = ["full", "scoped"]))]
+    pub scope: ReviewScope,
     /// The commit that was judged.
     pub commit: String,
     /// When the last review arrived.
     pub ended_at: String,
     /// The result, including findings of earlier cycles.
-    #[schemars(extend("enum" = ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE"]))]
-    pub verdict: &'static str,
+    #[schemars(with = "String", extend("enum" = ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE"]))]
+    pub verdict: RoundVerdict,
     pub reviews: Vec<ReviewReport>,
     #[schemars(schema_with = "crate::json::merged_review")]
     pub merged: MergedReview,
@@ -39,7 +40,7 @@ pub struct Cycle {
 
 impl Cycle {
     pub(super) fn new(finished: &FinishedRound, usage: &BTreeMap<AttemptId, Usage>) -> Self {
-        let FinishedRound { round, ruling, at, convergence } = finished;
+        let FinishedRound { round, verdict, at, convergence } = finished;
         let used = |name: &ReviewerName| {
             let attempt = round.attempts.get(name);
             attempt.and_then(|attempt| usage.get(attempt)).copied().unwrap_or_default()
@@ -48,10 +49,10 @@ impl Cycle {
             n: round.cycle,
             phase: round.phase.clone(),
             pass: round.at.pass,
-            scope: if round.scope == ReviewScope::Full { "full" } else { "scoped" },
+            scope: round.scope,
             commit: round.commit.to_string(),
             ended_at: at.clone(),
-            verdict: ruling.as_str(),
+            verdict: *verdict,
             reviews: round.reviews.iter().map(|(name, review)| ReviewReport::new(review, used(name))).collect(),
             merged: round.merged(),
             convergence: *convergence,
@@ -65,12 +66,12 @@ pub struct ReviewReport {
     pub reviewer: String,
     #[schemars(extend("enum" = ["spec", "code", "security", "tests", "general"]))]
     pub kind: &'static str,
-    #[schemars(extend("enum" = ["approved", "approved_with_minor", "changes_requested", "needs_discussion", "inconclusive"]))]
-    pub verdict: &'static str,
+    #[schemars(with = "String", extend("enum" = ["approved", "approved_with_minor", "changes_requested", "needs_discussion", "inconclusive"]))]
+    pub verdict: VerdictKind,
     /// Why the review is inconclusive.
     pub reason: Option<String>,
-    #[schemars(extend("enum" = ["high", "medium", "low", "unstated"]))]
-    pub confidence: &'static str,
+    #[schemars(with = "String", extend("enum" = ["high", "medium", "low", "unstated"]))]
+    pub confidence: Confidence,
     pub findings: Vec<FindingLine>,
     pub minor: Vec<Note>,
     pub checked: Vec<String>,
@@ -96,9 +97,9 @@ impl ReviewReport {
         Self {
             reviewer: review.reviewer.to_string(),
             kind: review.kind.as_str(),
-            verdict: review.verdict.as_str(),
+            verdict: VerdictKind::from(&review.verdict),
             reason: labels::inconclusive_reason(&review.verdict),
-            confidence: review.confidence.as_str(),
+            confidence: review.confidence,
             findings: review.findings.iter().map(FindingLine::new).collect(),
             minor: review.minor.clone(),
             checked: review.checked.clone(),
@@ -173,8 +174,8 @@ pub struct LedgerLine {
 /// A fixer's claim about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClaimLine {
-    #[schemars(extend("enum" = ["fixed", "refuted", "not_fixed"]))]
-    pub claim: &'static str,
+    #[schemars(with = "String", extend("enum" = ["fixed", "refuted", "not_fixed"]))]
+    pub claim: ClaimKind,
     pub evidence: String,
     pub attempt: String,
     /// The commit of the fixer.
@@ -197,11 +198,20 @@ pub struct Sighting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StateChange {
     pub state: FindingState,
-    #[schemars(extend("enum" = ["reviewer", "person", "check"]))]
-    pub by_kind: &'static str,
+    #[schemars(with = "String", extend("enum" = ["reviewer", "person", "check"]))]
+    pub by_kind: DeciderKind,
     pub by: String,
     pub commit: Option<String>,
     pub evidence: String,
+}
+
+/// Who changed the state of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeciderKind {
+    Reviewer,
+    Person,
+    Check,
 }
 
 impl LedgerLine {
@@ -213,7 +223,7 @@ impl LedgerLine {
     pub(super) fn new(entry: &LedgerEntry, policy: &Policy) -> Self {
         let phases = &policy.workflow.phases;
         let phase = |index: usize| phases.get(index).map_or("landing", |phase| &phase.name).to_owned();
-        let bar = entry.seen.last().map_or(FailThreshold::Low, |round| bar(policy, round.phase));
+        let threshold = entry.seen.last().map_or(FailThreshold::Low, |round| fail_threshold(policy, round.phase));
         let seen = entry.seen.iter().map(|round| Sighting {
             pass: round.pass,
             phase: match (round.task, round.checkpoint) {
@@ -227,7 +237,7 @@ impl LedgerLine {
         Self {
             finding: FindingLine::new(&entry.finding),
             state: entry.state,
-            blocks: entry.state == FindingState::Open && bar.is_reached_by(entry.finding.severity),
+            blocks: entry.state == FindingState::Open && threshold.is_reached_by(entry.finding.severity),
             seen: seen.collect(),
             decisions: entry.decisions.iter().map(StateChange::new).collect(),
             claims: entry.claims.iter().map(ClaimLine::from_claim).collect(),
@@ -238,11 +248,7 @@ impl LedgerLine {
 impl ClaimLine {
     fn from_claim(claim: &RecordedClaim) -> Self {
         Self {
-            claim: match claim.kind {
-                ClaimKind::Fixed => "fixed",
-                ClaimKind::Refuted => "refuted",
-                ClaimKind::NotFixed => "not_fixed",
-            },
+            claim: claim.kind,
             evidence: claim.evidence.clone(),
             attempt: claim.attempt.to_string(),
             commit: claim.commit.to_string(),
@@ -253,9 +259,9 @@ impl ClaimLine {
 impl StateChange {
     fn new(decision: &FindingDecision) -> Self {
         let (by_kind, by) = match &decision.by {
-            DecidedBy::Reviewer(name) => ("reviewer", name.to_string()),
-            DecidedBy::Person(name) => ("person", name.clone()),
-            DecidedBy::Check(name) => ("check", name.clone()),
+            DecidedBy::Reviewer(name) => (DeciderKind::Reviewer, name.to_string()),
+            DecidedBy::Person(name) => (DeciderKind::Person, name.clone()),
+            DecidedBy::Check(name) => (DeciderKind::Check, name.clone()),
         };
         Self {
             state: decision.state,

@@ -13,13 +13,13 @@ use signoff_core::workflow::PhaseKind;
 use super::attempt::{self, AttemptTimes};
 use super::{AttemptRow, Cycle, LedgerLine, PersonDecision, TaskReport, question_row};
 use crate::json::VERSION;
-use crate::review_round::{GateRound, RoundTracker, Ruling};
+use crate::review_round::{GateRound, RoundTracker, RoundVerdict};
 use crate::stats::Convergence;
 
 /// A round with its result.
 pub(super) struct FinishedRound {
     pub round: GateRound,
-    pub ruling: Ruling,
+    pub verdict: RoundVerdict,
     pub at: String,
     pub convergence: Convergence,
 }
@@ -103,8 +103,8 @@ impl RunHistory {
     pub fn cycles(&self, loop_id: &LoopId) -> Vec<Cycle> {
         let usage: BTreeMap<AttemptId, Usage> =
             self.state.attempts(loop_id).into_iter().map(|(attempt, _, usage)| (attempt, usage)).collect();
-        let told = self.loops.get(loop_id).into_iter().flat_map(|kept| &kept.rounds);
-        told.map(|told| Cycle::new(told, &usage)).collect()
+        let rounds = self.loops.get(loop_id).into_iter().flat_map(|history| &history.rounds);
+        rounds.map(|round| Cycle::new(round, &usage)).collect()
     }
 
     /// Every finding of a loop, open ones first. A finding of a checkpoint review is listed only for the loop under
@@ -161,8 +161,8 @@ impl LoopHistory {
     fn apply_transition(&mut self, step: &LoopTransition, recorded: &RecordedFact) {
         let convergence = Convergence::between(&step.before.ledger, &step.after.ledger);
         if let Some(round) = self.tracker.apply(step) {
-            let ruling = round.ruling(step);
-            self.rounds.push(FinishedRound { round, ruling, at: recorded.at.to_string(), convergence });
+            let verdict = round.verdict(step);
+            self.rounds.push(FinishedRound { round, verdict, at: recorded.at.to_string(), convergence });
         } else if let (Event::PersonAnswered { .. }, true, Some(last)) =
             (step.event, convergence.changes_something(), self.rounds.last_mut())
         {
@@ -173,7 +173,7 @@ impl LoopHistory {
 }
 
 /// The severity that blocks the gate of a phase. Findings of landings and checks always block.
-pub(super) fn bar(policy: &Policy, phase: usize) -> FailThreshold {
+pub(super) fn fail_threshold(policy: &Policy, phase: usize) -> FailThreshold {
     match policy.workflow.phases.get(phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,

@@ -1,13 +1,14 @@
 //! The text of `signoff show ID`.
 
 use jiff::Timestamp;
+use signoff_core::machine::ReviewScope;
 use signoff_core::merge::SourcedNote;
 use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
 use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 
 use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, ReviewReport, StateChange, TaskReport};
-use crate::fit::{MAX_SENTENCE_WIDTH, align_rows, dollars, format_duration, truncate_line};
+use crate::fit::{MAX_SENTENCE_WIDTH, align_rows, dollars, format_duration, timestamp, truncate_line};
 use crate::status;
 
 /// Title, properties, cycles, findings, attempts, notes, artifacts, question, and the command to type next.
@@ -65,21 +66,21 @@ fn head(report: &TaskReport) -> String {
     out
 }
 
-/// `2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)`.
+/// `2026-01-29 10:00:00 to 2026-01-29 10:12:30 (12m 30s)`.
 fn time(started: Option<&str>, ended: Option<&str>) -> Option<String> {
     let started = started?;
-    let Some(ended) = ended else { return Some(format!("since {}", truncate_line(started, 40))) };
+    let Some(ended) = ended else { return Some(format!("since {}", timestamp(started))) };
     let both = started.parse::<Timestamp>().ok().zip(ended.parse::<Timestamp>().ok());
     let passed = both.and_then(|(from, to)| u64::try_from(to.duration_since(from).as_millis()).ok());
     let passed = passed.map(|passed| format!(" ({})", format_duration(passed))).unwrap_or_default();
-    Some(format!("{} to {}{passed}", truncate_line(started, 40), truncate_line(ended, 40)))
+    Some(format!("{} to {}{passed}", timestamp(started), timestamp(ended)))
 }
 
 fn cycle(cycle: &Cycle) -> String {
     let pass = if cycle.pass > 1 { format!(", pass {}", cycle.pass) } else { String::new() };
-    let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
+    let scope = if cycle.scope == ReviewScope::Scoped { ", the fix only" } else { "" };
     let place = format!("{}{pass}{scope}, {}", truncate_line(&cycle.phase, 40), truncate_line(&cycle.commit, 12));
-    let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict);
+    let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict.as_str());
     let reviews = columns(cycle.reviews.iter().map(review)).into_iter().chain(cycle.reviews.iter().filter_map(intent));
     let issues = (1..).zip(&cycle.merged.issues).map(|(number, one)| format!("{number}. {}", issue(&one.finding)));
     let lines = reviews.chain(issues).chain(cycle.merged.minor.iter().map(note));
@@ -107,7 +108,7 @@ fn review(review: &ReviewReport) -> Vec<String> {
     let why = review.reason.as_deref().or(Some(review.summary.as_str()).filter(|text| !text.is_empty()));
     vec![
         truncate_line(&review.reviewer, 40),
-        review.verdict.to_owned(),
+        review.verdict.as_str().to_owned(),
         format_duration(review.duration_ms),
         dollars(review.cost_usd, review.cost_is_estimated),
         why.map(|why| truncate_line(why, MAX_SENTENCE_WIDTH)).unwrap_or_default(),
@@ -151,7 +152,7 @@ fn claim(claim: &ClaimLine) -> String {
         text if text.is_empty() => String::new(),
         text => format!(": {text}"),
     };
-    let (attempt, word) = (&claim.attempt, claim.claim.replace('_', " "));
+    let (attempt, word) = (&claim.attempt, claim.claim.as_str());
     format!("             the fixer ({attempt}) says {word}{evidence}")
 }
 
@@ -165,7 +166,7 @@ fn attempt(attempt: &AttemptRow) -> Vec<String> {
         attempt.id.clone(),
         truncate_line(&attempt.who(), 60),
         truncate_line(&attempt.agent_and_model(), 60),
-        truncate_line(&attempt.started_at, 40),
+        timestamp(&attempt.started_at),
         if attempt.outcome.is_some() { format_duration(attempt.duration_ms) } else { "…".to_owned() },
         dollars(attempt.cost_usd, attempt.cost_is_estimated),
         attempt.ending(),

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::machine::{OutcomeKind, Reason};
 
-use super::share::round_to_thousandths;
-use super::{ByPhase, ByReviewer, ByRole, StatsCollector};
+use super::breakdown::round_to_thousandths;
+use super::{PhaseStats, ReviewerStats, RoleStats, StatsCollector};
 use crate::fit::{align_rows, count, counts, dollars, format_duration, truncate_line};
 use crate::json::VERSION;
+use crate::show::AttemptOutcome;
 
 /// `stats --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -24,10 +26,10 @@ pub struct StatsReport {
     /// How tasks ended, most frequent first.
     pub stop_reasons: Vec<StopReason>,
     pub cost: CostTotals,
-    pub reviewers: Vec<ByReviewer>,
-    pub roles: Vec<ByRole>,
+    pub reviewers: Vec<ReviewerStats>,
+    pub roles: Vec<RoleStats>,
     /// Slowest first.
-    pub phases: Vec<ByPhase>,
+    pub phases: Vec<PhaseStats>,
     /// Failed attempts, most frequent first.
     pub failures: Vec<AgentFailures>,
 }
@@ -86,7 +88,8 @@ pub struct CostTotals {
 pub struct AgentFailures {
     pub agent: String,
     /// The outcome of the attempts, as in `show --json`.
-    pub outcome: &'static str,
+    #[schemars(with = "String")]
+    pub outcome: AttemptOutcome,
     pub times: u64,
 }
 
@@ -127,8 +130,8 @@ pub(super) fn build(stats: &StatsCollector) -> StatsReport {
             all_in_per_approved_usd: each(stats.money.total_usd),
             ..stats.money
         },
-        reviewers: stats.shares.reviewers(),
-        roles: stats.shares.roles(),
+        reviewers: stats.groups.reviewers(),
+        roles: stats.groups.roles(),
         phases: stats.phases.all(),
         failures: failures(stats),
     }
@@ -157,24 +160,24 @@ fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
 }
 
 fn stops(stats: &StatsCollector) -> Vec<StopReason> {
-    let of = |((outcome, reason), tasks): (&(&'static str, Option<&'static str>), &u64)| StopReason {
-        outcome: (*outcome).to_owned(),
-        reason: reason.map(str::to_owned),
-        tasks: *tasks,
+    let mut stops: Vec<_> = stats.stops.iter().map(|((outcome, reason), tasks)| (*outcome, *reason, *tasks)).collect();
+    let words = |(outcome, reason, _): &(Option<OutcomeKind>, Option<Reason>, u64)| {
+        (outcome.map_or("unreviewed", OutcomeKind::as_str), reason.map(Reason::code))
     };
-    let mut stops: Vec<_> = stats.stops.iter().map(of).collect();
-    stops.sort_by_key(|stop| std::cmp::Reverse(stop.tasks));
-    stops
+    stops.sort_by_key(|stop| (std::cmp::Reverse(stop.2), words(stop)));
+    let stop = |stop: &(Option<OutcomeKind>, Option<Reason>, u64)| {
+        let (outcome, reason) = words(stop);
+        StopReason { outcome: outcome.to_owned(), reason: reason.map(str::to_owned), tasks: stop.2 }
+    };
+    stops.iter().map(stop).collect()
 }
 
 fn failures(stats: &StatsCollector) -> Vec<AgentFailures> {
-    let of = |((agent, outcome), times): (&(String, &'static str), &u64)| AgentFailures {
-        agent: agent.clone(),
-        outcome,
-        times: *times,
-    };
-    let mut failures: Vec<_> = stats.failures.iter().map(of).collect();
-    failures.sort_by_key(|failure| std::cmp::Reverse(failure.times));
+    let failures = stats.failures.iter();
+    let mut failures: Vec<_> = failures
+        .map(|((agent, outcome), times)| AgentFailures { agent: agent.clone(), outcome: *outcome, times: *times })
+        .collect();
+    failures.sort_by_key(|one| (std::cmp::Reverse(one.times), one.agent.clone(), one.outcome.as_str()));
     failures
 }
 
@@ -213,7 +216,7 @@ fn head(report: &StatsReport) -> String {
     ]);
     let money = |usd: f64| dollars(usd, cost.is_estimated);
     let each = cost.per_approved_usd.zip(cost.all_in_per_approved_usd).map(|(own, all)| {
-        format!("  an approved task cost {}, {} with all else that was spent\n", money(own), money(all))
+        format!("  an approved task cost {}, {} including all other spending\n", money(own), money(all))
     });
     format!(
         "{} in {}{}: {}\n  {} in all, {} tokens in, {} out\n{}",
@@ -242,8 +245,8 @@ fn stops_table(report: &StatsReport) -> Option<String> {
     section("Why tasks ended:", &[], report.stop_reasons.iter().map(row).collect())
 }
 
-fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
-    let row = |one: &ByReviewer| {
+fn reviewers(reviewers: &[ReviewerStats]) -> Option<String> {
+    let row = |one: &ReviewerStats| {
         vec![
             truncate_line(&one.reviewer, 40),
             one.raised.to_string(),
@@ -260,16 +263,16 @@ fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
     section("Reviewers:", &head, reviewers.iter().map(row).collect())
 }
 
-fn phases(phases: &[ByPhase]) -> Option<String> {
-    let row = |one: &ByPhase| {
+fn phases(phases: &[PhaseStats]) -> Option<String> {
+    let row = |one: &PhaseStats| {
         let (phase, visits) = (truncate_line(&one.phase, 40), one.visits.to_string());
         vec![phase, visits, format_duration(one.median_ms), format_duration(one.p90_ms), format_duration(one.max_ms)]
     };
     section("Slowest phases:", &["phase", "visits", "median", "p90", "longest"], phases.iter().map(row).collect())
 }
 
-fn roles(roles: &[ByRole]) -> Option<String> {
-    let row = |one: &ByRole| {
+fn roles(roles: &[RoleStats]) -> Option<String> {
+    let row = |one: &RoleStats| {
         let cost = dollars(one.cost_usd, one.cost_is_estimated);
         let tokens = [one.input_tokens, one.output_tokens].map(|tokens| tokens.to_string());
         let [input, output] = tokens;
@@ -288,9 +291,9 @@ fn roles(roles: &[ByRole]) -> Option<String> {
 
 fn failures_table(report: &StatsReport) -> Option<String> {
     let row = |one: &AgentFailures| {
-        vec![truncate_line(&one.agent, 40), one.outcome.replace('_', " "), count(one.times, "time")]
+        vec![truncate_line(&one.agent, 40), one.outcome.as_str().replace('_', " "), count(one.times, "time")]
     };
-    section("Attempts that came to nothing:", &[], report.failures.iter().map(row).collect())
+    section("Failed attempts:", &[], report.failures.iter().map(row).collect())
 }
 
 /// A titled table. With a heading, all columns but the first are right-aligned.

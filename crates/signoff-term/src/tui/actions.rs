@@ -3,11 +3,12 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::FindingId;
+use signoff_core::view::inbox::TaskActions;
 
 use super::dialog::{Dialog, DialogReply, DialogTask};
 use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
-use super::row::{RowKey, TaskAction};
+use super::row::RowKey;
 use super::{ReplayControl, Tui, TuiMode, TuiRequest};
 use crate::fit::truncate_line;
 use crate::question_queue::{OpenQuestion, QuestionDecision};
@@ -132,12 +133,18 @@ impl Tui {
                 self.show_note("not available in a replay");
             }
             (KeyCode::Char('a'), _) => self.show_question(),
-            (KeyCode::Char('r'), _) => self.open_task_dialog(Some(TaskAction::Retry), Dialog::Retry),
-            (KeyCode::Char('c'), _) => self.open_task_dialog(Some(TaskAction::Cancel), Dialog::Cancel),
-            (KeyCode::Char('e'), _) => {
-                let dialog = |about| Dialog::Edit { about, chosen: None, reason: None };
-                self.open_task_dialog(Some(TaskAction::Edit), dialog);
-            }
+            (KeyCode::Char('r'), _) => match self.actions() {
+                Some(TaskActions { retry: false, .. }) => self.show_note("nothing to retry: the task has not stopped"),
+                Some(_) | None => self.open_task_dialog(Dialog::Retry),
+            },
+            (KeyCode::Char('c'), _) => match self.actions() {
+                Some(TaskActions { cancel: false, .. }) => self.show_note("nothing to cancel: the task has ended"),
+                Some(_) | None => self.open_task_dialog(Dialog::Cancel),
+            },
+            (KeyCode::Char('e'), _) => match self.actions() {
+                Some(TaskActions { edit: false, .. }) => self.show_note("no verdict to set: the task has not started"),
+                Some(_) | None => self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None }),
+            },
             (key, _) => self.navigation_key(key),
         }
         None
@@ -186,15 +193,18 @@ impl Tui {
         self.opened.as_ref().map(|opened| opened.key.clone()).or_else(selected)
     }
 
-    /// Opens a dialog about the task, unless the action does not apply to it.
-    fn open_task_dialog(&mut self, action: Option<TaskAction>, dialog: impl FnOnce(DialogTask) -> Dialog) {
+    /// What a person can do with the chosen task.
+    fn actions(&self) -> Option<TaskActions> {
         let row = self.subject().and_then(|key| self.model.row(&key));
-        let Some((row, task)) = row.and_then(|row| Some((row, row.task?))) else {
-            return self.show_note("choose a task first");
-        };
-        match action.filter(|action| !self.model.allows(*action, row)) {
-            Some(action) => self.show_note(&format!("task #{task} cannot be {} now", action.participle())),
-            None => self.dialog = Some(dialog(DialogTask { task, name: row.name.clone() })),
+        row.filter(|row| row.task.is_some()).map(|row| row.actions)
+    }
+
+    fn open_task_dialog(&mut self, dialog: impl FnOnce(DialogTask) -> Dialog) {
+        let row = self.subject().and_then(|key| self.model.row(&key));
+        let task = row.and_then(|row| Some(DialogTask { task: row.task?, name: row.name.clone() }));
+        match task {
+            Some(about) => self.dialog = Some(dialog(about)),
+            None => self.show_note("choose a task first"),
         }
     }
 
@@ -223,7 +233,7 @@ impl Tui {
         });
         match what {
             Some((finding, what)) => {
-                self.open_task_dialog(None, |about| Dialog::Dispute { about, finding, what, reason: String::new() });
+                self.open_task_dialog(|about| Dialog::Dispute { about, finding, what, reason: String::new() });
             }
             None => self.show_note("choose a finding first: pane 2"),
         }

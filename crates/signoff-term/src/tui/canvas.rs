@@ -6,10 +6,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::visible;
-use signoff_core::review::Severity;
+use signoff_core::review::{Severity, VerdictKind};
 use signoff_core::view::{Badge, TaskState};
 
 use crate::fit::{columns, truncate};
+use crate::review_round::RoundVerdict;
 
 /// Maximum number of characters of an agent's line that are processed; some lines contain whole files.
 const MAX_LINE_CHARS: usize = 2_000;
@@ -205,11 +206,20 @@ impl Theme {
     }
 
     /// The style of a verdict.
-    pub(super) fn verdict(self, verdict: &str) -> Style {
+    pub(super) fn verdict(self, verdict: VerdictKind) -> Style {
         match verdict {
-            "approved" | "APPROVED" => self.good(),
-            "changes_requested" | "CHANGES_REQUESTED" => self.bad(),
-            _ => self.warning(),
+            VerdictKind::Approved => self.good(),
+            VerdictKind::ChangesRequested => self.bad(),
+            VerdictKind::ApprovedWithMinor | VerdictKind::NeedsDiscussion | VerdictKind::Inconclusive => self.warning(),
+        }
+    }
+
+    /// The style of the verdict of a round.
+    pub(super) fn round_verdict(self, verdict: RoundVerdict) -> Style {
+        match verdict {
+            RoundVerdict::Approved => self.good(),
+            RoundVerdict::ChangesRequested => self.bad(),
+            RoundVerdict::NeedsDiscussion | RoundVerdict::Inconclusive => self.warning(),
         }
     }
 }

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::head::{RunTally, TuiRunProgress};
-use super::row::{InboxHints, Rank, RowKey, TaskAction, TuiRow};
+use super::row::{InboxHints, Rank, RowKey, TuiRow};
 use crate::fit::truncate_line;
 use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
@@ -112,11 +113,6 @@ impl TuiModel {
         (self.hints, self.drives) = (Some(hints), drives);
         self.stale.extend(self.rows.keys().cloned());
         self.list_queue();
-    }
-
-    /// Whether the action applies to the task of a row, as far as known.
-    pub fn allows(&self, action: TaskAction, row: &TuiRow) -> bool {
-        self.hints.as_ref().is_none_or(|hints| hints.allow(action, row))
     }
 
     /// Whether a process is working on a run, as far as known.
@@ -302,7 +298,7 @@ impl RunModel {
         let mut row = match hints {
             Some(hints) if !driven && loop_row.status == TaskStatus::InProgress => {
                 let run = self.lines.state().run;
-                let resume = row.task.is_none().then(|| format!("signoff run --resume {run}"));
+                let resume = row.task.is_none().then(|| Action::ResumeRun(Some(run.0)).to_string());
                 let next = hints.next_command(row.task).or(resume.as_deref());
                 row.interrupted(next)
             }

@@ -151,7 +151,7 @@ impl OpenLoop {
             TuiData::Diff { task, patch, stat } if Some(task) == self.task => {
                 self.diff_request.requested = false;
                 let top = self.diff.take().map(|diff| diff.page).unwrap_or_default();
-                let mut diff = DiffPane::new(patch, &stat);
+                let mut diff = DiffPane::new(&patch, &stat);
                 diff.page = top;
                 diff.mark(self.report.as_deref());
                 self.diff = Some(diff);

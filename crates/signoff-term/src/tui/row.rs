@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, TaskActions, Urgency};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
@@ -59,7 +59,7 @@ impl Rank {
             Badge::Paused => Self::Paused,
             Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => Self::AtWork,
             Badge::Wait => Self::Waiting,
-            Badge::Done if view.outcome.is_some_and(is_not_approved) => Self::NotApproved,
+            Badge::Done if view.outcome.and_then(Urgency::for_outcome).is_some() => Self::NotApproved,
             Badge::Done => Self::Done,
         }
     }
@@ -92,11 +92,6 @@ impl Rank {
     }
 }
 
-/// Whether a loop ended without approval.
-fn is_not_approved(outcome: OutcomeKind) -> bool {
-    outcome.needs_decision() || outcome == OutcomeKind::CompletedWithIssues
-}
-
 /// The texts of one row, before truncation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuiRow {
@@ -106,6 +101,7 @@ pub struct TuiRow {
     pub state: TaskState,
     /// It ended without approval, and dependent tasks did not start.
     pub stopped: bool,
+    pub actions: TaskActions,
     /// The badge with its number: `FIX 2`.
     pub badge_label: String,
     /// `#29 Add user authentication`.
@@ -131,6 +127,7 @@ impl TuiRow {
             badge: view.badge,
             state: view.state,
             stopped: view.outcome.is_some_and(OutcomeKind::needs_decision),
+            actions: view.to_task_row().as_ref().map(TaskActions::for_task).unwrap_or_default(),
             badge_label: progress::badge(view),
             name,
             position: if view.badge == Badge::Wait { String::new() } else { progress::phase_position(view) },
@@ -175,6 +172,7 @@ impl TuiRow {
             badge: Badge::Wait,
             state: task.state(),
             stopped: false,
+            actions: TaskActions::for_task(task),
             badge_label: Badge::Wait.as_str().to_owned(),
             name: format!("#{} {}", task.id, truncate_line(&task.title, MAX_NAME_WIDTH)),
             position: String::new(),
@@ -232,36 +230,6 @@ pub struct InboxHints {
     next_commands: BTreeMap<TaskId, String>,
     /// Stopped tasks that need no person.
     settled: BTreeSet<TaskId>,
-    /// The state of each task, and the actions that apply to it.
-    actions: BTreeMap<TaskId, (TaskState, Vec<TaskAction>)>,
-}
-
-/// An action of a person on a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskAction {
-    Retry,
-    Cancel,
-    Edit,
-}
-
-impl TaskAction {
-    fn all_for(task: &TaskRow) -> Vec<Self> {
-        let all = [
-            (Self::Retry, inbox::can_be_retried(task)),
-            (Self::Cancel, inbox::can_be_cancelled(task)),
-            (Self::Edit, inbox::can_be_edited(task)),
-        ];
-        all.into_iter().filter(|(_, applies)| *applies).map(|(action, _)| action).collect()
-    }
-
-    /// `retried`, for messages.
-    pub fn participle(self) -> &'static str {
-        match self {
-            Self::Retry => "retried",
-            Self::Cancel => "cancelled",
-            Self::Edit => "edited",
-        }
-    }
 }
 
 impl InboxHints {
@@ -273,19 +241,12 @@ impl InboxHints {
         // Only stopped tasks can be settled: an active task may need a person before the next update.
         let stopped = snapshot.tasks.iter().filter(|task| has_stopped(task)).map(|task| TaskId(task.id));
         let settled = stopped.filter(|task| !next_commands.contains_key(task)).collect();
-        let actions = |task: &TaskRow| (TaskId(task.id), (task.state(), TaskAction::all_for(task)));
-        Self { interrupted, next_commands, settled, actions: snapshot.tasks.iter().map(actions).collect() }
+        Self { interrupted, next_commands, settled }
     }
 
     /// The command to type next, if the task needs a person.
     pub fn next_command(&self, task: Option<TaskId>) -> Option<&str> {
         self.next_commands.get(&task?).map(String::as_str)
-    }
-
-    /// Whether the action applies to the task of a row. If the row is newer than these hints, it may.
-    pub fn allow(&self, action: TaskAction, row: &TuiRow) -> bool {
-        let known = row.task.and_then(|task| self.actions.get(&task));
-        known.is_none_or(|(state, actions)| *state != row.state || actions.contains(&action))
     }
 
     pub fn is_settled(&self, task: Option<TaskId>) -> bool {

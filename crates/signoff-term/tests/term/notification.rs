@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use signoff_core::machine::{AttemptFailure, Choice, Event, LimitPlan, PauseReason};
 use signoff_core::notify::{Notification, NotificationKind, NotificationMessage, NotificationWatcher};
-use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted};
+use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted, OnFailure};
 use signoff_core::review::Severity;
 use signoff_core::view::{RunState, Transition};
 use signoff_core::workflow::PhaseKind;
@@ -35,7 +35,7 @@ fn messages(story: &Story) -> Vec<NotificationMessage> {
     told_after(&story.transitions, 0).iter().flatten().map(|told| message(told, known)).collect()
 }
 
-/// `question | Task #29 asks you: … | text | command`.
+/// `question | Task #29 needs an answer: … | text | command`.
 fn told(story: &Story) -> String {
     let line = |message: &NotificationMessage| {
         let next = message.next.clone().unwrap_or_default();
@@ -58,7 +58,18 @@ fn a_finished_task_is_notified_once() {
 
 #[test]
 fn a_stuck_task_is_not_also_notified_as_done() {
-    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent reports that it is stuck. | signoff show 29; signoff retry 29");
+    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent says it cannot go on. | signoff show 29, then signoff retry 29");
+}
+
+#[test]
+fn a_review_that_did_not_approve_is_improved_and_not_retried() {
+    let mut policy = reviewed("task");
+    policy.workflow.phases.retain(|phase| phase.policy().is_some());
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        judge.gate.on_failure = OnFailure::Stop;
+    }
+    let story = Story::task(policy).objects("general", &BUG);
+    insta::assert_snapshot!(told(&story), @"");
 }
 
 #[test]
@@ -67,11 +78,11 @@ fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
         story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
-    insta::assert_snapshot!(told(&asked), @"question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart");
+    insta::assert_snapshot!(told(&asked), @"question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart");
     let again = late(asked.person(Choice::Retry));
     insta::assert_snapshot!(told(&again.person(Choice::Stop)), @"
-    question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
-    question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
+    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
+    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
     ");
 }
 
@@ -83,8 +94,8 @@ fn a_run_is_notified_once_with_task_counts() {
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
     }
     insta::assert_snapshot!(told(&story), @"
-    stuck | Task #2 is stuck: Two | The agent reports that it is stuck. | signoff show 2; signoff retry 2
-    done | Run 3 is done | 2 of 3 tasks went through, 1 needs you. | signoff status
+    stuck | Task #2 is stuck: Two | The agent says it cannot go on. | signoff show 2, then signoff retry 2
+    done | Run 3 is done | 2 of 3 tasks passed, 1 needs you. | signoff status
     ");
 }
 
@@ -168,7 +179,7 @@ fn a_blocking_task_needs_a_person_even_if_not_failed() {
     let story = Story::new(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
     let object = |story: Story| story.objects("spec", &BUG).objects("code", &BUG);
     let story = object(object(object(story).works()).works());
-    insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1");
+    insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED");
 }
 
 #[test]

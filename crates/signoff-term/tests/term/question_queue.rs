@@ -137,9 +137,9 @@ fn all_reviewers_failed() {
     let story = ["spec", "code", "spec", "code"].into_iter().fold(Story::task(reviewed("plan")).works(), fail);
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
-      No review could be had from code and spec. Retry, skip the review, or stop?
-        1 retry    review it again
-        2 skip     continue without approval
+      code and spec gave no review. Retry, skip the review, or stop?
+        1 retry    have it reviewed once more
+        2 skip     go on without a review; that is no approval
         3 stop     end it here: failed
         4 restart  start over at implement (pass 2/10)
       ↑/↓ or 1–4 choose, Enter answers, Esc defers it
@@ -178,7 +178,7 @@ fn a_reviewer_who_wants_to_discuss() {
     let story = story.answers("spec", review("spec", Verdict::NeedsDiscussion, &FOUND[..1]));
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
-      spec wants to discuss the work. Have it fixed, proceed, or stop?
+      spec requests a discussion. Fix, proceed, or stop?
         - important src/b.rs:7 no test
         1 fix      hand it to the fixer, then review again
         2 proceed  continue; the findings stay open

@@ -80,7 +80,7 @@ fn run(id: u64, status: &str, stage: &str) -> RunRow {
         preset: "plan".to_owned(),
         specification: Some("docs/plan.md".to_owned()),
         status: RunStatus::parse(status).expect(status),
-        stage: stage.to_owned(),
+        stage: stage.parse().expect(stage),
         group: None,
         groups: None,
         branch: Some(format!("signoff/run-{id}")),
@@ -149,7 +149,7 @@ fn an_approved_task_for_a_pull_request() {
 
     <details><summary>Decisions of people</summary>
 
-    - 2026-01-29T10:03:30Z ann: dispute f-3848bab3b9: there is a lock
+    - 2026-01-29 10:03:30 ann: dispute f-3848bab3b9: there is a lock
 
     </details>
 
@@ -196,7 +196,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
     insta::assert_snapshot!(markdown::markdown(&halfway()), @"
     ## … Run 3: docs/plan.md
 
-    **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on**, reviewed by code, spec.
+    **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` continues**, reviewed by code, spec.
 
     2 review cycles, findings: 2 open. $0.96, 6m 00s. 3 tasks.
 
@@ -248,7 +248,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     <details><summary>Task 30: Decisions of people</summary>
 
-    - 2026-01-29T10:06:50Z ann: answer proceed
+    - 2026-01-29 10:06:50 ann: answer proceed
 
     </details>
 
@@ -346,7 +346,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <property name="specification" value="docs/plan.md"/>
         </properties>
         <testcase classname="signoff.run-3" name="end" time="0.000">
-          <error message="Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on" type="unfinished"/>
+          <error message="Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` continues" type="unfinished"/>
         </testcase>
       </testsuite>
       <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
@@ -390,7 +390,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
     Reported by spec</failure>
         </testcase>
         <testcase classname="signoff.task-30.review" name="f-39866e08c8 [minor] src/a.rs:9 a typo" file="src/a.rs" time="0.000">
-          <system-out>open, below the bar</system-out>
+          <system-out>open, below fail_on</system-out>
         </testcase>
       </testsuite>
       <testsuite name="task 31: Add tests" tests="1" failures="0" errors="1" skipped="0" time="0.000">
@@ -713,10 +713,10 @@ fn results_of_tasks() {
     insta::assert_snapshot!(lines.join("\n"), @"
     ✓ Approved after 3 reviews
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
-    → Unfinished in phase review, review 2; the work goes on
-    → Unfinished in phase implement, and no process is running: `signoff work 32` goes on
+    → Unfinished in phase review, review 2; the work continues
+    → Unfinished in phase implement, and no process is running: `signoff work 32` continues
     ! Waits for an answer: `signoff show 33` shows the question
-    ‖ Paused, and no process is running: `signoff work 34` goes on
+    ‖ Paused, and no process is running: `signoff work 34` continues
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
     ! Stuck: the agent reports that it is stuck (task_stuck)
@@ -728,7 +728,7 @@ fn results_of_tasks() {
     ! Not approved after 1 review: not every reviewer answered (review_skipped)
     ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
     · Not started yet
-    → Unfinished in phase review, review 4, and no process is running: `signoff work 104` goes on
+    → Unfinished in phase review, review 4, and no process is running: `signoff work 104` continues
     · Never started: `signoff work 50` works it
     ");
 }
@@ -788,7 +788,9 @@ fn an_unapproved_run_passes_in_no_format() {
             assert!(end.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error")));
         }
         let (run, task) = (account.result(), &account.tasks[0].result);
-        texts.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
+        let kind = serde_json::to_value(run.kind).unwrap();
+        let kind = kind.as_str().unwrap();
+        texts.push(format!("{} {} {}\n  {} {}", run.mark, kind, run.text, task.mark, task.text));
     }
     insta::assert_snapshot!(texts.join("\n"), @"
     ! open Ended with 1 task, 1 of them not signed off
@@ -818,11 +820,8 @@ fn a_void_approval_is_reported_in_every_format() {
 fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let texts = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
-    assert_eq!(
-        texts,
-        ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by what it waits for"]
-    );
+    let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
+    assert_eq!(told, ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]);
 }
 
 #[test]
@@ -857,7 +856,7 @@ fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
         let story = Story::task(reviewed("task"));
         let report =
             TaskReport::from_log(row(29, "Add login", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
-        assert!(!result_of_report(&report, driven).has_ended());
+        assert!(!result_of_report(&report, driven).kind.has_ended());
         let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), driven);
         let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, Vec::new(), vec![task]);
         let xml = junit::junit(&account);

@@ -47,7 +47,7 @@ fn a_task_that_was_approved() {
       base      c0ffee
       worktree  .signoff/worktrees/29
       cost      $0.36, 2700 tokens in, 240 out
-      time      2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)
+      time      2026-01-29 10:00:00 to 2026-01-29 10:12:30 (12m 30s)
 
     Cycle 1 (review, c1): CHANGES_REQUESTED
       code  changes_requested  20s  $0.12  Good, but for one thing.
@@ -69,19 +69,19 @@ fn a_task_that_was_approved() {
                    fixed by spec: approved without reporting it again in cycle 2 of pass 1
 
     Attempts:
-      a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
-      a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: changes_requested
-      a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  reviewed: changes_requested
-      a4  fix             claude large  2026-01-29T10:03:10Z  20s  $0.12  complete
-      a5  review by spec  claude large  2026-01-29T10:04:20Z  20s  $0.12  failed: timed out
-      a6  review by code  claude large  2026-01-29T10:04:10Z  20s  $0.12  reviewed: approved
-      a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
+      a1  implement       claude large  2026-01-29 10:01:10  20s  $0.12  complete
+      a2  review by spec  claude large  2026-01-29 10:02:00  20s  $0.12  reviewed: changes_requested
+      a3  review by code  claude large  2026-01-29 10:01:50  20s  $0.12  reviewed: changes_requested
+      a4  fix             claude large  2026-01-29 10:03:10  20s  $0.12  complete
+      a5  review by spec  claude large  2026-01-29 10:04:20  20s  $0.12  failed: timed out
+      a6  review by code  claude large  2026-01-29 10:04:10  20s  $0.12  reviewed: approved
+      a7  review by spec  claude large  2026-01-29 10:05:00  20s  $0.12  reviewed: approved
 
     Notes:
       a5  hint: `[reviewers.spec] timeout` gives it longer; `signoff config` shows the settings in effect
 
     Decisions:
-      2026-01-29T10:03:30Z ann: dispute f-3848bab3b9 - there is a lock
+      2026-01-29 10:03:30 ann: dispute f-3848bab3b9 - there is a lock
 
     Artifacts:
       .signoff/reviews/20260129-task-29-review-1.md
@@ -108,21 +108,21 @@ fn a_task_that_waits_for_an_answer() {
       base      c0ffee
       worktree  .signoff/worktrees/29
       cost      $0.36, 2700 tokens in, 240 out
-      time      since 2026-01-29T10:00:00Z
+      time      since 2026-01-29 10:00:00
 
     Cycle 1 (review, c1): INCONCLUSIVE
       code  inconclusive  20s  $0.12  there is no verdict line
       spec  approved      20s  $0.12
 
     Attempts:
-      a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
-      a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: approved
-      a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  unclear: there is no verdict line
-      a4  review by code  claude large  2026-01-29T10:02:40Z  20s  $0.12  unclear: there is no verdict line
+      a1  implement       claude large  2026-01-29 10:01:10  20s  $0.12  complete
+      a2  review by spec  claude large  2026-01-29 10:02:00  20s  $0.12  reviewed: approved
+      a3  review by code  claude large  2026-01-29 10:01:50  20s  $0.12  unclear: there is no verdict line
+      a4  review by code  claude large  2026-01-29 10:02:40  20s  $0.12  unclear: there is no verdict line
 
     Question:
       q1 task 29: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 29 CHOICE    (retry, proceed, stop, restart)
+          signoff answer 29 retry|proceed|stop|restart
     ");
 }
 
@@ -146,7 +146,7 @@ fn a_task_that_starts_over_after_its_checks() {
       base      c0ffee
       worktree  .signoff/worktrees/29
       cost      $0.36, 2700 tokens in, 240 out
-      time      since 2026-01-29T10:00:00Z
+      time      since 2026-01-29 10:00:00
 
     Cycle 1 (plan_review, c8): APPROVED
       plan  approved  20s  $0.12

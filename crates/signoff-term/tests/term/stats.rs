@@ -52,7 +52,7 @@ fn all_runs_in_tables() {
     insta::assert_snapshot!(text(&stats(Filter::default()).report()), @"
     4 tasks in 4 runs: 2 approved, 1 not approved, 1 unfinished
       $1.56 in all, 11700 tokens in, 1040 out
-      an approved task cost $0.60, $0.78 with all else that was spent
+      an approved task cost $0.60, $0.78 including all other spending
 
     Reviews until approval (median 1.5, mean 1.5):
       1 review   1 task
@@ -79,7 +79,7 @@ fn all_runs_in_tables() {
       implement         4  1m 20s  $0.48       3600  320
       fix               2     20s  $0.12        900   80
 
-    Attempts that came to nothing:
+    Failed attempts:
       claude  gave up    1 time
       claude  timed out  1 time
     ");

@@ -1,6 +1,6 @@
 //! `signoff answer`: answers an open question.
 
-use signoff_core::command::LoopCommand;
+use signoff_core::command::{LoopCommand, parse_choice};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_store::{QuestionRef, Store};
@@ -39,7 +39,8 @@ pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<Recor
     }
     let place = place(project, &question)?;
     let asked = Some(place.question);
-    let command = LoopCommand::Answer { question: asked, choice: choice.to_owned(), by: host::user_name() };
+    let choice = parse_choice(choice, &question)?;
+    let command = LoopCommand::Answer { question: asked, choice, by: host::user_name() };
     let result = decide(project, place.run, &place.loop_id, command)?;
     Ok(RecordedAnswer { question, place, result })
 }

@@ -1,6 +1,6 @@
 //! `signoff edit`: sets the final verdict without a review.
 
-use signoff_core::command::LoopCommand;
+use signoff_core::command::{LoopCommand, parse_verdict};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
 use signoff_core::view::TaskState;
@@ -52,12 +52,11 @@ fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, 
 pub fn edit(
     project: &ReadOnlyProject,
     task: TaskId,
-    verdict: &str,
+    verdict: FinalVerdict,
     by: String,
     reason: &str,
 ) -> Result<DecisionResult> {
     let (run, loop_id) = project.loop_of(task)?;
-    let verdict = verdict.to_ascii_uppercase();
     let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: head_of(project, task)? };
     check_no_writer(project, Some(task), run, &loop_id)?;
     decide(project, run, &loop_id, command)
@@ -76,12 +75,17 @@ fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<()> {
 }
 
 /// Sets the final verdict of a run's final review for the current tip of its branch.
-fn edit_final_review(project: &ReadOnlyProject, run: RunId, verdict: &str, reason: &str) -> Result<DecisionResult> {
+fn edit_final_review(
+    project: &ReadOnlyProject,
+    run: RunId,
+    verdict: FinalVerdict,
+    reason: &str,
+) -> Result<DecisionResult> {
     project.check_final_review(run)?;
-    if !verdict.eq_ignore_ascii_case(FinalVerdict::Approved.as_str()) {
+    if verdict != FinalVerdict::Approved {
         check_not_landed(project, run)?;
     }
-    let (loop_id, verdict, by) = (LoopId::final_review(), verdict.to_ascii_uppercase(), host::user_name());
+    let (loop_id, by) = (LoopId::final_review(), host::user_name());
     let head = project.repository()?.head_of(&run.branch())?;
     check_no_writer(project, None, run, &loop_id)?;
     decide(project, run, &loop_id, LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head })
@@ -89,17 +93,20 @@ fn edit_final_review(project: &ReadOnlyProject, run: RunId, verdict: &str, reaso
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let (verdict, person) = (args.verdict.to_ascii_uppercase(), host::user_name());
+    let person = host::user_name();
     match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
-            edit(&project, task, &args.verdict, host::user_name(), &args.reason)?.print_note(console);
-            super::print_task(&project, task, &format!("Task #{task} is {verdict} by {person}\n"), console)
+            let verdict = parse_verdict(&args.verdict)?;
+            edit(&project, task, verdict, host::user_name(), &args.reason)?.print_note(console);
+            let text = format!("Task #{task} is {} by {person}\n", verdict.as_str());
+            super::print_task(&project, task, &text, console)
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;
-            edit_final_review(&project, run, &args.verdict, &args.reason)?.print_note(console);
-            super::print_run(&project, run, &format!("Run {run} is {verdict} by {person}\n"), console)
+            let verdict = parse_verdict(&args.verdict)?;
+            edit_final_review(&project, run, verdict, &args.reason)?.print_note(console);
+            super::print_run(&project, run, &format!("Run {run} is {} by {person}\n", verdict.as_str()), console)
         }
     }
 }

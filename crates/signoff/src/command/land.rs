@@ -1,15 +1,16 @@
 //! `signoff land`: merges all approved work into the default branch.
 
+use signoff_core::view::inbox;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{FinalVerdict, Reason};
+use signoff_core::machine::Reason;
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_engine::error::EngineError;
 use signoff_store::Store;
-use signoff_term::json::{LandedTask, MergeReport};
+use signoff_term::json::{LandedStatus, LandedTask, MergeReport};
 use signoff_term::status::waits_for_its_group;
 
 use super::landing::{self, LandedWork};
@@ -91,7 +92,7 @@ fn nothing_text(rows: &[TaskRow], target: &str) -> String {
 /// their own branch as a whole, and the last task of every other branch.
 fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
     let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
-    let (mut rows, others): (Vec<_>, Vec<_>) = project.read_only().tasks()?.into_iter().partition(is_approved);
+    let (mut rows, others): (Vec<_>, Vec<_>) = project.read_only().tasks()?.into_iter().partition(inbox::may_land);
     for row in others.into_iter().filter(|row| row.status == TaskStatus::InProgress) {
         if is_landing(project, &row)? {
             units.push(LandUnit::for_task(row));
@@ -153,7 +154,7 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>> {
         });
         let own: Vec<LandUnit> = match as_a_whole {
             Some(RunState { run, .. }) => {
-                let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
+                let own = rows.iter().filter(|row| row.run_id == Some(run.0) && inbox::may_land(row));
                 vec![LandUnit { id: TaskOrRun::Run(run), rows: own.cloned().collect() }]
             }
             None => rows.iter().filter(is_named).map(|row| LandUnit::for_task(row.clone())).collect(),
@@ -211,7 +212,7 @@ impl LandingRun {
         let run_state = project.store.preload(run)?;
         let over = matches!(run_state.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
         let approved = match over.then(|| landing::run_commit(project, &run_state, target)) {
-            None | Some(Err(EngineError::NotLanded { .. })) => None,
+            None | Some(Err(EngineError::NotLanded { .. } | EngineError::ContainsUnapproved { .. })) => None,
             Some(approved) => Some(approved?),
         };
         let whole = match approved {
@@ -229,10 +230,6 @@ impl LandingRun {
     }
 }
 
-fn is_approved(row: &TaskRow) -> bool {
-    row.status == TaskStatus::Completed && row.final_verdict == Some(FinalVerdict::Approved)
-}
-
 type UnitResult = (Vec<LandedTask>, CommandExit);
 
 impl LandUnit {
@@ -241,11 +238,13 @@ impl LandUnit {
     }
 
     /// Returns a report row with this status for each task.
-    fn rows_with(&self, status: &'static str, commit: Option<&str>, reason: Option<&str>) -> Vec<LandedTask> {
+    fn rows_with(&self, status: LandedStatus, commit: Option<&str>, reason: Option<&str>) -> Vec<LandedTask> {
         let one = |row: &TaskRow| LandedTask {
             task_id: row.id,
             status,
-            commit: commit.or(row.approved_commit.as_deref().filter(|_| status == "ready")).map(str::to_owned),
+            commit: commit
+                .or(row.approved_commit.as_deref().filter(|_| status == LandedStatus::Ready))
+                .map(str::to_owned),
             reason: reason.map(str::to_owned),
         };
         self.rows.iter().map(one).collect()
@@ -253,7 +252,7 @@ impl LandUnit {
 
     fn refused(&self, failure: &CliError, console: &Console) -> UnitResult {
         console.note(failure.to_string().trim_end());
-        (self.rows_with("refused", None, Some(&failure.message)), CommandExit::Failed)
+        (self.rows_with(LandedStatus::Refused, None, Some(&failure.message)), CommandExit::Failed)
     }
 
     fn land(&self, project: &ReadOnlyProject, console: &Console) -> Result<Option<LandedWork>> {
@@ -275,7 +274,7 @@ fn dry_run(project: &ReadOnlyProject, unit: &LandUnit, target: &str, console: &C
     for row in unit.rows.iter().filter(|_| !console.json) {
         console.text(&format!("Task #{} would land on {target}: {}\n", row.id, row.title))?;
     }
-    Ok((unit.rows_with("ready", None, None), CommandExit::Done))
+    Ok((unit.rows_with(LandedStatus::Ready, None, None), CommandExit::Done))
 }
 
 fn land(project: &ReadOnlyProject, unit: &LandUnit, console: &Console) -> Result<UnitResult> {
@@ -286,7 +285,7 @@ fn land(project: &ReadOnlyProject, unit: &LandUnit, console: &Console) -> Result
             }
             Ok((unit.rows_with(landed.arrival.status(), Some(&landed.commit), None), CommandExit::Done))
         }
-        Ok(None) => Ok((unit.rows_with("refused", None, None), CommandExit::Interrupted)),
+        Ok(None) => Ok((unit.rows_with(LandedStatus::Refused, None, None), CommandExit::Interrupted)),
         Err(failure) => Ok(unit.refused(&failure, console)),
     }
 }

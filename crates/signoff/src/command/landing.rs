@@ -7,6 +7,7 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, FinalVerdict, Loop, Stage};
 use signoff_core::settings::LandingMethod;
+use signoff_core::view::inbox::NextStep;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_engine::clock;
 use signoff_engine::dispatcher::DriveOptions;
@@ -16,10 +17,12 @@ use signoff_engine::landing::{
     self, ApprovedRange, DirectLanding, LandingAttempt, LandingCandidate, LandingLock, LandingProgress, LandingRecords,
 };
 use signoff_store::{Store, StoreError};
+use signoff_term::json::LandedStatus;
 use signoff_term::status::status_line;
 
 use crate::command::decide::facts;
 use crate::console::write_stderr;
+use crate::error::unapproved_hint;
 use crate::project::user_git;
 use crate::run_loop::{self, RunRequest, RunResult};
 use crate::{CliError, Console, Project, ReadOnlyProject, Result, host, queries};
@@ -44,10 +47,10 @@ pub enum LandedWhen {
 
 impl LandedWhen {
     /// The status of the work in a report.
-    pub fn status(self) -> &'static str {
+    pub fn status(self) -> LandedStatus {
         match self {
-            Self::Now => "landed",
-            Self::Before | Self::Nothing => "already",
+            Self::Now => LandedStatus::Landed,
+            Self::Before | Self::Nothing => LandedStatus::Already,
         }
     }
 
@@ -226,21 +229,8 @@ fn refused(row: &TaskRow) -> CliError {
     } else {
         format!("task {task} is not approved ({})", status_line(row).trim_end())
     };
-    let refused = row.is_refused_by_person();
-    let first = match row.status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck if refused => {
-            format!("it was refused; `signoff improve {task} --review` goes on with it")
-        }
-        TaskStatus::Failed | TaskStatus::Stuck => format!("`signoff retry {task}` goes on with it"),
-        TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused | TaskStatus::Blocked => {
-            "`signoff` says what it waits for".to_owned()
-        }
-        TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Cancelled => {
-            format!("`signoff review {task}` has it reviewed")
-        }
-    };
-    CliError::failed(message)
-        .hint(format!("{first}; `signoff merge {task} --force --reason TEXT` approves it in your name"))
+    let next = NextStep::to_approve(row, std::slice::from_ref(row));
+    CliError::failed(message).hint(unapproved_hint(TaskId(task), &next))
 }
 
 /// For the last task of a plan, returns the commit that also checks off the plan's tasks.

@@ -3,9 +3,10 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Stage};
-use signoff_core::view::{LoopState, TaskStatus};
+use signoff_core::view::LoopState;
+use signoff_core::view::inbox;
 use signoff_store::Store;
-use signoff_term::json::{LandedTask, MergeReport};
+use signoff_term::json::{LandedStatus, LandedTask, MergeReport};
 
 use super::decide::decide;
 use super::edit::head_of;
@@ -52,12 +53,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 /// Approves a task in the user's name, unless it is already approved.
 fn approve_in_users_name(project: &ReadOnlyProject, task: TaskId, reason: &str, console: &Console) -> Result<()> {
     let (row, _) = project.task_and_all(task)?;
-    if row.status == TaskStatus::Completed && row.final_verdict == Some(FinalVerdict::Approved) {
+    if inbox::may_land(&row) {
         return Ok(());
     }
     let (run, loop_id) = project.loop_of(task)?;
     let (by, reason, head) = (host::user_name(), reason.to_owned(), head_of(project, task)?);
-    let command = LoopCommand::Edit { verdict: "APPROVED".to_owned(), by, reason, head };
+    let command = LoopCommand::Edit { verdict: FinalVerdict::Approved, by, reason, head };
     decide(project, run, &loop_id, command)?.print_note(console);
     Ok(())
 }
@@ -72,7 +73,7 @@ fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option
 
 fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &Console) -> Result<CommandExit> {
     if console.json {
-        let one = LandedTask { task_id: task.0, status: "waiting", commit: None, reason: None };
+        let one = LandedTask { task_id: task.0, status: LandedStatus::Waiting, commit: None, reason: None };
         console.json(&MergeReport::new(run.branch(), vec![one]))?;
         return Ok(CommandExit::Done);
     }

@@ -91,15 +91,15 @@ fn check_directory(path: &Path) -> Result<()> {
 }
 
 fn render(data: ReportData, format: ReportFormat) -> String {
-    let account = &data.account;
+    let document = &data.document;
     match format {
         ReportFormat::Html => {
             let (head, tasks) = data.pages();
             page::report_file(&head, tasks)
         }
-        ReportFormat::Markdown => markdown::markdown(account),
-        ReportFormat::Json => account.json(),
-        ReportFormat::Sarif => sarif::sarif(account),
-        ReportFormat::Junit => junit::junit(account),
+        ReportFormat::Markdown => markdown::markdown(document),
+        ReportFormat::Json => document.json(),
+        ReportFormat::Sarif => sarif::sarif(document),
+        ReportFormat::Junit => junit::junit(document),
     }
 }

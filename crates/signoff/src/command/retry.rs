@@ -2,8 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::Reason;
-use signoff_core::task::TaskType;
+use signoff_core::view::inbox::{FinishedReview, NextStep};
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
@@ -30,15 +29,13 @@ pub struct Args {
 /// Returns the loop to retry. Fails if there is nothing to retry.
 fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId)> {
     let row = project.task(task)?;
-    if row.kind == TaskType::Review && row.reason == Some(Reason::NothingToReview) {
-        return Err(CliError::usage(format!("there is nothing to retry: task {task} has no change to review"))
-            .hint(format!("commit to its branch, then `signoff review {task}`")));
-    }
-    if row.kind == TaskType::Review && row.reason == Some(Reason::GateFailed) {
-        return Err(CliError::usage(format!("there is nothing to retry: review {task} is done"))
-            .hint(format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again")));
-    }
-    project.loop_of(task)
+    let why = match FinishedReview::for_task(&row) {
+        None => return project.loop_of(task),
+        Some(FinishedReview::NothingToReview) => format!("task {task} has no change to review"),
+        Some(FinishedReview::NotApproved) => format!("review {task} is done"),
+    };
+    let next = NextStep::to_approve(&row, std::slice::from_ref(&row));
+    Err(CliError::usage(format!("there is nothing to retry: {why}")).hint(next.to_string()))
 }
 
 /// Records a retry. A process that drives the run continues at once.
@@ -70,10 +67,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let is_done = args.queue || result == DecisionResult::HandedOver;
     match args.id {
         TaskOrRun::Task(task) if is_done => {
-            super::print_task(&project, task, &format!("Task #{task} goes on\n"), console)
+            super::print_task(&project, task, &format!("Task #{task} continues\n"), console)
         }
         TaskOrRun::Run(_) if is_done => {
-            super::print_run(&project, run, &format!("The final review of run {run} goes on\n"), console)
+            super::print_run(&project, run, &format!("The final review of run {run} continues\n"), console)
         }
         TaskOrRun::Task(task) => work::work(project.open_for_work()?, &work::Args::for_task(task), console),
         TaskOrRun::Run(_) => resume::resume_run(project.open_for_work()?, run, console),

@@ -6,6 +6,7 @@ use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Finding};
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopState, RunState, TaskRow, TaskState};
 use signoff_core::workflow::{GateKeys, Workflow};
 use signoff_engine::dispatcher::loop_id;
@@ -118,11 +119,10 @@ fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Cons
     for row in project.tasks()?.iter().filter(|row| is_approved(row)) {
         let (id, by) = (row.id, format!("the review of run {run}"));
         let reason = format!("it refuses the approved commit:\n{}", findings(worked));
-        let verdict = FinalVerdict::ChangesRequested.as_str();
+        let verdict = FinalVerdict::ChangesRequested;
         edit::edit(&project, TaskId(id), verdict, by, &reason)?.print_note(console);
-        console.note(&format!(
-            "Task #{id} is no longer approved; signoff improve {id} --review fixes what this review found"
-        ));
+        console
+            .note(&format!("Task #{id} is no longer approved; {} fixes what this review found", Action::Improve(id)));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot};
+use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
 use signoff_engine::dispatcher::{DriveOptions, ready};
 use signoff_engine::{clock, start_run};
@@ -12,7 +12,6 @@ use signoff_term::exit::InvocationSummary;
 use signoff_term::json::RunReport;
 use signoff_term::status::status_line;
 
-use crate::project::blocks_dependents;
 use crate::run_loop::{self, RunRequest, notifications, task_id};
 use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
@@ -156,7 +155,7 @@ pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit> {
 /// The error for a task that waits for another one that did not pass.
 fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let mut task = blocked;
-    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || blocks_dependents(row);
+    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || inbox::blocks_dependents(row);
     while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && blocks(row)) {
         task = next;
         if task.status != TaskStatus::Blocked {
@@ -189,16 +188,19 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
     let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
     let can_retry =
         |row: &TaskRow| matches!(row.status, TaskStatus::Failed | TaskStatus::Stuck) && !row.is_refused_by_person();
-    let failed = rows.iter().filter(|row| can_retry(row));
-    let failed: Vec<String> = failed.filter(|row| !continued(row)).map(|row| row.id.to_string()).collect();
+    let failed: Vec<&TaskRow> = rows.iter().copied().filter(|row| can_retry(row) && !continued(row)).collect();
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
+    let next = |row: &TaskRow| NextStep::for_task(row, &snapshot);
     match (failed.as_slice(), tasks.is_empty()) {
         ([], _) if !waiting.is_empty() => decisions_text(&waiting, all),
         ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
         ([], false) => "Nothing to do: what you name is over (`signoff status`)".to_owned(),
-        ([one], _) => format!("Nothing to do: task {one} failed (`signoff retry {one}` goes on with it)"),
+        ([one], _) => format!("Nothing to do: task {} failed: {}", one.id, next(one)),
         ([first, ..], _) => format!(
-            "Nothing to do: {} tasks failed (`signoff status`; `signoff retry {first}` goes on with the first)",
-            failed.len()
+            "Nothing to do: {} tasks failed (`{}`); the first one: {}",
+            failed.len(),
+            Action::Status,
+            next(first)
         ),
     }
 }

@@ -72,17 +72,16 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
             Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
-            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} goes on")))
+            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} continues")))
         }
         TuiRequest::Decide(task, TaskDecision::Cancel) => {
             let title = [format!("Task #{task} cancelled")];
             Some([&title[..], &cancel::cancel(&project, task)?].concat().join("; "))
         }
         TuiRequest::Decide(task, TaskDecision::Edit { verdict, reason }) => {
-            let word = verdict.as_str();
-            let result = edit::edit(&project, task, word, host::user_name(), &reason)?;
+            let result = edit::edit(&project, task, verdict, host::user_name(), &reason)?;
             let note = result.note().map(|note| format!("; {note}")).unwrap_or_default();
-            Some(format!("Task #{task} is {word} by {}{note}", host::user_name()))
+            Some(format!("Task #{task} is {} by {}{note}", verdict.as_str(), host::user_name()))
         }
         TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason }) => {
             let (place, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;

@@ -65,7 +65,7 @@ impl Drop for WorkHandler {
 
 /// The user's answer to a question, as `signoff answer` records it.
 pub fn answer(question: QuestionId, choice: Choice) -> LoopCommand {
-    LoopCommand::Answer { question: Some(question), choice: choice.as_str().to_owned(), by: host::user_name() }
+    LoopCommand::Answer { question: Some(question), choice, by: host::user_name() }
 }
 
 /// A handle to the dispatcher. The screen is opened before the dispatcher exists, so it is connected later.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use signoff_core::command::parse_verdict;
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_engine::git::Repository;
@@ -64,7 +65,7 @@ fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
             joined(note.into_iter().chain([format!("`signoff work {task}` works it")]))
         }
     };
-    Ok(done(format!("Task #{task} goes on"), hint))
+    Ok(done(format!("Task #{task} continues"), hint))
 }
 
 fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
@@ -73,8 +74,9 @@ fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
 }
 
 fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome> {
+    let verdict = parse_verdict(verdict)?;
     let result = edit::edit(project, TaskId(task), verdict, host::user_name(), reason)?;
-    let message = format!("Task #{task} is {} by {}", verdict.to_ascii_uppercase(), host::user_name());
+    let message = format!("Task #{task} is {} by {}", verdict.as_str(), host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 

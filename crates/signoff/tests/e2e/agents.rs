@@ -509,7 +509,7 @@ fn an_agent_error_fails_the_attempt_with_its_message_and_a_hint() {
       Implementation failed: not logged in: Not logged in · Please run /login
         hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     --- stderr
     `signoff work` works it
 
@@ -523,7 +523,7 @@ fn an_agent_error_fails_the_attempt_with_its_message_and_a_hint() {
       Implementation failed: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model.
         hint: `[agents.claude] model` names the model
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     --- stderr
     `signoff work` works it
 
@@ -555,7 +555,7 @@ fn an_agent_that_does_not_reach_the_report_server_has_not_approved() {
       [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool submit_review was offered]
         hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     --- stderr
     `signoff work` works it
     "#);

@@ -59,7 +59,7 @@ fn a_question_is_shown_until_it_is_answered() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -67,7 +67,7 @@ fn a_question_is_shown_until_it_is_answered() {
 
     Questions:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+          signoff answer 1 retry|proceed|stop|restart
     ");
     insta::assert_snapshot!(project.run(&["work", "--strict"]), @"
     exit 3
@@ -78,7 +78,7 @@ fn a_question_is_shown_until_it_is_answered() {
     insta::assert_snapshot!(project.run(&[]).stdout, @"
     Needs attention:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+          signoff answer 1 retry|proceed|stop|restart
 
     1 waiting
     ");
@@ -167,8 +167,8 @@ fn no_ask_is_a_flag_and_a_setting() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
-        Look at it: signoff show 1; go on: signoff retry 1
+    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+        Next: signoff show 1, then signoff retry 1
     ");
     let project = failing("code");
     project.configure("no_ask = true\n");
@@ -225,7 +225,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     q1 answered: stop
     Max review cycles (3) reached without approval
     ✗ Task #1 failed: the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1

@@ -198,7 +198,7 @@ fn an_agent_that_disappears_after_the_task_was_started() {
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: could not be started: cannot start [ROOT]/own-agent: No such file or dir…
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     fs::copy(signoff_testkit::fake_agent::program(), &own).unwrap();
     let output = project.run(&["retry", "1"]);
@@ -346,7 +346,7 @@ fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
       [1/3] Implementing...
       [1/3] Implementation failed: ended without changing anything
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
@@ -372,7 +372,7 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
     exit 1
     --- stderr
     error: the branch signoff/task-1-do-it is taken
-    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
+    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` continues
     ");
     project.git("branch -m signoff/task-1-do-it other");
     finishes(&project);
@@ -738,7 +738,7 @@ fn an_existing_branch() {
     exit 1
     --- stderr
     error: the branch signoff/task-1-do-it is taken
-    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
+    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` continues
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
     project.git("branch -m signoff/task-1-do-it mine");
@@ -753,7 +753,7 @@ fn a_branch_name_that_is_a_directory_of_branches() {
     exit 1
     --- stderr
     error: the branch signoff is taken
-    hint: give it another name, `git branch -m signoff OTHER`; then `signoff work` goes on where it was
+    hint: give it another name, `git branch -m signoff OTHER`; then `signoff work` continues
     ");
     project.git("branch -m signoff mine");
     finishes(&project);

@@ -245,7 +245,7 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
       Implementing...
       Implementation failed: could not be started: bubblewrap cannot hold it: no room
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     assert_eq!(project.env.shell("ls ~").stdout, "");
 }

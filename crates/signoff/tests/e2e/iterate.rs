@@ -351,8 +351,8 @@ fn running_out_of_iterations_is_not_a_pass() {
       Phase 2/9: Plan complete
       Phase 3/9: Plan Review...
       Phase 3/9: Plan Review: CHANGES_REQUESTED - nobody can leave
-    ✗ Task #1 failed: the maximum number of passes is reached (passes_exhausted)
-        Look at it: signoff show 1; go on: signoff retry 1
+    ✗ Task #1 failed: it started over as often as it may (passes_exhausted)
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add a greeting    failed     CHANGES_REQUESTED (2 iterations)  passes_exhausted");
     let task = project.run(&["status", "--json"]).json()["tasks"][0].clone();
@@ -440,7 +440,7 @@ fn a_person_says_continue() {
       Phase 5/9: Code Review 2/2...
       Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - greets nobody
       Phase 5/9: Code Review 2/2: Question: 2 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-        signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+        signoff answer 1 continue|proceed|stop|restart
 
       → 1. implement Add a greeting    in_progress (iteration 1/10, phase 5/9 code_review, cycle 2/2)
     ");
@@ -473,7 +473,7 @@ fn a_person_says_proceed() {
     Resuming task #1: Add a greeting
       Phase 5/9: Code Review 2/2: a person answers: proceed
     Max fix attempts (1) reached without approval
-      Phase 5/9: Code Review 2/2: Going on without approval: the review cycles are used up (cycles_exhausted)
+      Phase 5/9: Code Review 2/2: Continues without approval: the review cycles are used up (cycles_exhausted)
       Phase 6/9: Test...
       Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
       Phase 7/9: Simplify...

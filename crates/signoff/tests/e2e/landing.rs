@@ -178,10 +178,10 @@ fn conflict_markers_never_land() {
       Landing...
       Landing: SENT BACK - conflict in greeting.txt
     ! Task #2 is stuck: the conflict could not be resolved (conflict_unresolved)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     --- stderr
     error: task 2 is not approved (stuck CHANGES_REQUESTED (4 cycles) conflict_unresolved)
-    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
+    hint: signoff show 2, then signoff retry 2; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     assert_eq!(project.read("greeting.txt"), "hello one\n");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -427,7 +427,7 @@ fn land_lands_all_tasks_in_order_and_continues_after_a_refusal() {
       [2/3] Improving...
       [2/3] Improvement failed: exit code 3
     ✗ Task #2 failed: the fixer failed (fixer_failed)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     Resuming task #3: Apart
       Landing...
       Landed as ID
@@ -435,7 +435,7 @@ fn land_lands_all_tasks_in_order_and_continues_after_a_refusal() {
     ✓ Task #3 is in main (ID)
     --- stderr
     error: task 2 is not approved (failed CHANGES_REQUESTED (1 cycle) fixer_failed)
-    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
+    hint: signoff show 2, then signoff retry 2; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     insta::assert_snapshot!(graph(&project, "main"), @"
     Merge task 3: Apart

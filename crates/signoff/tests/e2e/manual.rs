@@ -330,8 +330,8 @@ fn an_inconclusive_review_is_not_a_pass() {
       [1/1] Running review...
       [1/1] Review by general is unclear: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DIS…; trying again
       [1/1] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
-    ✗ Task #2 failed: a review could not be parsed (unclear_review)
-        Look at it: signoff show 2; go on: signoff retry 2
+    ✗ Task #2 failed: a review could not be understood (unclear_review)
+        Next: signoff show 2, then signoff retry 2
     ");
     let files = project.list(".signoff/reviews");
     let artifact = files.iter().find(|name| name.ends_with(".md")).expect("an artifact");
@@ -347,7 +347,7 @@ fn an_inconclusive_review_is_not_a_pass() {
       [1/1] Running review...
       [1/1] Review: INCONCLUSIVE - general: exit code 3
     ✗ Task #3 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 3; go on: signoff retry 3
+        Next: signoff show 3, then signoff retry 3
     ");
     project.env.write("new.txt", "not committed\n");
     insta::assert_snapshot!(project.run(&["review"]), @"

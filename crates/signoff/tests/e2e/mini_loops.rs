@@ -256,7 +256,7 @@ fn one_of_three_fails_and_a_person_is_asked() {
       [2/3] Improving again...
       [2/3] Improvement failed: exit code 1
       [2/3] Question: The fixer failed. Retry or stop?
-        signoff answer 1 CHOICE    (retry, stop, restart)
+        signoff answer 1 retry|stop|restart
     ");
     assert_eq!(fixers(&project).len(), 4);
     insta::assert_snapshot!(project.list(".signoff/worktrees").join("\n"), @"
@@ -372,7 +372,7 @@ fn after_an_interrupt_only_unfinished_fixers_resume() {
     wait_until("two have ended", || ended(&project) == 2 && project.env.root().join("yard/ready").exists());
     processes::signal_group(work.id(), TERM);
     let output = project.env.finish(work);
-    assert!(output.stderr.contains("Interrupted: `signoff work` goes on where it was"), "{output}");
+    assert!(output.stderr.contains("Interrupted: `signoff work` continues"), "{output}");
     project.set_agent(three_at_once);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");

@@ -74,7 +74,7 @@ fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
       [1/3] Implementation failed: timed out
         hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     Do it - work in progress
@@ -97,7 +97,7 @@ fn an_agent_that_is_silent_is_stopped() {
       [1/3] Implementation failed: printed nothing for too long
         hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -112,7 +112,7 @@ fn an_agent_that_ignores_sigterm_is_killed() {
       [1/3] Implementation failed: timed out
         hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -146,7 +146,7 @@ fn an_agent_that_is_killed_fails_its_task() {
       [1/3] Implementing...
       [1/3] Implementation failed: killed by signal 9
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     Do it - work in progress
@@ -179,7 +179,7 @@ fn an_agent_that_does_nothing_has_failed() {
       [1/3] Implementing...
       [1/3] Implementation failed: ended without changing anything
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -417,8 +417,8 @@ fn an_answer_of_more_than_ten_megabytes_is_rejected() {
       [1/3] Running review...
       [1/3] Review by general is unclear: the answer has 10485761 bytes; at most 10485760 are read; trying again
       [1/3] Review: INCONCLUSIVE - general: the answer has 10485761 bytes; at most 10485760 are read
-    ! Task #1 completed (no verdict after 1 cycle): a review could not be parsed (unclear_review)
-        Look at it: signoff show 1; ask again: signoff retry 1
+    ! Task #1 completed (no verdict after 1 cycle): a review could not be understood (unclear_review)
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -573,7 +573,7 @@ fn an_agent_that_switches_to_an_unrelated_branch() {
       [1/3] Implementing...
       [1/3] Implementation failed: left the branch in an unusable state: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     Mine
@@ -616,7 +616,7 @@ fn an_agent_that_leaves_an_unfinished_rebase() {
       [1/3] Implementing...
       [1/3] Implementation failed: left the branch in an unusable state: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     One

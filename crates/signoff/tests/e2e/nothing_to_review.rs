@@ -99,7 +99,7 @@ fn an_accepted_task_without_a_commit_is_approved_and_not_landed() {
     let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&row["state"], &row["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
     let shown = project.run(&["show", "1"]);
-    assert!(shown.stdout.ends_with("Next: nothing: it changes nothing\n"), "{shown}");
+    assert!(shown.stdout.ends_with("Next: nothing to do: the branch has no changes\n"), "{shown}");
 }
 
 #[test]

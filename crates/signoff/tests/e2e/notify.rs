@@ -68,7 +68,7 @@ fn a_question_is_posted_once_and_the_end_once() {
       "project": "work",
       "run_id": 1,
       "task_id": 1,
-      "title": "Task #1 asks you: Log in",
+      "title": "Task #1 needs an answer: Log in",
       "text": "1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?",
       "question": {
         "id": "q1",

@@ -65,8 +65,8 @@ fn its_tasks_are_listed_as_before() {
       · 5. implement Not begun         pending
 
     Questions:
-      q1 task 3: general wants to discuss the work. Have it fixed, proceed, or stop?
-          signoff answer 3 CHOICE    (fix, proceed, stop, restart)
+      q1 task 3: general requests a discussion. Fix, proceed, or stop?
+          signoff answer 3 fix|proceed|stop|restart
     ");
 }
 
@@ -94,14 +94,14 @@ fn its_runs_are_replayed() {
       [2/2] Review: CHANGES_REQUESTED - too short
     Max review cycles (2) reached without approval
     ! Task #2 completed (MAX_CYCLES_REACHED after 2 cycles)
-        Look at it: signoff show 2; go on: signoff improve 2 --review
+        Next: signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
     Running task #3: Talk about it
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: NEEDS_DISCUSSION - None or ValueError?
-      [1/3] Question: general wants to discuss the work. Have it fixed, proceed, or stop?
-        signoff answer 3 CHOICE    (fix, proceed, stop, restart)
+      [1/3] Question: general requests a discussion. Fix, proceed, or stop?
+        signoff answer 3 fix|proceed|stop|restart
       #1 Landing...
       #1 Landed as 293c8a1d2764594674413c9614b338f12a166aab
     ✓ Task #1 completed (APPROVED after 2 cycles)
@@ -175,7 +175,7 @@ fn its_unfinished_work_continues() {
     ✓ Run 2 completed, all approved: 2 tasks, 2 completed
     --- stderr
     Task #2 is not approved (completed MAX_CYCLES_REACHED (2 cycles)): signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
-    Task #3 waits for you (q1): general wants to discuss the work. Have it fixed, proceed, or stop?
+    Task #3 waits for you (q1): general requests a discussion. Fix, proceed, or stop?
       signoff answer 3 fix|proceed|stop|restart
     ");
     insta::assert_snapshot!(project.run(&["answer", "3", "proceed"]), @"

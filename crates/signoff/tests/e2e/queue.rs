@@ -124,7 +124,7 @@ fn the_answer_of_the_agent_is_the_plan() {
       Planning...
       Plan failed: ended without changing anything
     ✗ Task #3 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 3; go on: signoff retry 3
+        Next: signoff show 3, then signoff retry 3
     ");
 }
 
@@ -237,19 +237,19 @@ fn failed_tasks_are_named_if_nothing_else_is_left() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    Nothing to do: task 1 failed: signoff show 1, then signoff retry 1
     ");
     project.run(&["add", "Second"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    Nothing to do: 2 tasks failed (`signoff status`; `signoff retry 1` goes on with the first)
+    Nothing to do: 2 tasks failed (`signoff status`); the first one: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["work", "1"]), @"
     exit 1
     --- stderr
-    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    Nothing to do: task 1 failed: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -304,12 +304,12 @@ fn a_failed_task_does_not_stop_the_others() {
       Implementing...
       Implementation failed: exit code 4
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     Running task #2: Two
       Implementing...
       Implementation failed: ended without changing anything
     ✗ Task #2 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     Running task #3: Three
       Implementing...
       Implementation complete

@@ -66,7 +66,7 @@ fn a_link_in_place_of_the_worktree_is_not_followed() {
       [1/3] Implementing...
       [1/3] Implementation failed: ended without changing anything
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     Running task #2: Next
       [1/3] Implementing...
       [1/3] Implementation complete
@@ -151,7 +151,7 @@ fn a_link_in_place_of_all_worktrees_is_refused() {
       [1/3] Implementing...
       [1/3] Implementation failed: left the branch in an unusable state: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 1

@@ -149,7 +149,7 @@ fn a_killed_run_is_reported_as_interrupted_and_a_running_one_as_running() {
     project.run(&["add", "One"]);
     let mut work = project.start(&["work"]);
     wait_until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
-    in_every_form(&project, &["1"], &["Unfinished in phase implement; the work goes on"]);
+    in_every_form(&project, &["1"], &["Unfinished in phase implement; the work continues"]);
     let half = project.run(&["report", "1", "--json"]).json();
     assert_eq!(half["tasks"][0]["changes"]["insertions"], 1, "what is not committed counts: {half:#}");
     work.kill().unwrap();
@@ -157,7 +157,7 @@ fn a_killed_run_is_reported_as_interrupted_and_a_running_one_as_running() {
     in_every_form(
         &project,
         &["1"],
-        &["no process is running: `signoff work 1` goes on"].map(|_| "no process is running"),
+        &["no process is running: `signoff work 1` continues"].map(|_| "no process is running"),
     );
     in_every_form(&project, &["run-1"], &["Left unfinished"]);
     for of in ["1", "run-1"] {

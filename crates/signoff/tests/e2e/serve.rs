@@ -318,7 +318,7 @@ fn findings_are_disputed_and_tasks_retried_and_cancelled() {
     assert!(unknown.body.contains("there is no finding f-none"), "{}", unknown.body);
 
     let retried = page.submit("/tasks/1/retry", "back=/tasks/1");
-    assert!(retried.body.contains("Task #1 goes on"), "{}", retried.body);
+    assert!(retried.body.contains("Task #1 continues"), "{}", retried.body);
     assert!(retried.body.contains("signoff work 1"), "{}", retried.body);
     let again = page.post("/tasks/1/retry", "");
     assert_eq!(again.status, 409, "{}", again.body);

@@ -155,7 +155,7 @@ fn no_attempt_starts_that_may_exceed_the_cap() {
       [1/3] Review: CHANGES_REQUESTED - no
       [2/3] Improving...
       [2/3] Paused: another attempt may go over the budget
-        Raise it, then: signoff work 1
+        Next: raise the budget, then signoff work 1
     --- stderr
     Task #1 is paused: $0.80 of $1.00 is spent, and the next attempt may cost more than is left
     ");

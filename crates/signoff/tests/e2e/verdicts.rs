@@ -23,9 +23,24 @@ fn with_review(says: &str) -> TestProject {
 fn work_exits_with_3_if_the_cycles_are_used_up() {
     let project = with_review(&changes("still wrong"));
     assert_eq!(verdict(&project, "1"), r#""pending" null null null"#);
-    let worked = project.run(&["work"]);
-    assert_eq!(worked.code, Some(3), "{worked}");
-    assert!(worked.stdout.contains("! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)\n"), "{worked}");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 3
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - still wrong
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - still wrong
+    Max review cycles (3) reached without approval
+    ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Next: signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED
+    ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "MAX_CYCLES_REACHED" "exhausted" "cycles_exhausted""#);
     project.run(&["add", "Add feature Z", "-a", "--max-cycles", "1"]);
@@ -44,7 +59,7 @@ fn a_discussion_stops_at_once() {
       [1/3] Running review...
       [1/3] Review: NEEDS_DISCUSSION - Should this be public?
     ! Task #1 completed (NEEDS_DISCUSSION after 1 cycle)
-        Look at it: signoff show 1; then signoff retry 1, or signoff edit 1 --verdict APPROVED
+        Next: signoff show 1, then signoff retry 1 or signoff edit 1 --verdict APPROVED
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  NEEDS_DISCUSSION (1 cycle)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "NEEDS_DISCUSSION" "discussion" "discussion""#);
@@ -109,7 +124,7 @@ fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
       [2/3] Running review...
       [2/3] Review: INCONCLUSIVE - general: exit code 7
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add feature Y    failed     CHANGES_REQUESTED (2 cycles)  reviewer_failed");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "reviewer_failed""#);
@@ -162,7 +177,7 @@ fn a_fixer_that_fails_keeps_what_it_wrote() {
       [2/3] Improving...
       [2/3] Improvement failed: exit code 1
     ✗ Task #1 failed: the fixer failed (fixer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "fixer_failed""#);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
@@ -229,7 +244,7 @@ fn an_implementation_that_times_out_is_stopped_and_resumed() {
       [1/3] Implementation failed: timed out
         hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" null "failed" "implementer_failed""#);
     assert_eq!(project.git("show signoff/task-1-add-feature-y:half.txt"), "half\n", "nothing is lost");
@@ -271,7 +286,7 @@ fn a_review_that_times_out_is_stopped_and_resumed() {
       [1/3] Review: INCONCLUSIVE - general: timed out
         hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "reviewer_failed""#);
     project.configure("");
@@ -312,7 +327,7 @@ fn an_improvement_that_times_out_is_stopped_and_resumed() {
       [2/3] Improvement failed: timed out
         hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the fixer failed (fixer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "fixer_failed""#);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"

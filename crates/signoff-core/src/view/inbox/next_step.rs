@@ -1,11 +1,14 @@
 //! What a person can do next about a task or a run, as commands to type.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{ProjectSnapshot, is_rate_limited};
-use crate::machine::{FinalVerdict, OutcomeKind, Reason};
+use crate::machine::{Choice, FinalVerdict, OutcomeKind, Reason};
+use crate::notify::{BindingCap, CapOwner};
+use crate::policy::CapReached;
 use crate::task::TaskType;
-use crate::view::{TaskRow, TaskStatus};
+use crate::view::{LoopRow, QuestionRow, TaskRow, TaskStatus};
 
 /// One command of the program about a task or a run. `Display` is its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,13 @@ pub enum Action {
     Show(u64),
     Diff(u64),
     FollowLog(u64),
+    /// Answers a question, named by its id or its task.
+    Answer {
+        subject: String,
+        choices: Vec<String>,
+    },
+    /// Works all tasks of the queue.
+    WorkQueue,
     Work(u64),
     Retry(u64),
     Improve(u64),
@@ -23,6 +33,10 @@ pub enum Action {
     AcceptWithReason(u64),
     Cancel(u64),
     Merge(u64),
+    /// Approves a task in the person's name and merges it.
+    ForceMerge(u64),
+    /// Lands the approved work.
+    Land,
     /// Merges a branch that was not reviewed.
     GitMerge {
         branch: Option<String>,
@@ -33,7 +47,22 @@ pub enum Action {
     RetryRun(u64),
     /// Approves a run in the person's name.
     AcceptRun(u64),
+    /// Disputes a finding.
+    Dispute {
+        finding: String,
+    },
+    /// Raises a cap of the budget.
+    RaiseCap(BindingCap),
+    ShowLimits,
     Status,
+}
+
+impl Action {
+    /// Answers an open question.
+    pub fn answer(question: &QuestionRow) -> Self {
+        let subject = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
+        Self::Answer { subject, choices: question.choices.clone() }
+    }
 }
 
 impl fmt::Display for Action {
@@ -42,6 +71,8 @@ impl fmt::Display for Action {
             Self::Show(task) => write!(f, "signoff show {task}"),
             Self::Diff(task) => write!(f, "signoff diff {task}"),
             Self::FollowLog(task) => write!(f, "signoff logs {task} -f"),
+            Self::Answer { subject, choices } => write!(f, "signoff answer {subject} {}", choices.join("|")),
+            Self::WorkQueue => f.write_str("signoff work"),
             Self::Work(task) => write!(f, "signoff work {task}"),
             Self::Retry(task) => write!(f, "signoff retry {task}"),
             Self::Improve(task) => write!(f, "signoff improve {task} --review"),
@@ -50,14 +81,33 @@ impl fmt::Display for Action {
             Self::AcceptWithReason(task) => write!(f, "signoff edit {task} --verdict APPROVED --reason TEXT"),
             Self::Cancel(task) => write!(f, "signoff cancel {task}"),
             Self::Merge(task) => write!(f, "signoff merge {task}"),
+            Self::ForceMerge(task) => write!(f, "signoff merge {task} --force --reason TEXT"),
+            Self::Land => f.write_str("signoff land"),
             Self::GitMerge { branch } => write!(f, "git merge {}", branch.as_deref().unwrap_or("its branch")),
             Self::ResumeRun(Some(run)) => write!(f, "signoff run --resume {run}"),
             Self::ResumeRun(None) => f.write_str("signoff run --resume"),
             Self::RetryRun(run) => write!(f, "signoff retry run-{run}"),
             Self::AcceptRun(run) => write!(f, "signoff edit run-{run} --verdict APPROVED --reason TEXT"),
+            Self::Dispute { finding } => write!(f, "signoff dispute {finding} --reason TEXT"),
+            Self::RaiseCap(cap) => write!(f, "signoff configure --set {}", cap_setting(*cap)),
+            Self::ShowLimits => f.write_str("signoff config limits"),
             Self::Status => f.write_str("signoff status"),
         }
     }
+}
+
+/// `limits.run.max_cost_usd=DOLLARS`.
+fn cap_setting(cap: BindingCap) -> String {
+    let table = match cap.owner {
+        CapOwner::Task => "limits",
+        CapOwner::Run => "limits.run",
+    };
+    let (key, value) = match cap.kind {
+        CapReached::Cost => ("max_cost_usd", "DOLLARS"),
+        CapReached::Tokens => ("max_tokens", "TOKENS"),
+        CapReached::Minutes => ("max_minutes", "MINUTES"),
+    };
+    format!("{table}.{key}={value}")
 }
 
 /// `A`, `A or B`, `A, B, or C`.
@@ -82,6 +132,8 @@ pub enum NextStep {
     InspectThen { look: Action, then: Vec<Action> },
     /// One of these commands.
     Choose(Vec<Action>),
+    /// These commands, one after the other.
+    InOrder(Vec<Action>),
     /// A process will resume it when the rate limit ends.
     ResumesAutomatically { task: u64 },
     /// It can be resumed when the rate limit ends.
@@ -118,7 +170,7 @@ pub enum BlockingTask {
     /// Its work changes nothing.
     NothingToReview { by: u64 },
     /// It ended like this; a refused task cannot be retried.
-    NotApproved { by: u64, how: &'static str, is_refused: bool },
+    NotApproved { by: u64, status: TaskStatus, verdict: Option<FinalVerdict>, is_refused: bool },
 }
 
 impl NextStep {
@@ -145,6 +197,35 @@ impl NextStep {
             TaskStatus::Completed => Self::after_completion(task, snapshot),
             TaskStatus::Cancelled => Self::AddAgain,
         }
+    }
+
+    /// What to do next about the task of a loop that this process works on. None if the loop has no task.
+    pub fn for_loop(row: &LoopRow) -> Option<Self> {
+        let driven = BTreeSet::from([row.run.0]);
+        Some(Self::for_task(&row.to_task_row()?, &ProjectSnapshot { tasks: &[], runs: &[], driven: &driven }))
+    }
+
+    /// Answers the question of a loop. `id` is its id in the repository, if it is known; only the store knows it.
+    pub fn for_question(row: &LoopRow, id: Option<&str>) -> Self {
+        let choices: &[Choice] = row.question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default();
+        let choices = choices.iter().map(|choice| choice.as_str().to_owned()).collect();
+        match row.task.map(|task| task.to_string()).or_else(|| id.map(str::to_owned)) {
+            Some(subject) => Self::Do(Action::Answer { subject, choices }),
+            None => Self::InOrder(vec![Action::Status, Action::Answer { subject: "QUESTION".to_owned(), choices }]),
+        }
+    }
+
+    /// What leads to the approval that a task lacks. A process may be working on the task's run.
+    pub fn to_approve(task: &TaskRow, tasks: &[TaskRow]) -> Self {
+        if task.status == TaskStatus::Completed && task.outcome.is_none() {
+            return Self::Do(Action::Review(task.id));
+        }
+        Self::for_task(task, &ProjectSnapshot { tasks, runs: &[], driven: &task.run_id.into_iter().collect() })
+    }
+
+    /// What continues a loop that a budget cap paused.
+    pub fn after_budget(cap: Option<BindingCap>) -> Self {
+        Self::InOrder(vec![cap.map_or(Action::ShowLimits, Action::RaiseCap), Action::WorkQueue])
     }
 
     fn after_completion(task: &TaskRow, snapshot: &ProjectSnapshot) -> Self {
@@ -206,7 +287,11 @@ impl fmt::Display for NextStep {
             Self::Do(action) => action.fmt(f),
             Self::InspectThen { look, then } => write!(f, "{look}, then {}", alternatives(then)),
             Self::Choose(actions) => f.write_str(&alternatives(actions)),
-            Self::ResumesAutomatically { task } => write!(f, "it goes on by itself; {}", Action::FollowLog(*task)),
+            Self::InOrder(actions) => {
+                let actions: Vec<String> = actions.iter().map(Action::to_string).collect();
+                f.write_str(&actions.join("; "))
+            }
+            Self::ResumesAutomatically { task } => write!(f, "it continues by itself; {}", Action::FollowLog(*task)),
             Self::AfterRateLimit { task } => write!(f, "{} continues when the rate limit ends", Action::Work(*task)),
             Self::RaiseBudget { task } => write!(f, "raise the budget, then {}", Action::Work(*task)),
             Self::WaitsForGroup { run } => {
@@ -214,7 +299,7 @@ impl fmt::Display for NextStep {
                 write!(f, "its group waits for others: {}, then {resume}", Action::Status)
             }
             Self::BlockingTask(ways) if ways.is_empty() => {
-                f.write_str("it waits for another task; settle that one first")
+                f.write_str("it waits for another task; resolve that task first")
             }
             Self::BlockingTask(ways) => {
                 let ways: Vec<String> = ways.iter().map(BlockingTask::to_string).collect();
@@ -224,7 +309,7 @@ impl fmt::Display for NextStep {
                 let (review, cancel) = (Action::Review(*task), Action::Cancel(*task));
                 write!(f, "add work to its branch, then {review}; or {cancel}")
             }
-            Self::NothingChanged => f.write_str("nothing: it changes nothing"),
+            Self::NothingChanged => f.write_str("nothing to do: the branch has no changes"),
             Self::Landed { task } => write!(f, "nothing: it is in the default branch; {}", Action::Diff(*task)),
             Self::TaskRefused { task, run } => {
                 write!(f, "{}; a task of run {run} was refused: {}", Action::Diff(*task), Action::Status)
@@ -234,7 +319,7 @@ impl fmt::Display for NextStep {
                 write!(f, "the final review of its run failed: {retry}, or {accept}")
             }
             Self::LandsWithRun { task, run } => write!(f, "{}; it lands with run {run}", Action::Diff(*task)),
-            Self::AddAgain => f.write_str("signoff add adds it again"),
+            Self::AddAgain => f.write_str("`signoff add` queues it again"),
         }
     }
 }
@@ -251,7 +336,8 @@ impl fmt::Display for BlockingTask {
                 let ways = alternatives(&[Action::Retry(*by), Action::Accept(*by)]);
                 write!(f, "waits for #{by} (nothing to review): {ways}")
             }
-            Self::NotApproved { by, how, is_refused } => {
+            Self::NotApproved { by, status, verdict, is_refused } => {
+                let how = verdict.map_or(status.as_str(), FinalVerdict::as_str);
                 let retry = (!is_refused).then_some(Action::Retry(*by));
                 let ways: Vec<Action> = retry.into_iter().chain([Action::Accept(*by)]).collect();
                 write!(f, "waits for #{by} ({how}): {}", alternatives(&ways))
@@ -280,7 +366,8 @@ fn unblock(other: &TaskRow, task: &TaskRow) -> Option<BlockingTask> {
     let by = other.id;
     let not_approved = || BlockingTask::NotApproved {
         by,
-        how: other.final_verdict.map_or(other.status.as_str(), FinalVerdict::as_str),
+        status: other.status,
+        verdict: other.final_verdict,
         is_refused: other.is_refused_by_person(),
     };
     match other.status {

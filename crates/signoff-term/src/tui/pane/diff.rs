@@ -1,12 +1,11 @@
 //! The diff pane: the changes of a task, highlighted on demand, with findings at their lines.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
-use signoff_core::patch::{HunkPosition, PatchLineKind, PatchMark, PatchReader};
+use signoff_core::patch::{PatchFile, PatchMark};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
 use super::reviews::source_location;
@@ -18,13 +17,22 @@ use crate::tui::list::Scroll;
 /// Maximum number of lines before a visible line that are parsed for highlighting.
 const BEFORE: usize = 400;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DiffLineKind {
+    File,
+    Header,
+    Hunk,
+    Content(PatchMark),
+    Finding,
+}
+
 #[derive(Debug, Clone)]
 struct DiffLine {
-    kind: PatchLineKind,
+    kind: DiffLineKind,
     /// The index in the ledger, if this line is a finding.
     finding: Option<usize>,
-    /// The range of its text in the patch, without the sign.
-    text: Range<usize>,
+    /// Its text, without the sign.
+    text: String,
     /// Its number in the new file.
     number: Option<u32>,
     /// The index of its file.
@@ -34,7 +42,6 @@ struct DiffLine {
 /// A parsed diff, with a cache of highlighted lines.
 #[derive(Debug, Default)]
 pub struct DiffPane {
-    patch: String,
     stat: String,
     files: Vec<String>,
     lines: Vec<DiffLine>,
@@ -45,10 +52,10 @@ pub struct DiffPane {
 }
 
 impl DiffPane {
-    pub fn new(patch: String, stat: &str) -> Self {
-        let (files, read) = parse(&patch);
+    pub fn new(patch: &str, stat: &str) -> Self {
+        let (files, lines) = paths_and_lines(patch);
         let stat = stat.lines().last().map(|line| truncate_line(line, 200)).unwrap_or_default();
-        Self { shown: read.clone(), patch, stat, files, lines: read, ..Self::default() }
+        Self { shown: lines.clone(), stat, files, lines, ..Self::default() }
     }
 
     /// Inserts findings below their lines, or below the name of their file if the line is not in the diff.
@@ -59,7 +66,7 @@ impl DiffPane {
             let Some(file) = &line.finding.file else { continue };
             let Some(file) = self.files.iter().position(|name| name == file) else { continue };
             let about = |one: &DiffLine| one.file == file && one.number.is_some() && one.number == line.finding.line;
-            let name = |one: &DiffLine| one.file == file && one.kind == PatchLineKind::File;
+            let name = |one: &DiffLine| one.file == file && one.kind == DiffLineKind::File;
             let at = self.lines.iter().position(about).or_else(|| self.lines.iter().position(name));
             marks.entry(at.unwrap_or(0)).or_default().push(index);
         }
@@ -68,10 +75,10 @@ impl DiffPane {
             self.shown.push(line.clone());
             let found = marks.remove(&at).into_iter().flatten();
             self.shown.extend(found.map(|index| DiffLine {
-                kind: PatchLineKind::Other,
+                kind: DiffLineKind::Finding,
                 finding: Some(index),
                 number: None,
-                text: 0..0,
+                text: String::new(),
                 file: line.file,
             }));
         }
@@ -96,18 +103,18 @@ impl DiffPane {
         if let Some(index) = line.finding {
             return finding(report, index, theme, width);
         }
-        let text = self.patch.get(line.text.clone()).unwrap_or_default();
         let (sign, style) = match line.kind {
-            PatchLineKind::File => {
-                let name = self.files.get(line.file).filter(|name| !name.is_empty());
-                let style = theme.bold().patch(theme.warning());
-                return Line::from(span(sanitize(name.map_or(text, String::as_str)), style));
+            DiffLineKind::File => {
+                return Line::from(span(sanitize(&line.text), theme.bold().patch(theme.warning())));
             }
-            PatchLineKind::Content(PatchMark::Kept) => (" ", theme.faint()),
-            PatchLineKind::Content(PatchMark::Added) => ("+", theme.good().patch(theme.bold())),
-            PatchLineKind::Content(PatchMark::Removed) => ("-", theme.bad().patch(theme.bold())),
-            PatchLineKind::Hunk | PatchLineKind::Header(_) | PatchLineKind::Content(_) | PatchLineKind::Other => {
-                return Line::from(span(sanitize(text), theme.faint()));
+            DiffLineKind::Content(PatchMark::Kept) => (" ", theme.faint()),
+            DiffLineKind::Content(PatchMark::Added) => ("+", theme.good().patch(theme.bold())),
+            DiffLineKind::Content(PatchMark::Removed) => ("-", theme.bad().patch(theme.bold())),
+            DiffLineKind::Content(PatchMark::Remark) => {
+                return Line::from(span(format!("\\{}", sanitize(&line.text)), theme.faint()));
+            }
+            DiffLineKind::Hunk | DiffLineKind::Header | DiffLineKind::Finding => {
+                return Line::from(span(sanitize(&line.text), theme.faint()));
             }
         };
         let number = line.number.map_or_else(|| "     ".to_owned(), |number| format!("{number:>5}"));
@@ -119,7 +126,7 @@ impl DiffPane {
     /// The code of a line, highlighted if the theme has colours.
     fn code(&mut self, at: usize, theme: Theme) -> Vec<Span<'static>> {
         if theme == Theme::Plain {
-            return vec![Span::raw(sanitize(&self.patch[self.shown[at].text.clone()]))];
+            return vec![Span::raw(sanitize(&self.shown[at].text))];
         }
         if let Some(known) = self.coloured.get(&at) {
             return known.clone();
@@ -130,16 +137,16 @@ impl DiffPane {
 
     /// Highlights the hunk from its start up to this line, and the next lines in advance.
     fn highlight(&mut self, at: usize) {
-        let is_head = |line: &DiffLine| matches!(line.kind, PatchLineKind::File | PatchLineKind::Hunk);
+        let is_head = |line: &DiffLine| matches!(line.kind, DiffLineKind::File | DiffLineKind::Hunk);
         let begin =
             self.shown[..at].iter().rposition(is_head).map_or(0, |begin| begin + 1).max(at.saturating_sub(BEFORE));
         let file = self.files.get(self.shown[at].file).map(String::as_str).unwrap_or_default();
         let (mut old, mut new) = (Highlighter::for_file(file), Highlighter::for_file(file));
         let lines = self.shown.iter().enumerate().skip(begin).take(at + 100 - begin);
         for (index, line) in lines.take_while(|(_, line)| !is_head(line)) {
-            let text = &self.patch[line.text.clone()];
+            let text = &line.text;
             let plain = || vec![Span::raw(sanitize(text))];
-            let PatchLineKind::Content(mark) = line.kind else { continue };
+            let DiffLineKind::Content(mark) = line.kind else { continue };
             let spans = match mark {
                 PatchMark::Removed => old.as_mut().map_or_else(plain, |reader| reader.line(text)),
                 PatchMark::Added => new.as_mut().map_or_else(plain, |reader| reader.line(text)),
@@ -163,37 +170,21 @@ fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize
     Line::from(span(format!("    ^ {}", truncate_line(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 
-/// Parses a patch into file names and lines. Skips git's headers, except for the file name.
-fn parse(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
-    let (mut files, mut lines) = (Vec::<String>::new(), Vec::new());
-    let (mut reader, mut position, mut from) = (PatchReader::default(), HunkPosition::default(), 0);
-    for whole in patch.split_inclusive('\n') {
-        let line = whole.trim_end_matches(['\n', '\r']);
-        let start = from;
-        from += whole.len();
-        let (kind, prefix) = reader.read(line.as_bytes());
-        let (mut text, mut number) = (start + prefix..start + line.len(), None);
-        match kind {
-            PatchLineKind::File => files.push(name(line)),
-            PatchLineKind::Hunk => position = HunkPosition::parse(line).unwrap_or_default().0,
-            PatchLineKind::Header("index " | "--- " | "+++ ") => {
-                if let (Some(file), Some(path)) = (files.last_mut(), line.strip_prefix("+++ b/")) {
-                    path.clone_into(file);
-                }
-                continue;
-            }
-            PatchLineKind::Header(_) | PatchLineKind::Content(PatchMark::Remark) => text.start = start,
-            PatchLineKind::Content(mark) => number = position.advance(mark).1,
-            PatchLineKind::Other => {}
+/// The paths and the lines of a patch. Skips git's headers that repeat the path or name blobs.
+fn paths_and_lines(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
+    let (mut paths, mut lines) = (Vec::new(), Vec::new());
+    for (index, file) in PatchFile::parse_all(patch).into_iter().enumerate() {
+        let line =
+            |kind, text: &str, number| DiffLine { kind, finding: None, text: text.to_owned(), number, file: index };
+        lines.push(line(DiffLineKind::File, &file.path, None));
+        lines.extend(file.headers.iter().map(|header| line(DiffLineKind::Header, header, None)));
+        for hunk in &file.hunks {
+            lines.push(line(DiffLineKind::Hunk, hunk.header, None));
+            lines.extend(hunk.lines.iter().map(|one| line(DiffLineKind::Content(one.mark), one.text, one.new)));
         }
-        lines.push(DiffLine { kind, finding: None, text, number, file: files.len().saturating_sub(1) });
+        paths.push(file.path);
     }
-    (files, lines)
-}
-
-/// The name in `diff --git a/NAME b/NAME`; empty if it cannot be parsed.
-fn name(line: &str) -> String {
-    line.rsplit_once(" b/").map(|(_, name)| name.to_owned()).unwrap_or_default()
+    (paths, lines)
 }
 
 /// Maximum length of a highlighted line. Longer lines are generated code and take too long to parse.
@@ -271,5 +262,21 @@ impl Highlighter {
         let color = |scope: &Scope| scope_colors().iter().find(|(kind, _)| kind.is_prefix_of(*scope));
         let found = self.stack.as_slice().iter().rev().find_map(color);
         found.map_or_else(Style::new, |(_, color)| Style::new().fg(*color))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_paths_are_unquoted() {
+        let path = r#"\303\244.txt"#;
+        let patch = format!(
+            "diff --git \"a/{path}\" \"b/{path}\"\nindex 1..2 100644\n--- \"a/{path}\"\n+++ \"b/{path}\"\n@@ -3 +3 @@\n-a\n+b\n"
+        );
+        let (paths, lines) = paths_and_lines(&patch);
+        assert_eq!(paths, ["ä.txt"]);
+        assert!(lines.iter().any(|line| line.file == 0 && line.number == Some(3) && line.text == "b"));
     }
 }

@@ -3,8 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 use signoff_core::ledger::FindingState;
+use signoff_core::machine::ReviewScope;
 use signoff_core::merge::MergedReview;
 use signoff_core::merge::render::plain_text::location;
+use signoff_core::review::Confidence;
 
 use crate::fit::{columns, count, format_duration, pad, truncate, truncate_line, wrap};
 use crate::show::{Cycle, LedgerLine, ReviewReport, TaskReport};
@@ -50,10 +52,10 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
 fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
-    let scope = if cycle.scope == "scoped" { ", fix only" } else { "" };
+    let scope = if cycle.scope == ReviewScope::Scoped { ", fix only" } else { "" };
     Line::from(vec![
         span(format!("Round {at} of {all}: "), theme.bold()),
-        span(cycle.verdict, theme.verdict(cycle.verdict).patch(theme.bold())),
+        span(cycle.verdict.as_str(), theme.round_verdict(cycle.verdict).patch(theme.bold())),
         span(
             format!(
                 "  {} {}{scope}, commit {}, {found}",
@@ -75,11 +77,14 @@ fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll
 fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::from(span(truncate_line(&review.reviewer, width), theme.bold())),
-        Line::from(span(truncate_line(review.verdict, width), theme.verdict(review.verdict))),
+        Line::from(span(truncate_line(review.verdict.as_str(), width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
-    let confidence =
-        if review.confidence == "unstated" { String::new() } else { format!("  confidence {}", review.confidence) };
+    let confidence = if review.confidence == Confidence::Unstated {
+        String::new()
+    } else {
+        format!("  confidence {}", review.confidence.as_str())
+    };
     lines.push(Line::from(span(
         truncate_line(&format!("{}{cost}{confidence}", format_duration(review.duration_ms)), width),
         theme.faint(),
@@ -203,12 +208,13 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     let seen: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", seen.phase, seen.cycle)).collect();
     texts.push((format!("reported in {}", seen.join(", ")), theme.faint()));
     let why = |evidence: &str| if evidence.is_empty() { String::new() } else { format!(": {evidence}") };
-    texts.extend(line.claims.iter().map(|claim| {
-        (format!("the fixer says {}{}", claim.claim.replace('_', " "), why(&claim.evidence)), theme.faint())
-    }));
-    texts.extend(line.decisions.iter().map(|decision| {
-        let text = format!("{} by {}{}", decision.state.words(), decision.by, why(&decision.evidence));
-        (text, theme.finding_state(decision.state))
+    texts.extend(
+        line.claims
+            .iter()
+            .map(|one| (format!("the fixer says {}{}", one.claim.as_str(), why(&one.evidence)), theme.faint())),
+    );
+    texts.extend(line.decisions.iter().map(|one| {
+        (format!("{} by {}{}", one.state.words(), one.by, why(&one.evidence)), theme.finding_state(one.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));

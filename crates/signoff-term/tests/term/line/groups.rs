@@ -180,10 +180,10 @@ fn a_blocked_group_is_reported_until_resolved() {
       #4 [1/4] Running review...
       #4 [1/4] Review: APPROVED
       #4 Signed off, lands with its group
-      #5 [1/4] The agent reports it is stuck: there is no page
-    ! Task #5 is stuck: the agent reports that it is stuck (task_stuck)
-        Look at it: signoff show 5; go on: signoff retry 5
-    ▪ Run 3 is blocked by #5 (the agent reports that it is stuck)
+      #5 [1/4] Gave up: there is no page
+    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
+        Next: signoff show 5, then signoff retry 5
+    ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
     ");
@@ -211,10 +211,10 @@ fn a_blocked_group_is_reported_until_resolved() {
     let lines: Vec<_> = story.transitions[facts..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
-      #5 [1/4] The agent reports it is stuck: still none
-    ! Task #5 is stuck: the agent reports that it is stuck (task_stuck)
-        Look at it: signoff show 5; go on: signoff retry 5
-    ▪ Run 3 is blocked by #5 (the agent reports that it is stuck)
+      #5 [1/4] Gave up: still none
+    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
+        Next: signoff show 5, then signoff retry 5
+    ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
       #5 Verdict set to APPROVED by ann - no page is needed

@@ -59,7 +59,7 @@ fn findings_of_the_plan_review_start_the_next_iteration() {
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: CHANGES_REQUESTED - a long line
     ! Task #29 completed with issues (CHANGES_REQUESTED after 5 reviews in 2 iterations): findings were noted and left open (findings_noted)
-        Look at it: signoff show 29
+        Next: signoff show 29, then signoff improve 29 --review
     ");
 }
 
@@ -121,8 +121,8 @@ fn exhausted_fixes_and_iterations_are_reported() {
       Phase 5/9: Code Review 2/2: Improving...
       Phase 5/9: Code Review 2/2...
       Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - no error handling
-    ✗ Task #29 failed: the maximum number of passes is reached (passes_exhausted)
-        Look at it: signoff show 29; go on: signoff retry 29
+    ✗ Task #29 failed: it started over as often as it may (passes_exhausted)
+        Next: signoff show 29, then signoff retry 29
     ");
 }
 

@@ -107,10 +107,10 @@ fn a_stuck_task_blocks_its_group() {
       #1 [1/4] Running review...
       #1 [1/4] Review: APPROVED
       #1 Signed off, lands with its group
-      #2 [1/4] The agent reports it is stuck: there is no page
-    ! Task #2 is stuck: the agent reports that it is stuck (task_stuck)
-        Look at it: signoff show 2; go on: signoff retry 2
-    ▪ Run 3 is blocked by #2 (the agent reports that it is stuck)
+      #2 [1/4] Gave up: there is no page
+    ! Task #2 is stuck: the agent says it cannot go on (task_stuck)
+        Next: signoff show 2, then signoff retry 2
+    ▪ Run 3 is blocked by #2 (the agent says it cannot go on)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 3
     - Task #2 cancelled
@@ -182,7 +182,7 @@ fn a_decision_that_ended_its_task_is_not_printed_again() {
         .person(Choice::Stop);
     insta::assert_snapshot!(line::ending_lines(&story.view, &id(1)).join("\n"), @"
     ✗ Task #1 failed: a person stopped it (stopped_by_person)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
     assert_eq!(line::ending_lines(&story.view, &id(2)), [""; 0]);
     let lines = caught_up(&mut LineRenderer::new(LineNaming::WhenNeeded), &story.transitions);
@@ -203,7 +203,7 @@ fn no_steps_are_announced_during_shutdown() {
       [1/3] Review: INCONCLUSIVE - general: timed out
         hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 29; go on: signoff retry 29
+        Next: signoff show 29, then signoff retry 29
     ");
 }
 
@@ -274,7 +274,7 @@ fn an_answered_task_continues_in_parallel() {
           [1/3] Implementing...
           [1/3] Implementation failed: exit code 1
           [1/3] Question: The implementer failed. Retry or stop?
-            signoff answer 1 CHOICE    (retry, stop)
+            signoff answer 1 retry|stop
         Running task #2: Add the page
           [1/3] Implementing...
           #1 [1/3] ann answers: retry

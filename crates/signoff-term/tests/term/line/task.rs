@@ -70,7 +70,7 @@ fn never_approved() {
       [3/3] Review: CHANGES_REQUESTED - missing input validation
     Max review cycles (3) reached without approval
     ! Task #29 completed (MAX_CYCLES_REACHED after 3 cycles)
-        Look at it: signoff show 29; go on: signoff improve 29 --review
+        Next: signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED
     ");
 }
 
@@ -121,7 +121,7 @@ fn a_discussion_is_for_people() {
       [1/3] Running review...
       [1/3] Review: NEEDS_DISCUSSION - Is OAuth meant at all? The task does not say.
     ! Task #29 completed (NEEDS_DISCUSSION after 1 cycle)
-        Look at it: signoff show 29; then signoff retry 29, or signoff edit 29 --verdict APPROVED
+        Next: signoff show 29, then signoff retry 29 or signoff edit 29 --verdict APPROVED
     Retrying task #29: Add user authentication
       [1/3] Running review...
       [1/3] Review: APPROVED

@@ -148,7 +148,10 @@ fn the_key_that_leaves_a_pane_answers_no_question() {
 
 #[test]
 fn retry_and_cancel_are_confirmed() {
-    let mut scene = quiet();
+    let mut running = quiet();
+    running.press(&[KeyCode::Char('r')]);
+    assert!(running.text(SMALL).contains("nothing to retry: the task has not stopped"));
+    let mut scene = Scene::new(Story::task(reviewed("task")).gives_up("no such table"));
     assert_eq!(scene.press(&[KeyCode::Char('r')]), []);
     shown("retry", &mut scene);
     assert_eq!(scene.press(&[KeyCode::Enter, KeyCode::Char('n'), KeyCode::Char('y')]), [], "no is no");

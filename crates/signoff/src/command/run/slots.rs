@@ -345,11 +345,11 @@ fn not_ready(task: &SourceTask) -> Option<String> {
     }
 }
 
-/// `task 3 has it (failed): signoff retry 3 goes on`.
+/// `task 3 has it (failed): signoff show 3, then signoff retry 3`.
 fn taken_reason(taken: &ExcludedTask) -> String {
-    let ExcludedTask { id, by, status } = taken;
+    let ExcludedTask { id, by, status, next } = taken;
     let what_now = match status {
-        TaskStatus::Failed | TaskStatus::Stuck => format!(": `signoff retry {by}` goes on with it"),
+        TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
             ": `signoff run --resume` continues it if no signoff is running".to_owned()
         }

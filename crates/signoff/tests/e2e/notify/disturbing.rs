@@ -24,7 +24,7 @@ fn without_a_terminal_the_desktop_shows_the_message() {
     let project = project(DESKTOP);
     with_desktop(&project);
     assert_eq!(run(&project, &["work"]).code, Some(3));
-    insta::assert_snapshot!(shown(&project), @"--app-name=signoff|--|Task #1 asks you: Log in|1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?|");
+    insta::assert_snapshot!(shown(&project), @"--app-name=signoff|--|Task #1 needs an answer: Log in|1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?|");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn quiet_silences_the_desktop_and_the_next_program_without_it_sends_the_message(
     let quiet = run(&project, &["work", "--quiet"]);
     assert_eq!((quiet.code, quiet.stderr.as_str(), shown(&project).as_str()), (Some(3), "", ""));
     run(&project, &["work"]);
-    assert!(shown(&project).contains("Task #1 asks you"), "{}", shown(&project));
+    assert!(shown(&project).contains("Task #1 needs an answer"), "{}", shown(&project));
 }
 
 /// `--quiet` limits the output; the test message was requested.

@@ -34,7 +34,7 @@ fn a_task_that_failed_is_posted() {
     stuck
     Task #1 failed: Log in
     The implementer failed.
-    signoff show 1; signoff retry 1
+    signoff show 1, then signoff retry 1
     ");
     work(&project);
     assert_eq!(server.requests().len(), 1, "it was taken");

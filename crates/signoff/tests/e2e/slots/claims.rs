@@ -188,7 +188,7 @@ fn a_cancelled_task_releases_its_bead() {
     insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    b-1 is left out: task 1 has it (failed): signoff show 1, then signoff retry 1
     Nothing is ready in issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"

@@ -28,7 +28,7 @@ fn a_reviewer_that_fails_fails_the_slot() {
       #1 b-1 [1/3] Running review...
       #1 b-1 [1/3] Review: INCONCLUSIVE - general: exit code 3
     ✗ Task #1 (b-1) failed: a reviewer or check failed (reviewer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 3
     ");
@@ -50,7 +50,7 @@ fn a_fixer_that_fails_fails_the_slot() {
       #1 b-1 [fix 1/2] Fixing...
       #1 b-1 [fix 1/2] Fix failed: exit code 4
     ✗ Task #1 (b-1) failed: the fixer failed (fixer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 4
@@ -68,8 +68,8 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
       #1 b-1 [1/3] Implementation complete
       #1 b-1 [1/3] Running review...
       #1 b-1 [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
-    ✗ Task #1 (b-1) failed: a review could not be parsed (unclear_review)
-        Look at it: signoff show 1; go on: signoff retry 1
+    ✗ Task #1 (b-1) failed: a review could not be understood (unclear_review)
+        Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
@@ -86,7 +86,7 @@ fn an_implementer_that_fails_is_not_reviewed() {
       #1 b-1 [1/3] Implementing...
       #1 b-1 [1/3] Implementation failed: exit code 1
     ✗ Task #1 (b-1) failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 1
     ");
 }
@@ -113,7 +113,7 @@ fn drift_that_stays_fails_the_slot() {
       #1 b-1 [3/3] Review: drift - work.txt lacks a check
     #1 b-1 Max fix attempts (2) reached without approval
     ✗ Task #1 (b-1) failed: the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 0
@@ -125,7 +125,7 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    b-1 is left out: task 1 has it (failed): signoff show 1, then signoff retry 1
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
@@ -163,7 +163,7 @@ fn after_a_failure_no_new_task_starts() {
       #2 b-2 Implementing...
       #2 b-2 Implementation failed: exit code 1
     ✗ Task #2 (b-2) failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
         The landed work is on signoff/run-1
     --- stderr
@@ -267,7 +267,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
       [1/6] Implementing...
       [1/6] Implementation failed: exit code 3
     ✗ Task #2 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
         The landed work is on signoff/run-1
     --- stderr

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ledger::FindingState;
 
-use crate::show::{AttemptRow, LedgerLine};
+use crate::show::{AttemptOutcome, AttemptRow, LedgerLine};
 
 /// Cost and time of the attempts of one role.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-pub struct ByRole {
+pub struct RoleStats {
     /// `implement`, `fix`, `review`, `check`, …
     pub role: String,
     pub attempts: u64,
@@ -27,7 +27,7 @@ pub struct ByRole {
 
 /// The findings of one reviewer, and its cost and time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
-pub struct ByReviewer {
+pub struct ReviewerStats {
     pub reviewer: String,
     /// Number of attempts.
     pub attempts: u64,
@@ -52,12 +52,12 @@ pub struct ByReviewer {
 
 /// Accumulates the statistics per role and per reviewer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Shares {
-    roles: BTreeMap<String, ByRole>,
-    reviewers: BTreeMap<String, ByReviewer>,
+pub struct StatsByGroup {
+    roles: BTreeMap<String, RoleStats>,
+    reviewers: BTreeMap<String, ReviewerStats>,
 }
 
-impl Shares {
+impl StatsByGroup {
     /// Adds a loop: its attempts, its findings, and whether it has ended.
     pub fn add_loop(&mut self, attempts: &[AttemptRow], ledger: &[LedgerLine], is_over: bool) {
         attempts.iter().for_each(|attempt| self.add_attempt(attempt));
@@ -91,21 +91,21 @@ impl Shares {
         }
     }
 
-    fn reviewer(&mut self, name: &str) -> &mut ByReviewer {
+    fn reviewer(&mut self, name: &str) -> &mut ReviewerStats {
         self.reviewers.entry(name.to_owned()).or_default()
     }
 
     /// The roles, longest working time first.
-    pub fn roles(&self) -> Vec<ByRole> {
+    pub fn roles(&self) -> Vec<RoleStats> {
         let mut roles: Vec<_> =
-            self.roles.iter().map(|(role, one)| ByRole { role: role.clone(), ..one.clone() }).collect();
+            self.roles.iter().map(|(role, one)| RoleStats { role: role.clone(), ..one.clone() }).collect();
         roles.sort_by_key(|role| std::cmp::Reverse(role.duration_ms));
         roles
     }
 
     /// The reviewers, by name.
-    pub fn reviewers(&self) -> Vec<ByReviewer> {
-        let precise = |(name, one): (&String, &ByReviewer)| ByReviewer {
+    pub fn reviewers(&self) -> Vec<ReviewerStats> {
+        let precise = |(name, one): (&String, &ReviewerStats)| ReviewerStats {
             reviewer: name.clone(),
             precision: (one.raised > 0).then(|| round_to_thousandths(one.upheld as f64 / one.raised as f64)),
             ..one.clone()
@@ -114,7 +114,7 @@ impl Shares {
     }
 }
 
-impl ByRole {
+impl RoleStats {
     pub fn add_attempt(&mut self, attempt: &AttemptRow) {
         self.add(&Self {
             role: String::new(),
@@ -138,7 +138,7 @@ impl ByRole {
     }
 }
 
-impl ByReviewer {
+impl ReviewerStats {
     fn add(&mut self, other: &Self) {
         // The precision is computed at the end.
         let Self { reviewer: _, precision: _, attempts, raised, upheld, refuted, .. } = other;
@@ -183,7 +183,7 @@ pub(crate) fn round_to_thousandths(share: f64) -> f64 {
 
 /// The time one phase took, over all visits of all loops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ByPhase {
+pub struct PhaseStats {
     pub phase: String,
     /// Number of times a loop went through it. Fixes are part of their gate.
     pub visits: u64,
@@ -215,12 +215,12 @@ impl PhaseTimes {
     }
 
     /// The phases, slowest first.
-    pub fn all(&self) -> Vec<ByPhase> {
+    pub fn all(&self) -> Vec<PhaseStats> {
         let stats = |(phase, visits): (&String, &Vec<u64>)| {
             let mut sorted = visits.clone();
             sorted.sort_unstable();
             let rank = |percent: usize| percentile(&sorted, percent);
-            ByPhase {
+            PhaseStats {
                 phase: phase.clone(),
                 visits: sorted.len() as u64,
                 median_ms: median(&sorted),
@@ -271,7 +271,7 @@ fn visits(attempts: &[AttemptRow]) -> Vec<(String, u64)> {
 }
 
 fn working_time(attempt: &AttemptRow) -> Option<(&str, Timestamp, Timestamp)> {
-    let cut_off = matches!(attempt.outcome, None | Some("lost" | "interrupted" | "stopped"));
+    let cut_off = attempt.outcome.is_none_or(AttemptOutcome::is_cut_off);
     let (from, to) = (attempt.started_at.parse().ok()?, attempt.ended_at.as_ref()?.parse().ok()?);
     (!cut_off).then_some((attempt.phase.as_str(), from, to))
 }
