@@ -43,7 +43,7 @@ fn message(event: NotificationKind) -> NotificationMessage {
         reason: None,
         cost_usd: 1.25,
         branch: Some("signoff/29-add-login".to_owned()),
-        next: Some("signoff answer 29 retry|stop".to_owned()),
+        next: Some("signoff answer 29 CHOICE (retry, stop)".to_owned()),
         at: "2026-01-29T10:00:00Z".to_owned(),
     }
 }
@@ -103,7 +103,7 @@ fn a_message_is_posted_as_json_with_the_headers_that_are_configured() {
     assert!(request.head.starts_with(&format!("POST /{SECRET} HTTP/1.1\r\n")), "{}", request.head);
     assert!(request.head.to_lowercase().contains("x-token: t0\r\n"), "{}", request.head);
     assert!(request.head.to_lowercase().contains("content-type: application/json"), "{}", request.head);
-    assert_eq!(request.json()["next"], "signoff answer 29 retry|stop");
+    assert_eq!(request.json()["next"], "signoff answer 29 CHOICE (retry, stop)");
     assert_eq!(request.json()["question"]["choices"], serde_json::json!(["retry", "stop"]));
 }
 

@@ -94,7 +94,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
           Code Review: INCONCLUSIVE - no answer: timed out
         hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(lines_after_answer(&story, "retry"), @"
     Resuming task #1: Login
@@ -127,7 +127,7 @@ fn a_missing_review_can_stop_the_task() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     assert_eq!(answered(&story, "stop"), "failed CHANGES_REQUESTED failed stopped_by_person");
 }
@@ -230,7 +230,7 @@ fn a_second_unreadable_answer_leads_to_a_question() {
           Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
           Code Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
       [1/3] Question: The answer of code and spec could not be understood. Retry, proceed without it, or stop?
-        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+        signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     assert_eq!(answered(&story, "retry"), "waiting - - -");
     assert_eq!(question(&story), format!("q2 {asked}"));
@@ -261,7 +261,7 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
           Spec Review: INCONCLUSIVE - no answer: exit code 9
           Code Review: INCONCLUSIVE - no answer: exit code 9
       [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
-        signoff answer 1 CHOICE    (retry, skip, stop, restart)
+        signoff answer 1 CHOICE (retry, skip, stop, restart)
     ");
     assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (3, 3));
@@ -289,7 +289,7 @@ fn after_three_reviews_a_person_decides() {
     insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
              Fix: Do it right
       [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-        signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+        signoff answer 1 CHOICE (continue, proceed, stop, restart)
     ");
     assert_eq!(answered(&one, "continue"), "waiting - - -");
     assert_eq!(calls(&one, "code"), 4, "one more fix and review");

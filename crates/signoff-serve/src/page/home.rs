@@ -87,7 +87,7 @@ fn attention_section(page: &HomePage, scene: &ProjectSnapshot, attention_items: 
             @if is_idle(page) {
                 p.hint { "No process is running: " (text::code(&Action::WorkQueue.to_string())) " starts one." }
             } @else if number == 0 {
-                p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. The work continues." } }
+                p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing; work is in progress." } }
             }
             @for asked in &page.questions { (forms::question(asked, &page.tasks, "/")) }
             ul.rows {

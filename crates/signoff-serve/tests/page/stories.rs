@@ -61,7 +61,7 @@ fn a_question_is_answered_where_it_is_read() {
 #[test]
 fn an_empty_overview_shows_how_to_add_a_task() {
     let empty = HomePage { tasks: Vec::new(), runs: Vec::new(), questions: Vec::new(), ..sample::home() };
-    insta::assert_snapshot!(part(&page::home(&empty, None), "main"), @"Overview No tasks yet. Add the first one . Needs you Nothing. It goes on by itself.");
+    insta::assert_snapshot!(part(&page::home(&empty, None), "main"), @"Overview No tasks yet. Add the first one . Needs you Nothing; work is in progress.");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn waiting_tasks_without_a_process_show_how_to_start_one() {
         shown(&[TaskStatus::Stuck, TaskStatus::Pending], false),
         "No process is running: signoff work starts one."
     );
-    assert_eq!(shown(&[TaskStatus::Pending], true), "Nothing. It goes on by itself.");
+    assert_eq!(shown(&[TaskStatus::Pending], true), "Nothing; work is in progress.");
     assert_eq!(shown(&[TaskStatus::Completed], false), "Nothing.");
 }
 

@@ -170,13 +170,13 @@ impl LineRenderer {
                 format!("    Its work is on {branch} and on the default branch")
             }
             RunOutcome::Approved => {
-                format!("    Its work is on {branch}; {} lands it on the default branch", Action::Land)
+                format!("    Its work is on {branch}; `{}` lands it on the default branch", Action::Land)
             }
             RunOutcome::Attention => match self.unapproved_whole() {
                 Some(run) => format!("    Its work is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
                 None => {
                     format!(
-                        "    Its work is on {branch}; {} lands the approved work on the default branch",
+                        "    Its work is on {branch}; `{}` lands the approved work on the default branch",
                         Action::Land
                     )
                 }

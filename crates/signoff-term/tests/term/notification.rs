@@ -58,7 +58,7 @@ fn a_finished_task_is_notified_once() {
 
 #[test]
 fn a_stuck_task_is_not_also_notified_as_done() {
-    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent says it cannot go on. | signoff show 29, then signoff retry 29");
+    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent reports that it is stuck. | signoff show 29, then signoff retry 29");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_review_that_did_not_approve_is_improved_and_not_retried() {
         judge.gate.on_failure = OnFailure::Stop;
     }
     let story = Story::task(policy).objects("general", &BUG);
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @"stuck | Task #29 failed: Add user authentication | The review found something. | signoff show 29, then signoff improve 29 --review");
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
         story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
-    insta::assert_snapshot!(told(&asked), @"question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart");
+    insta::assert_snapshot!(told(&asked), @"question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)");
     let again = late(asked.person(Choice::Retry));
     insta::assert_snapshot!(told(&again.person(Choice::Stop)), @"
-    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
-    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
+    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)
+    question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)
     ");
 }
 
@@ -94,7 +94,7 @@ fn a_run_is_notified_once_with_task_counts() {
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
     }
     insta::assert_snapshot!(told(&story), @"
-    stuck | Task #2 is stuck: Two | The agent says it cannot go on. | signoff show 2, then signoff retry 2
+    stuck | Task #2 is stuck: Two | The agent reports that it is stuck. | signoff show 2, then signoff retry 2
     done | Run 3 is done | 2 of 3 tasks passed, 1 needs you. | signoff status
     ");
 }

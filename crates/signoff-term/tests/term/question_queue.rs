@@ -138,8 +138,8 @@ fn all_reviewers_failed() {
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
       code and spec gave no review. Retry, skip the review, or stop?
-        1 retry    have it reviewed once more
-        2 skip     go on without a review; that is no approval
+        1 retry    review it again
+        2 skip     continue without approval
         3 stop     end it here: failed
         4 restart  start over at implement (pass 2/10)
       ↑/↓ or 1–4 choose, Enter answers, Esc defers it
@@ -237,7 +237,7 @@ fn starting_over_once_too_often_is_not_offered() {
 /// The same question for another task.
 fn question_about(task: u64, title: &str) -> OpenQuestion {
     let (loop_id, subject) = (id(task), format!("Task #{task}"));
-    let how = format!("signoff answer {task} continue|proceed|stop|restart");
+    let how = format!("signoff answer {task} CHOICE (continue, proceed, stop, restart)");
     OpenQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
 }
 
@@ -257,7 +257,7 @@ fn several_questions_come_one_after_the_other_oldest_first() {
     assert_eq!(decided, Some(answer(id(31))));
     heads.push(questions.lines(WIDE)[0].clone());
     let later = questions.handle_key(KeyCode::Esc);
-    let answer_command = "signoff answer 29 continue|proceed|stop|restart".to_owned();
+    let answer_command = "signoff answer 29 CHOICE (continue, proceed, stop, restart)".to_owned();
     assert_eq!(
         later,
         Some(QuestionDecision::Later { run: RunId(3), loop_id: id(29), question: QuestionId(1), answer_command })

@@ -122,7 +122,7 @@ fn a_task_that_waits_for_an_answer() {
 
     Question:
       q1 task 29: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 29 retry|proceed|stop|restart
+          signoff answer 29 CHOICE (retry, proceed, stop, restart)
     ");
 }
 

@@ -55,7 +55,7 @@ fn every_status() {
 
     Questions:
       q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-          signoff answer 33 continue|proceed|stop
+          signoff answer 33 CHOICE (continue, proceed, stop)
     ");
 }
 
@@ -98,7 +98,7 @@ fn a_paused_task_says_what_it_waits_for() {
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
     paused waits for its agent (rate limit)
-    paused waits for budget (budget)
+    paused waits for budget
     ");
 }
 
@@ -139,7 +139,7 @@ fn tasks_that_need_attention_come_first() {
     insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
     Needs attention:
       q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-          signoff answer 33 continue|proceed|stop
+          signoff answer 33 CHOICE (continue, proceed, stop)
       ✗ 35. Break␛[31m it: failed CHANGES_REQUESTED (1 cycle) reviewer_failed
           signoff show 35, then signoff retry 35
       ✗ 36. Never begun well: failed implementer_failed
@@ -259,7 +259,7 @@ fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
     insta::assert_snapshot!(told(&tasks, &[question("q1", 1)]), @"
     Needs attention:
       q1 task 1: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-          signoff answer 1 continue|proceed|stop
+          signoff answer 1 CHOICE (continue, proceed, stop)
 
     1 pending, 1 waiting
     ");

@@ -59,7 +59,7 @@ fn a_question_is_shown_until_it_is_answered() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 1 retry|proceed|stop|restart
+        signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -67,18 +67,18 @@ fn a_question_is_shown_until_it_is_answered() {
 
     Questions:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 retry|proceed|stop|restart
+          signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(project.run(&["work", "--strict"]), @"
     exit 3
     --- stderr
     Task #1 waits for you (q1): code gave no usable review; the others did. Retry, proceed without, or stop?
-      signoff answer 1 retry|proceed|stop|restart
+      signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(project.run(&[]).stdout, @"
     Needs attention:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
-          signoff answer 1 retry|proceed|stop|restart
+          signoff answer 1 CHOICE (retry, proceed, stop, restart)
 
     1 waiting
     ");

@@ -699,7 +699,7 @@ fn a_question_about_the_run_is_answered_by_its_number() {
     let project = project(|script| content(developers(planners(script.rule(wavers("final_review"))))));
     let asked = project.run(&["run", "SPEC.md", "-j", "1"]);
     insta::assert_snapshot!(asked.stderr, @"
-    Run 1 waits for you: signoff answer q1 fix|proceed|stop
+    Run 1 waits for you: signoff answer q1 CHOICE (fix, proceed, stop)
       then: signoff run --resume 1
     ");
     insta::assert_snapshot!(project.run(&["answer", "q1", "fix"]), @"

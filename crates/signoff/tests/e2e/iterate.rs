@@ -440,7 +440,7 @@ fn a_person_says_continue() {
       Phase 5/9: Code Review 2/2...
       Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - greets nobody
       Phase 5/9: Code Review 2/2: Question: 2 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-        signoff answer 1 continue|proceed|stop|restart
+        signoff answer 1 CHOICE (continue, proceed, stop, restart)
 
       → 1. implement Add a greeting    in_progress (iteration 1/10, phase 5/9 code_review, cycle 2/2)
     ");

@@ -256,7 +256,7 @@ fn one_of_three_fails_and_a_person_is_asked() {
       [2/3] Improving again...
       [2/3] Improvement failed: exit code 1
       [2/3] Question: The fixer failed. Retry or stop?
-        signoff answer 1 retry|stop|restart
+        signoff answer 1 CHOICE (retry, stop, restart)
     ");
     assert_eq!(fixers(&project).len(), 4);
     insta::assert_snapshot!(project.list(".signoff/worktrees").join("\n"), @"

@@ -85,7 +85,7 @@ fn a_question_is_posted_once_and_the_end_once() {
       "reason": null,
       "cost_usd": 0.0,
       "branch": "signoff/task-1-log-in",
-      "next": "signoff answer 1 continue|proceed|stop|restart",
+      "next": "signoff answer 1 CHOICE (continue, proceed, stop, restart)",
       "at": null
     }
     "#);

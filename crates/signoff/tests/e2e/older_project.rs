@@ -66,7 +66,7 @@ fn its_tasks_are_listed_as_before() {
 
     Questions:
       q1 task 3: general requests a discussion. Fix, proceed, or stop?
-          signoff answer 3 fix|proceed|stop|restart
+          signoff answer 3 CHOICE (fix, proceed, stop, restart)
     ");
 }
 
@@ -101,7 +101,7 @@ fn its_runs_are_replayed() {
       [1/3] Running review...
       [1/3] Review: NEEDS_DISCUSSION - None or ValueError?
       [1/3] Question: general requests a discussion. Fix, proceed, or stop?
-        signoff answer 3 fix|proceed|stop|restart
+        signoff answer 3 CHOICE (fix, proceed, stop, restart)
       #1 Landing...
       #1 Landed as 293c8a1d2764594674413c9614b338f12a166aab
     ✓ Task #1 completed (APPROVED after 2 cycles)
@@ -176,7 +176,7 @@ fn its_unfinished_work_continues() {
     --- stderr
     Task #2 is not approved (completed MAX_CYCLES_REACHED (2 cycles)): signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
     Task #3 waits for you (q1): general requests a discussion. Fix, proceed, or stop?
-      signoff answer 3 fix|proceed|stop|restart
+      signoff answer 3 CHOICE (fix, proceed, stop, restart)
     ");
     insta::assert_snapshot!(project.run(&["answer", "3", "proceed"]), @"
     exit 0

@@ -71,7 +71,7 @@ impl fmt::Display for Action {
             Self::Show(task) => write!(f, "signoff show {task}"),
             Self::Diff(task) => write!(f, "signoff diff {task}"),
             Self::FollowLog(task) => write!(f, "signoff logs {task} -f"),
-            Self::Answer { subject, choices } => write!(f, "signoff answer {subject} {}", choices.join("|")),
+            Self::Answer { subject, choices } => write!(f, "signoff answer {subject} CHOICE ({})", choices.join(", ")),
             Self::WorkQueue => f.write_str("signoff work"),
             Self::Work(task) => write!(f, "signoff work {task}"),
             Self::Retry(task) => write!(f, "signoff retry {task}"),

@@ -118,7 +118,7 @@ fn two_groups_land_in_order_and_have_a_final_review() {
       run 3 [2/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 2 cycles)
     ✓ Run 3 completed, all approved: 4 tasks, 4 completed
-        Its work is on signoff/run-3; `signoff land` lands it on the default branch
+        Its work is on signoff/run-3; signoff land lands it on the default branch
     ");
 }
 
@@ -180,10 +180,10 @@ fn a_blocked_group_is_reported_until_resolved() {
       #4 [1/4] Running review...
       #4 [1/4] Review: APPROVED
       #4 Signed off, lands with its group
-      #5 [1/4] Gave up: there is no page
-    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
+      #5 [1/4] The agent reports it is stuck: there is no page
+    ! Task #5 is stuck: the agent reports that it is stuck (task_stuck)
         Next: signoff show 5, then signoff retry 5
-    ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
+    ▪ Run 3 is blocked by #5 (the agent reports that it is stuck)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
     ");
@@ -211,10 +211,10 @@ fn a_blocked_group_is_reported_until_resolved() {
     let lines: Vec<_> = story.transitions[facts..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
-      #5 [1/4] Gave up: still none
-    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
+      #5 [1/4] The agent reports it is stuck: still none
+    ! Task #5 is stuck: the agent reports that it is stuck (task_stuck)
         Next: signoff show 5, then signoff retry 5
-    ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
+    ▪ Run 3 is blocked by #5 (the agent reports that it is stuck)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
       #5 Verdict set to APPROVED by ann - no page is needed

@@ -88,7 +88,7 @@ fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: could not be started: claude: not found
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
-        signoff answer 29 retry|proceed|stop|restart
+        signoff answer 29 CHOICE (retry, proceed, stop, restart)
       [1/3] ann answers: retry
       [1/3] Asking code again...
       [1/3] Review: APPROVED
@@ -126,13 +126,13 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
       [3/3] Running review...
       [3/3] Review: CHANGES_REQUESTED - no OAuth
       [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-        signoff answer 29 continue|proceed|stop|restart
+        signoff answer 29 CHOICE (continue, proceed, stop, restart)
       [3/3] ann answers: continue
       [4/4] Improving...
       [4/4] Running review...
       [4/4] Review: CHANGES_REQUESTED - no OAuth
       [4/4] Question: 4 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-        signoff answer 29 continue|proceed|stop|restart
+        signoff answer 29 CHOICE (continue, proceed, stop, restart)
       [4/4] ann answers: proceed
     Max review cycles (4) reached without approval
     ! Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
@@ -155,8 +155,8 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
       [1/4] Implementing again (attempt 2)...
       [1/4] Implementation failed: exit code 2
       [1/4] Implementing again (attempt 3)...
-      [1/4] Gave up: the library cannot do this
-    ! Task #29 is stuck: the agent says it cannot go on (task_stuck)
+      [1/4] The agent reports it is stuck: the library cannot do this
+    ! Task #29 is stuck: the agent reports that it is stuck (task_stuck)
         Next: signoff show 29, then signoff retry 29
     ");
 }
@@ -208,9 +208,9 @@ fn paused_by_budget_and_rate_limit() {
       [1/3] Implementing...
       [1/3] Paused: another attempt may go over the budget
         Next: raise the budget, then signoff work 29
-      [1/3] Going on: there is budget again
-      [1/3] Rate limited: waiting until 2026-01-29T12:00:00Z
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: budget available
+      [1/3] Rate limited: waiting until 12:00 UTC
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: another agent takes over
       [1/3] An attempt was lost when signoff ended; trying again
       [1/3] Implementation complete

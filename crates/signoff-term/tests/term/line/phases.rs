@@ -121,7 +121,7 @@ fn exhausted_fixes_and_iterations_are_reported() {
       Phase 5/9: Code Review 2/2: Improving...
       Phase 5/9: Code Review 2/2...
       Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - no error handling
-    ✗ Task #29 failed: it started over as often as it may (passes_exhausted)
+    ✗ Task #29 failed: the maximum number of passes is reached (passes_exhausted)
         Next: signoff show 29, then signoff retry 29
     ");
 }

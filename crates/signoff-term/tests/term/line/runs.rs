@@ -107,10 +107,10 @@ fn a_stuck_task_blocks_its_group() {
       #1 [1/4] Running review...
       #1 [1/4] Review: APPROVED
       #1 Signed off, lands with its group
-      #2 [1/4] Gave up: there is no page
-    ! Task #2 is stuck: the agent says it cannot go on (task_stuck)
+      #2 [1/4] The agent reports it is stuck: there is no page
+    ! Task #2 is stuck: the agent reports that it is stuck (task_stuck)
         Next: signoff show 2, then signoff retry 2
-    ▪ Run 3 is blocked by #2 (the agent says it cannot go on)
+    ▪ Run 3 is blocked by #2 (the agent reports that it is stuck)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 3
     - Task #2 cancelled
@@ -274,7 +274,7 @@ fn an_answered_task_continues_in_parallel() {
           [1/3] Implementing...
           [1/3] Implementation failed: exit code 1
           [1/3] Question: The implementer failed. Retry or stop?
-            signoff answer 1 retry|stop
+            signoff answer 1 CHOICE (retry, stop)
         Running task #2: Add the page
           [1/3] Implementing...
           #1 [1/3] ann answers: retry

@@ -30,7 +30,7 @@ fn waits(questions: &[QuestionRow]) -> ReportDocument {
 #[test]
 fn a_question_is_reported_with_its_choices() {
     let account = waits(&[question("q1", Some(30))]);
-    insta::assert_snapshot!(account.tasks[0].result.text, @"Waits for an answer: code gave no usable review; the others did. Retry, proceed without, or stop? Answer with `signoff answer 30 retry|proceed|stop|restart`");
+    insta::assert_snapshot!(account.tasks[0].result.text, @"Waits for an answer: code gave no usable review; the others did. Retry, proceed without, or stop? Answer with `signoff answer 30 CHOICE (retry, proceed, stop, restart)`");
     let markdown = markdown::markdown(&account);
     let junit = junit::junit(&account);
     for text in [markdown, junit] {
@@ -38,14 +38,14 @@ fn a_question_is_reported_with_its_choices() {
             text.contains("code gave no usable review; the others did. Retry, proceed without, or stop?"),
             "{text}"
         );
-        assert!(text.contains("`signoff answer 30 retry`, or `proceed`, or `stop`"), "{text}");
+        assert!(text.contains("`signoff answer 30 CHOICE (retry, proceed, stop"), "{text}");
     }
 }
 
 #[test]
 fn a_run_reports_its_open_questions() {
     let told = |questions: &[QuestionRow]| waits(questions).result().text.to_string();
-    insta::assert_snapshot!(told(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 retry|stop`; then `signoff run --resume 3` continues");
-    insta::assert_snapshot!(told(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 retry|stop`; and 1 more question; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(told(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 CHOICE (retry, stop)`; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(told(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 CHOICE (retry, stop)`; and 1 more question; then `signoff run --resume 3` continues");
     insta::assert_snapshot!(told(&[]), @"Left unfinished (working) with 1 task, and no process is running: `signoff run --resume 3` continues");
 }
