@@ -136,7 +136,7 @@ impl AgentSpec<'_> {
     }
 }
 
-/// How one kind of agent is driven.
+/// How one kind of agent is started and its output parsed.
 #[derive(Clone, Copy)]
 pub struct AgentAdapter {
     command_line: fn(&AgentSpec<'_>) -> CommandLine,

@@ -157,9 +157,9 @@ pub fn write_merged(
 /// Writes a file atomically, and creates its directory.
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    let draft = AtomicFile::write(path, contents, WriteMode::Plain)?;
+    let file = AtomicFile::write(path, contents, WriteMode::Plain)?;
     failpoint::pass("artifact");
-    draft.commit()
+    file.commit()
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {

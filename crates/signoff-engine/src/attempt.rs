@@ -15,29 +15,30 @@ mod parse_output;
 mod plan_items;
 mod prepare;
 mod prompt_sources;
+mod read_only_guard;
 mod research;
 pub(crate) mod reviewer_worktree;
 mod sandbox;
+mod untrusted_files;
 mod usage;
 
 pub(crate) use checks::{
     BaseCheckRequest, CheckOptions, CheckRunResult, configured_checks_launch, read_check_results, run_on_base,
 };
-pub(crate) use document::TaskDocument as DocumentKind;
-pub use environment::{channel_secrets, secrets};
+pub(crate) use document::TaskDocument;
 pub(crate) use environment::{
-    for_agent as environment_around, for_agent_check as trial_environment, for_checks as environment,
-    for_run as bare_environment, inherited, inherits,
+    agent_check_environment, agent_environment, check_environment, inherited, inherits, run_environment,
 };
+pub use environment::{channel_secrets, secrets};
 pub use finish::{exit_failure, failed_end};
 pub(crate) use finish::{keep_dropped_commits, read_start};
 pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
 pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
-pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
-pub use reviewer_worktree::ReadOnlyGuards;
+pub use prepare::review_request;
+pub use read_only_guard::ReadOnlyGuards;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
@@ -56,7 +57,6 @@ use signoff_store::Store;
 use crate::agent::credentials::{renewed_login_secrets, user_secrets};
 use crate::agent::{self, OutputParser};
 use crate::attempt_spec::AttemptSpec;
-use crate::confine::SandboxSupport;
 use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
@@ -65,6 +65,7 @@ use crate::landing::LatestLandings;
 use crate::layout::Layout;
 use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
 use crate::reports::ReportRegistry;
+use crate::sandbox::SandboxSupport;
 use crate::tracker::{Tracker, TrackerOptions};
 use finish::EndedAttempt;
 use prepare::StartingAttempt;
@@ -76,7 +77,7 @@ pub struct EngineContext {
     pub settings: Settings,
     /// Used to look up approvals.
     pub store: Arc<dyn Store>,
-    pub keeper: SupervisorLauncher,
+    pub launcher: SupervisorLauncher,
     /// Path of the signoff executable, for built-in agents.
     pub program: PathBuf,
     /// The user's home directory, where agents are logged in.
@@ -178,10 +179,10 @@ impl EngineContext {
         let path = Path::new(&spec.workspace.worktree);
         let found = path.symlink_metadata().ok().filter(|_| !spec.branch.is_empty())?;
         if !found.is_dir() {
-            return Some("something else was put in place of the worktree; it is made again from its branch");
+            return Some("the worktree was replaced by something else; recreated from its branch");
         }
         let lost = matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
-        lost.then_some("the git directory of the worktree was deleted; made again")
+        lost.then_some("the git directory of the worktree was deleted; recreated")
     }
 
     /// Like `worktree`, and restores the files if they were deleted. Only uncommitted changes are lost then.
@@ -226,7 +227,7 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
-    let ended = match ctx.keeper.start(&launch, &dir).await {
+    let ended = match ctx.launcher.start(&launch, &dir).await {
         Ok(running) => watch(running, listener(&ctx, &spec), &sink).await,
         Err(error) => {
             ctx.reports.expire(&dir);
@@ -252,7 +253,7 @@ fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Optio
     let changes = after?.changes_since(&before?);
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
     let named = first_named(&changes, NAMED);
-    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work, and is left so: {named}"))
+    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work; not undone: {named}"))
 }
 
 /// The first of these names and the number of the others.
@@ -332,7 +333,7 @@ async fn finish_checked(
         let finished = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
         ctx.reports.forget(&dir);
         sandbox::remove_temporary_files(&dir);
-        home::tidy(ctx, &spec.launch.agent, &dir);
+        home::clean_up_home(ctx, &spec.launch.agent, &dir);
         finished
     })
     .await

@@ -43,14 +43,19 @@ impl UncheckedEntries {
     pub fn notes(self) -> Vec<String> {
         let Self { changed, linked } = self;
         let changed =
-            (changed > 0).then(|| format!("{changed} done tasks could not be ticked: their lines have changed"));
+            (changed > 0).then(|| format!("could not check off {}: the line has changed", done_tasks(changed)));
         let linked = (linked > 0).then(|| {
             format!(
-                "{linked} done tasks were not ticked: their file is a link now, and nothing is written through links"
+                "did not check off {}: the file is a link now, and nothing is written through links",
+                done_tasks(linked)
             )
         });
         changed.into_iter().chain(linked).collect()
     }
+}
+
+fn done_tasks(count: usize) -> String {
+    if count == 1 { "1 done task".to_owned() } else { format!("{count} done tasks") }
 }
 
 /// Checks off entries in the run's branch.

@@ -44,7 +44,7 @@ pub struct ChannelContext {
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
     pub presence: TerminalPresence,
-    /// The signoff executable. Run as an escort, it stops commands that would outlive this process.
+    /// The signoff executable. Run as a reaper, it stops commands that would outlive this process.
     pub program: PathBuf,
     pub timeouts: NotifyTimeouts,
 }

@@ -16,7 +16,7 @@ use signoff_core::review::{FailThreshold, Finding, Review};
 use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::workflow::{Completion, Role};
 
-use crate::attempt::DocumentKind as Written;
+use crate::attempt::TaskDocument;
 use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::git::GitDiff;
 use crate::workspace;
@@ -156,8 +156,8 @@ fn task_names(spec: &AttemptSpec) -> TaskNames {
     let priority = tracked.and_then(|tracked| tracked.priority);
     let document = |kind| spec.written_document(kind).unwrap_or_default();
     TaskNames {
-        design: document(Written::Design),
-        plan: document(Written::Plan),
+        design: document(TaskDocument::Design),
+        plan: document(TaskDocument::Plan),
         id: tracked.map_or_else(number, |tracked| tracked.id.clone()),
         priority: priority.map(|priority| format!("{priority} (0 is highest)")).unwrap_or_default(),
     }
@@ -302,7 +302,7 @@ fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedF
 }
 
 /// The prompt of a reviewer.
-pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, ask: &ReviewRequest) -> String {
+pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, request: &ReviewRequest) -> String {
     let (called, others) = (task_names(spec), others(spec));
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
@@ -332,7 +332,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
     prompt::review(&ReviewContext {
         opening: inputs.opening.as_deref(),
         contract,
-        ask,
+        ask: request,
         depth: spec.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
         can_run: inputs.can_run,
         subject: document_subject(spec, inputs, work).unwrap_or_else(|| subject(spec, work, &shown.0, &shown.1)),
@@ -359,8 +359,8 @@ fn was_started_elsewhere(spec: &AttemptSpec) -> bool {
 /// The design or the plan, if the gate reviews it.
 fn document_subject<'a>(spec: &'a AttemptSpec, inputs: &'a PromptInputs, work: Work<'a>) -> Option<SubjectContext<'a>> {
     let (kind, text, design) = match spec.judged_document()? {
-        Written::Design => (DocumentKind::Design { task: work.task }, &inputs.design, None),
-        Written::Plan => (DocumentKind::Plan { task: work.task }, &inputs.plan, inputs.design.as_deref()),
+        TaskDocument::Design => (DocumentKind::Design { task: work.task }, &inputs.design, None),
+        TaskDocument::Plan => (DocumentKind::Plan { task: work.task }, &inputs.plan, inputs.design.as_deref()),
     };
     let (text, diff) = (text.as_deref(), Some(work.diff));
     if text.is_none() && spec.task_spec.taken_over.is_none() {

@@ -78,7 +78,7 @@ impl ReportRegistry {
     }
 
     /// Whether a report server is running.
-    pub fn is_listening(&self) -> bool {
+    fn is_listening(&self) -> bool {
         self.url.get().is_some()
     }
 

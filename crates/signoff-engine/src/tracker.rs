@@ -217,7 +217,7 @@ impl Tracker {
             limit: self.options.limit,
             max_stdout: MAX_BYTES,
             cancelled: None,
-            escort: None,
+            reaper: None,
         };
         process::run_command(&question)
             .map_err(|error| TrackerError::NotRun { command: self.command(arguments), error })

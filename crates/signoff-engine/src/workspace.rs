@@ -389,7 +389,7 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
 pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
     if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
         worktree.check_out_branch(commit)?;
-        ctx.read_guards.writing(&worktree);
+        ctx.read_guards.writer_started(&worktree);
     }
     Ok(())
 }
@@ -409,7 +409,7 @@ impl WorktreeLock {
         let lock = atomic_file::open_lock(&path).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(EngineError::Occupied { worktree: worktree.to_owned() }),
+            Err(TryLockError::WouldBlock) => Err(EngineError::WorktreeInUse { worktree: worktree.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }

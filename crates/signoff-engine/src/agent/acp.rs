@@ -166,8 +166,8 @@ impl AcpStream {
     fn end(&mut self, reason: &str) {
         let (kind, words) = match reason {
             "end_turn" => return,
-            "max_tokens" => (AgentErrorKind::OwnLimit, "its answer was cut at its longest".to_owned()),
-            "max_turn_requests" => (AgentErrorKind::OwnLimit, "it asked its model too often".to_owned()),
+            "max_tokens" => (AgentErrorKind::OwnLimit, "the answer reached the token limit".to_owned()),
+            "max_turn_requests" => (AgentErrorKind::OwnLimit, "it reached the limit of model requests".to_owned()),
             "refusal" => (AgentErrorKind::Other, "it refused".to_owned()),
             reason => (AgentErrorKind::Other, format!("it stopped: {reason}")),
         };

@@ -239,7 +239,7 @@ impl JsonStream for CopilotStream {
             }
             CopilotEvent::Error => Some(OutputLine::Error(self.apply_error(&data))),
             CopilotEvent::Abort => {
-                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "its answer was broken off"));
+                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "the answer was aborted"));
                 None
             }
             CopilotEvent::Result => {

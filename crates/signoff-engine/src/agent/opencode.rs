@@ -348,7 +348,7 @@ impl OpencodeStream {
     fn missing_end(&self, end: &AgentExit<'_>) -> Option<AgentError> {
         match self.finish_reason.as_deref() {
             Some("stop") => None,
-            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "its last answer was cut at its longest")),
+            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "the answer reached the token limit")),
             Some("tool-calls" | "") | None => Some(missing_result_error(end)),
             Some(reason) => Some(AgentError::new(AgentErrorKind::Other, format!("its last step ended with {reason}"))),
         }

@@ -114,7 +114,7 @@ pub fn query_version(program: &Path, home: &Path) -> Result<AgentVersion, Versio
         limit: VERSION_TIMEOUT,
         max_stdout: MAX_OUTPUT,
         cancelled: None,
-        escort: None,
+        reaper: None,
     });
     let answer = match answer {
         Ok(answer) => answer,
@@ -136,7 +136,7 @@ pub fn query_version(program: &Path, home: &Path) -> Result<AgentVersion, Versio
             let line: String = line.chars().take(160).collect();
             match answer.status.code() {
                 Some(code) if NOT_STARTED_CODES.contains(&code) => Err(VersionError::NotStarted(line)),
-                Some(_) | None => Err(VersionError::NotReported(format!("it does not tell its version: {line}"))),
+                Some(_) | None => Err(VersionError::NotReported(format!("`--version` printed no version: {line}"))),
             }
         }
     }

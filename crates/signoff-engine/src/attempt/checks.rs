@@ -55,7 +55,7 @@ pub fn prepare_phase_checks(attempt: StartingAttempt<'_>) -> Result<ProcessLaunc
     }
     let limit = ctx.settings.limits().attempt;
     let timeout = spec.job_place().map_or(limit, |place| ctx.settings.check_timeout(place));
-    let terms = CheckOptions { timeout, environment: environment::for_checks(spec, dir) };
+    let terms = CheckOptions { timeout, environment: environment::check_environment(spec, dir) };
     Ok(check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?)
 }
 
@@ -80,11 +80,11 @@ pub fn prepare_reviewer_checks(
     if list.is_empty() {
         return Err(StartFailure::new("no checks are configured: name them in [checks] of signoff.toml"));
     }
-    let terms = CheckOptions { timeout: reviewer.timeout, environment: environment::for_checks(spec, dir) };
+    let terms = CheckOptions { timeout: reviewer.timeout, environment: environment::check_environment(spec, dir) };
     Ok(match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
         ReviewWorkspace::Shared => check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?,
         ReviewWorkspace::Copy => {
-            let (_, copy) = reviewer_worktree::make(ctx, spec, &reviewer.name, commit)?;
+            let (_, copy) = reviewer_worktree::create_copy(ctx, spec, &reviewer.name, commit)?;
             let launch = check_list_launch(ctx, dir, copy.path(), &list, terms)?;
             sandboxed(attempt, launch, Some(&copy))?
         }
@@ -233,7 +233,7 @@ pub async fn ensure_base_checks(
     };
     let gate = spec.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
-    let terms = CheckOptions { timeout, environment: environment::for_run(spec.run) };
+    let terms = CheckOptions { timeout, environment: environment::run_environment(spec.run) };
     let request = BaseCheckRequest { dir, base: spec.base(), terms };
     Ok(run_on_base(ctx, request, &ran, &progress).await?.is_some())
 }
@@ -279,7 +279,7 @@ async fn run_uncached(
     let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
     let launch =
         blocking(move || prepare_on_base(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
-    let running = ctx.keeper.start(&launch, &own).await;
+    let running = ctx.launcher.start(&launch, &own).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;

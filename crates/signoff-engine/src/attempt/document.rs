@@ -222,11 +222,11 @@ pub fn ensure_written(
 }
 
 fn too_large(name: &str) -> String {
-    format!("{name} is larger than {MOST_BYTES} bytes")
+    format!("{name} is larger than 1 MiB")
 }
 
 fn gone(name: &str) -> String {
-    format!("{name} is not there any more, or has nothing in it")
+    format!("{name} is missing or empty")
 }
 
 /// Restores a document after an attempt with a rejected answer, so that the next attempt does not find an invalid file.
@@ -245,7 +245,7 @@ pub fn restore(ctx: &EngineContext, spec: &AttemptSpec, worktree: &Worktree) -> 
         Some(CommittedFile::Content(text)) => remove(&path).and_then(|()| write(&path, &text)),
         Some(CommittedFile::TooLarge { .. }) | None => remove(&path),
     };
-    done.map_err(|error| EngineError::io("put back", &path, error))
+    done.map_err(|error| EngineError::io("restore", &path, error))
 }
 
 /// Removes files that an attempt put in place of a directory. Returns false if such a file existed before; it is kept.

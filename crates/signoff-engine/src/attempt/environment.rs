@@ -61,7 +61,12 @@ pub fn for_attempt(spec: &AttemptSpec, dir: &AttemptDir, credentials: &AttemptCr
 
 /// All variables to set or unset for an agent: those it does not inherit, its adapter's, the configured ones, and the
 /// attempt's. Later entries win.
-pub fn for_agent(agent: &AgentConfig, adapters: EnvChanges, attempt: EnvChanges, settings: &Settings) -> EnvChanges {
+pub fn agent_environment(
+    agent: &AgentConfig,
+    adapters: EnvChanges,
+    attempt: EnvChanges,
+    settings: &Settings,
+) -> EnvChanges {
     let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
     let mut all: Vec<_> = withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(attempt).collect();
     bypass_proxies(&mut all);
@@ -105,17 +110,17 @@ pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
 }
 
 /// The variables of checks, which get no credentials.
-pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> EnvChanges {
+pub fn check_environment(spec: &AttemptSpec, dir: &AttemptDir) -> EnvChanges {
     for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
 /// The variables of checks for a run instead of a task.
-pub fn for_run(run: RunId) -> EnvChanges {
+pub fn run_environment(run: RunId) -> EnvChanges {
     without_git([("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())])
 }
 
 /// The variables of an agent check, which belongs to no run.
-pub fn for_agent_check(dir: &AttemptDir) -> EnvChanges {
+pub fn agent_check_environment(dir: &AttemptDir) -> EnvChanges {
     without_git([
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),

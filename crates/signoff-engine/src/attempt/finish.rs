@@ -43,9 +43,9 @@ pub struct EndedAttempt<'a> {
 pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     let EndedAttempt { ctx, spec, dir, ended } = attempt;
     if let ProcessExit::OutputLost { message } = &ended.exit {
-        return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
+        return Err(EngineError::io("store the output in", dir.path(), io::Error::other(message.clone())));
     }
-    // Read the pushes before `home::tidy` cleans the usage directory.
+    // Read the pushes before `home::clean_up_home` cleans the usage directory.
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
     let pushed = launch::attempted_pushes_note(dir, who);
     parse_output(attempt)?;
@@ -123,7 +123,7 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     let worktree = ctx.worktree(spec)?;
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            reviewer_worktree::discard(ctx, spec, reviewer);
+            reviewer_worktree::remove_copy(ctx, spec, reviewer);
             let undone = undo_changes(attempt, &worktree, reviewer, commit, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
             finish_review(attempt, reviewer, commit, undone, notes)
@@ -187,13 +187,13 @@ fn finish_work(
         }
         committed => committed?,
     };
-    ctx.read_guards.committed(worktree, &committed)?;
+    ctx.read_guards.writer_committed(worktree, &committed)?;
     let head = committed.head;
     failpoint::pass("committed");
     notes.extend(keep_dropped_commits(ctx, spec, &head)?);
     if parallel_fixes::is_parallel(spec) && !parallel_fixes::keep_commits(ctx, spec, &head)? {
         parallel_fixes::discard(ctx, spec)?;
-        let message = format!("what it left does not go on from {}", spec.workspace.base);
+        let message = format!("its commits do not descend from {}", spec.workspace.base);
         return Ok(failed_end(spec, AttemptFailure::Unusable { message }));
     }
     if let Some(end) = ended_badly {
@@ -233,7 +233,7 @@ pub fn keep_dropped_commits(
     let kept = repository.keep_abandoned_commit(&name, before)?;
     let branch = &spec.branch;
     Ok(Some(format!(
-        "commits that were there before are not on the branch any more; kept as {kept}: \
+        "the agent dropped commits from the branch; kept as {kept}: \
          `git log {branch}..{kept}` shows them, `git cherry-pick {branch}..{kept}` brings them back"
     )))
 }

@@ -17,7 +17,7 @@ use super::checks::{cached_base_checks, parse_check_results};
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
-use super::reviewer_worktree::UndoneChanges;
+use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
 use super::{AttemptEnd, EngineContext, reviewer_worktree};
 use crate::artifact;
@@ -140,7 +140,7 @@ pub fn undo_changes(
     commit: &Commit,
     notes: &mut Vec<String>,
 ) -> Result<UndoneChanges, EngineError> {
-    let mut undone = ctx.read_guards.end(worktree, commit, name)?;
+    let mut undone = ctx.read_guards.end_read(worktree, commit, name)?;
     let doing = if matches!(spec.job.kind, JobKind::Research { .. }) { "researching" } else { "reviewing" };
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
@@ -177,7 +177,7 @@ fn reject_if_changed(ctx: &EngineContext, spec: &AttemptSpec, review: Review, un
     if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {
         return review;
     }
-    let message = "files were changed while it was reviewed, so this approval is not of the commit";
+    let message = "files changed during the review, so the approval does not apply to the commit";
     let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
     Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
 }

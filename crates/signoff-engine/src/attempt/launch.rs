@@ -41,7 +41,7 @@ pub fn launch(
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let Some(adapter) = agent::adapter_for(agent.kind) else {
-        return Err(StartFailure::Failed(format!("agent {} is of a kind that cannot be driven here", agent.name)));
+        return Err(StartFailure::Failed(format!("agent {} is of an unsupported kind", agent.name)));
     };
     let program = ctx.program.display().to_string();
     let (home, person) = (dir.home(), ctx.user_home.as_path());
@@ -70,7 +70,7 @@ pub fn launch(
     let not_written = |error| StartFailure::Failed(format!("its files could not be written: {error}"));
     write_files(&line.files).map_err(not_written)?;
     let own = environment::for_attempt(spec, dir, credentials);
-    line.environment = environment::for_agent(agent, line.environment, own, &ctx.settings);
+    line.environment = environment::agent_environment(agent, line.environment, own, &ctx.settings);
     let not_configured = |error| StartFailure::Failed(format!("its git could not be configured: {error}"));
     let no_pushes = forbid_pushes(dir, ctx.repository.root(), &line.environment).map_err(not_configured)?;
     line.environment.extend(no_pushes);

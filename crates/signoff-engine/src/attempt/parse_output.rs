@@ -33,7 +33,7 @@ const MAX_TAIL: u64 = 64 * 1024;
 pub fn parse_output(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Result<(), EngineError> {
     let Some(agent) = adapter(ctx, &spec.launch.agent) else { return Ok(()) };
     let account = parse_transcript(&agent, dir, ended, spec.launch.resumes.is_some());
-    keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+    keep(ctx, dir, account).map_err(|error| EngineError::io("store the output in", dir.path(), error))
 }
 
 /// The adapter of an agent with structured output.
@@ -182,7 +182,7 @@ const NAMED: usize = 5;
 pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
     let denied = agent_summary(dir)?.denied;
     let tools: Vec<String> = denied.iter().map(denied_tool).collect();
-    (!tools.is_empty()).then(|| format!("{who} tried what a reader may not: {}", first_named(&tools, NAMED)))
+    (!tools.is_empty()).then(|| format!("{who} was denied: {}", first_named(&tools, NAMED)))
 }
 
 fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {

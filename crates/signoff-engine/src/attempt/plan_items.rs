@@ -52,7 +52,7 @@ pub fn with_plan_items(
 }
 
 fn without_tasks(path: &str) -> String {
-    format!("{path} has no tasks in a form that is known: it is worked as a whole")
+    format!("{path}: found no tasks; it is implemented as a whole")
 }
 
 fn is_unchanged(spec: &AttemptSpec, items: &[PlannedTask]) -> bool {
@@ -103,7 +103,7 @@ pub fn reread_plan(
         }
         // The plan is implemented as a whole.
         Err(_) if spec.items.is_empty() => (Vec::new(), None),
-        Err(message) => (Vec::new(), Some(format!("{message}: its tasks are worked as they were read before"))),
+        Err(message) => (Vec::new(), Some(format!("{message}: the tasks read before are implemented"))),
     })
 }
 
@@ -143,8 +143,8 @@ pub fn plan_error(ctx: &EngineContext, spec: &AttemptSpec, commit: &Commit) -> R
 fn items_at(ctx: &EngineContext, path: &str, commit: &Commit) -> Result<Result<Vec<PlannedTask>, String>, EngineError> {
     Ok(match ctx.repository.file_at(commit, path, MOST_BYTES)? {
         Some(CommittedFile::Content(text)) => read(path, &text),
-        Some(CommittedFile::TooLarge { .. }) => Err(format!("{path} is larger than {MOST_BYTES} bytes")),
-        None => Err(format!("{path} is not there any more, or is not a plain file")),
+        Some(CommittedFile::TooLarge { .. }) => Err(format!("{path} is larger than 1 MiB")),
+        None => Err(format!("{path} is missing or not a plain file")),
     })
 }
 
@@ -166,7 +166,7 @@ pub(super) fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> 
     let items = plan.as_ref().map(in_order).unwrap_or_default();
     let count = items.len();
     if count > MAX_ITEMS {
-        return Err(format!("{path} has {count} tasks; at most {MAX_ITEMS} are worked"));
+        return Err(format!("{path} has {count} tasks; the maximum is {MAX_ITEMS}"));
     }
     Ok(items)
 }

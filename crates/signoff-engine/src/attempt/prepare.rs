@@ -21,7 +21,7 @@ use super::prompt_sources::{
     author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
-use super::reviewer_worktree::find_untrusted_file;
+use super::untrusted_files::find_untrusted_file;
 use super::{EngineContext, StartFailure, checks, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
@@ -130,7 +130,7 @@ fn prepare_work(
     let began = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
     let memo = FinishContext { document: document::stamp(spec, &worktree), began, ..FinishContext::default() };
     write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
-    ctx.read_guards.writing(&worktree);
+    ctx.read_guards.writer_started(&worktree);
     let access = issue_access(attempt, planner_scope(spec, role))?;
     let run = AgentRun {
         agent: &agent,
@@ -156,12 +156,12 @@ fn prepare_review(
     let runs_checks = assigned.agent.kind == AgentKind::Checks;
     let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, assigned)? };
     let since = if scope == ReviewScope::Scoped { spec.reviewed() } else { None };
-    let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
+    let diff = ctx.read_guards.begin_read(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
     if runs_checks {
         return checks::prepare_reviewer_checks(attempt, assigned, commit);
     }
     let nonce = fresh_nonce()?;
-    let ask = ask(spec, assigned, commit, Some(nonce.clone()));
+    let request = review_request(spec, assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
     if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
         return Err(would_run(assigned, &format!("`{file}` of the work")));
@@ -190,7 +190,7 @@ fn prepare_review(
         ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(reviewer_worktree::make(ctx, spec, name, commit)?),
+        ReviewWorkspace::Copy => Some(reviewer_worktree::create_copy(ctx, spec, name, commit)?),
         ReviewWorkspace::Shared => None,
     };
     // In a copy the reviewer may write, to build and run tests.
@@ -198,9 +198,9 @@ fn prepare_review(
         Some((moved, copy)) => (moved, AccessMode::Write, Some(copy)),
         None => (spec, AccessMode::Read, None),
     };
-    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
+    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &request);
     write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;
-    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, ask))?;
+    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, request))?;
     let run = AgentRun {
         agent: &assigned.agent,
         model: assigned.model.as_deref(),
@@ -211,7 +211,7 @@ fn prepare_review(
     };
     let launched = launch(StartingAttempt { spec: in_copy, ..attempt }, &run);
     if launched.is_err() {
-        reviewer_worktree::discard(ctx, spec, name);
+        reviewer_worktree::remove_copy(ctx, spec, name);
     }
     launched
 }
@@ -249,9 +249,9 @@ fn issue_access(
 }
 
 /// The report scope of a reviewer whose contract allows the tool.
-fn reviewer_scope(contract: Contract, ask: ReviewRequest) -> Option<ReportScope> {
+fn reviewer_scope(contract: Contract, request: ReviewRequest) -> Option<ReportScope> {
     match contract {
-        Contract::Tool | Contract::Auto => Some(ReportScope::review(ask)),
+        Contract::Tool | Contract::Auto => Some(ReportScope::review(request)),
         Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity => None,
     }
 }
@@ -280,7 +280,12 @@ fn planned_ids(spec: &AttemptSpec) -> Vec<String> {
 }
 
 /// The parts of the request that the parser of the reviewer's answer needs.
-pub fn ask(spec: &AttemptSpec, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> ReviewRequest {
+pub fn review_request(
+    spec: &AttemptSpec,
+    assigned: &AssignedReviewer,
+    commit: &Commit,
+    nonce: Option<String>,
+) -> ReviewRequest {
     let checks = || ReviewerName::new("checks");
     let reviewer = if let JobKind::Review { reviewer, .. } = &spec.job.kind { reviewer.clone() } else { checks() };
     let gate = spec.gate();

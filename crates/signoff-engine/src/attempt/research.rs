@@ -36,7 +36,7 @@ pub fn prepare(
     let StartingAttempt { ctx, spec, dir } = attempt;
     let opening = custom_prompt(ctx, &["research"])?;
     let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
-    ctx.read_guards.begin(&ctx.worktree(spec)?, base, head, &name(number))?;
+    ctx.read_guards.begin_read(&ctx.worktree(spec)?, base, head, &name(number))?;
     let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
     let memo = FinishContext { reads: true, ..FinishContext::default() };
     let prompt = prompt_inputs::researcher(spec, &inputs, number);
@@ -92,7 +92,7 @@ pub fn finish_planner(
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let who = ReviewerName::new(&*spec.launch.role);
-    let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
+    let undone = ctx.read_guards.end_read(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
     if !undone.changes.is_empty() {
         let changes: Vec<_> = undone.changes.iter().collect();
         notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));

@@ -11,12 +11,12 @@ use signoff_core::wire;
 use super::EngineContext;
 use super::parse_output::read_end;
 use super::prepare::StartingAttempt;
-use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
 use crate::git::Worktree;
 use crate::process::{AttemptDir, ProcessLaunch, create_private_dir};
 use crate::remove_tree;
+use crate::sandbox::SandboxPolicy;
 
 /// Caches of build tools below the user's home, by program. None of them is on the `PATH`, is read by a shell or contains a login,
 /// as `~/.cargo` as a whole would be. Each program creates its own on first use.

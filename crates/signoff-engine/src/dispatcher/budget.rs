@@ -31,29 +31,29 @@ impl Dispatcher<'_> {
     /// The cap that forbids another launch, of the task or of the run, as a message.
     pub(super) fn over_budget(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
         match self.budget_for(run, loop_id, "") {
-            LaunchDecision::Refused(why) => Some(why),
-            LaunchDecision::Free | LaunchDecision::Later => None,
+            LaunchDecision::Refuse(why) => Some(why),
+            LaunchDecision::Start | LaunchDecision::Wait => None,
         }
     }
 
     /// Whether the budget allows another attempt in this role.
     pub(super) fn budget_for(&self, run: RunId, loop_id: &LoopId, role: &str) -> LaunchDecision {
         let Some(active) = self.runs.get(&run).filter(|_| self.is_capped()) else {
-            return LaunchDecision::Free;
+            return LaunchDecision::Start;
         };
         if !active.state.loops.contains_key(loop_id) {
-            return LaunchDecision::Free;
+            return LaunchDecision::Start;
         }
         let limits = self.ctx.settings.limits();
         let reserve = limits.reserve_micro_usd;
         let own = BudgetScope { active, loops: loops_of_task(active, loop_id), caps: &limits.task, reserve };
         let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
-        match (own.room(role), whole.room(role)) {
-            (LaunchDecision::Refused(why), _) => LaunchDecision::Refused(why),
-            (_, LaunchDecision::Refused(why)) => LaunchDecision::Refused(format!("in the whole run {why}")),
-            (LaunchDecision::Free, LaunchDecision::Free) => LaunchDecision::Free,
-            (LaunchDecision::Free | LaunchDecision::Later, LaunchDecision::Free | LaunchDecision::Later) => {
-                LaunchDecision::Later
+        match (own.decide(role), whole.decide(role)) {
+            (LaunchDecision::Refuse(why), _) => LaunchDecision::Refuse(why),
+            (_, LaunchDecision::Refuse(why)) => LaunchDecision::Refuse(format!("in the whole run {why}")),
+            (LaunchDecision::Start, LaunchDecision::Start) => LaunchDecision::Start,
+            (LaunchDecision::Start | LaunchDecision::Wait, LaunchDecision::Start | LaunchDecision::Wait) => {
+                LaunchDecision::Wait
             }
         }
     }
@@ -164,18 +164,18 @@ struct BudgetScope<'a> {
 }
 
 impl BudgetScope<'_> {
-    fn room(&self, role: &str) -> LaunchDecision {
+    fn decide(&self, role: &str) -> LaunchDecision {
         let expected = self.expected(role);
         let (mut spent, mut promised) = (self.spent(None), self.reserved());
         let gone = spent.used();
         let expected_usage = expected.unwrap_or_default();
         if let Err(refusal) = spent.reserve(AttemptId(u64::MAX), expected_usage, self.caps) {
-            return LaunchDecision::Refused(describe_refusal(refusal, gone, self.caps));
+            return LaunchDecision::Refuse(describe_refusal(refusal, gone, self.caps));
         }
         // While the cost of an attempt is unknown, only one runs, so a cap is exceeded by at most one attempt.
         let unknown = expected.is_none() && !self.agents().is_empty();
         let taken = promised.reserve(AttemptId(u64::MAX), expected_usage, self.caps).is_err();
-        if unknown || taken { LaunchDecision::Later } else { LaunchDecision::Free }
+        if unknown || taken { LaunchDecision::Wait } else { LaunchDecision::Start }
     }
 
     /// The cap that is reached, as a message.

@@ -135,7 +135,7 @@ impl Dispatcher<'_> {
             return;
         }
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.insert(loop_id.clone());
+            active.creating_workspaces.insert(loop_id.clone());
         }
         let claiming = self.pending_claim(run, &loop_id);
         let (workspaces, store, sender) = (self.backends.workspaces.clone(), self.store.clone(), self.sender.clone());
@@ -209,9 +209,9 @@ impl Dispatcher<'_> {
         let (agent, model) = self.agent_for(run, loop_id, job, turn).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
-        let hold = self.ctx.sandbox_backend(&job.kind, &agent);
+        let sandbox = self.ctx.sandbox_backend(&job.kind, &agent);
         let role = role_name(job).to_owned();
-        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox: hold, resumes: None }
+        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox, resumes: None }
     }
 
     /// The agent for a job, and its model. `turn` selects a fallback.
@@ -245,7 +245,7 @@ impl Dispatcher<'_> {
     /// Queues an attempt. It starts when an agent and budget are available.
     fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
-            // It stays outstanding, and the next drive starts it.
+            // It stays outstanding, and the next process starts it.
             return Ok(());
         }
         self.waiting.push_back(QueuedLaunch { run, loop_id: loop_id.clone(), job });
@@ -353,17 +353,17 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn schedule_resume(&mut self, run: RunId, loop_id: &LoopId, hold: PauseReason) {
-        match hold {
+    fn schedule_resume(&mut self, run: RunId, loop_id: &LoopId, reason: PauseReason) {
+        match reason {
             PauseReason::RateLimit { until } => {
                 let wait = clock::now().duration_until(until).try_into().unwrap_or_default();
                 let (sender, loop_id) = (self.sender.clone(), loop_id.clone());
                 tokio::spawn(async move {
                     tokio::time::sleep(wait).await;
-                    sender.send(DispatcherInput::PauseElapsed { run, loop_id, hold }).ok();
+                    sender.send(DispatcherInput::PauseElapsed { run, loop_id, reason }).ok();
                 });
             }
-            // A cap is raised in the configuration, which the next drive reads. The run's machine ends checkpoints.
+            // A cap is raised in the configuration, which the next process reads. The run's machine ends checkpoints.
             PauseReason::Budget | PauseReason::Checkpoint => {}
         }
     }

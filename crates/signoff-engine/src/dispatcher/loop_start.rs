@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
         result: Result<PreparedWorkspace, EngineError>,
     ) -> Result<(), EngineError> {
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
+            active.creating_workspaces.remove(loop_id);
         }
         match result {
             Ok(PreparedWorkspace { workspace, head, base_tree, note }) => {

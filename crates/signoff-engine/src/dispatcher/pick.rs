@@ -93,14 +93,18 @@ impl Dispatcher<'_> {
         }
         let most = machine.picks.min(self.free_slots());
         let spec = |task| Ok((task, self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?));
-        ready(&*self.store, &self.drive.only, most)?.into_iter().map(spec).collect()
+        ready(&*self.store, &self.options.only, most)?.into_iter().map(spec).collect()
     }
 
     /// Number of free slots. Several runs may share them.
     pub(super) fn free_slots(&self) -> usize {
         let worked = |active: &ActiveRun| {
             let at_work = active.running.keys().map(|(loop_id, _)| loop_id);
-            at_work.chain(&active.placing).chain(&active.state.machine.starting).collect::<BTreeSet<_>>().len()
+            at_work
+                .chain(&active.creating_workspaces)
+                .chain(&active.state.machine.starting)
+                .collect::<BTreeSet<_>>()
+                .len()
         };
         self.ctx.jobs.max(1).saturating_sub(self.runs.values().map(worked).sum())
     }
@@ -148,7 +152,7 @@ impl Dispatcher<'_> {
         if workflow.landing == Landing::Group && run.landing != Landing::Group {
             workflow.landing = run.landing;
         }
-        let policy = Policy { no_ask: self.drive.no_ask, ..Policy::new(workflow) };
+        let policy = Policy { no_ask: self.options.no_ask, ..Policy::new(workflow) };
         let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);
         Ok(vec![

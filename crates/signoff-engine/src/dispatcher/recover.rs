@@ -39,15 +39,15 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Updates the policy: whether a user can answer questions depends on this drive, not on the last one.
+    /// Updates the policy: whether a user can answer questions depends on this process, not on the last one.
     fn update_policy(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let (Some(loop_state), Some(policy)) = (self.loop_state(run, loop_id), self.policy(run, loop_id)) else {
             return Ok(());
         };
-        if loop_state.machine.is_done() || policy.no_ask == self.drive.no_ask {
+        if loop_state.machine.is_done() || policy.no_ask == self.options.no_ask {
             return Ok(());
         }
-        let policy = Policy { no_ask: self.drive.no_ask, ..policy.clone() };
+        let policy = Policy { no_ask: self.options.no_ask, ..policy.clone() };
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy: Box::new(policy) })])
     }
 

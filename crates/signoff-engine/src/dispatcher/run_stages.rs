@@ -78,7 +78,7 @@ impl Dispatcher<'_> {
             // Its own effects are outstanding.
             Some(_) => return Ok(()),
             None => {
-                let policy = Box::new(Policy { no_ask: self.drive.no_ask, ..Policy::new(workflow) });
+                let policy = Box::new(Policy { no_ask: self.options.no_ask, ..Policy::new(workflow) });
                 self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy })])?;
             }
         }
@@ -214,14 +214,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Handles the end of a run's landing. A failed landing stays outstanding, and the next drive retries it.
+    /// Handles the end of a run's landing. A failed landing stays outstanding, and the next process retries it.
     pub(super) fn run_landed(&mut self, run: RunId, result: Result<(), EngineError>) -> Result<(), EngineError> {
         if let Some(active) = self.runs.get_mut(&run) {
             active.landing = RunLanding::Idle;
         }
         match result {
             Ok(()) => self.run_event(run, RunEvent::Landed, Vec::new()),
-            // The user asked to stop. Any other reason is reported by the next drive.
+            // The user asked to stop. Any other reason is reported by the next process.
             Err(EngineError::NotLanded { .. }) if self.interrupt > Some(Interrupt::Finish) => Ok(()),
             Err(error) => {
                 self.summary.errors.push(error);

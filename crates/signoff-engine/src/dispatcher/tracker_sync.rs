@@ -24,13 +24,13 @@ pub(super) struct TrackerState {
     asking: bool,
     /// A task was closed during the request, which may have made others ready.
     outdated: bool,
-    /// A request failed; no more are made in this drive.
+    /// A request failed; no more are made in this process.
     broken: bool,
     /// The loops whose tasks are being closed.
     closing: BTreeSet<LoopId>,
     /// Tasks that other users have, to avoid retries.
     refused: BTreeSet<String>,
-    /// Loops that an earlier drive may have claimed.
+    /// Loops that an earlier process may have claimed.
     claimed_before: BTreeSet<LoopId>,
 }
 
@@ -72,7 +72,7 @@ impl Dispatcher<'_> {
         policy: RunPolicy,
     ) -> Result<(), EngineError> {
         self.append(run, facts)?;
-        match (self.drive.offer.take(), self.runs.get(&run).map(|active| active.state.machine.clone())) {
+        match (self.options.offer.take(), self.runs.get(&run).map(|active| active.state.machine.clone())) {
             (Some(offer), Some(machine)) => {
                 self.record_and_pick(run, PickStart { facts: Vec::new(), machine, policy }, offer)
             }
@@ -170,10 +170,10 @@ impl Dispatcher<'_> {
         id: String,
         why: &str,
     ) -> Result<(), EngineError> {
-        self.renderer.show(&DispatcherNotice::Note(&format!("{id} is left to others: {why}")));
+        self.renderer.show(&DispatcherNotice::Note(&format!("skipped {id}: {why}")));
         self.summary.lost += 1;
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
+            active.creating_workspaces.remove(loop_id);
             active.tracking.refused.insert(id);
         }
         let cancelled = Event::Cancelled { by: "its tracker".to_owned() };
@@ -188,7 +188,7 @@ impl Dispatcher<'_> {
         self.cleanup_jobs.spawn_blocking(move || {
             let note = match tracker.give_back(&id) {
                 Ok(None) => return,
-                Ok(Some(why)) => format!("{id} is left to others: {why}"),
+                Ok(Some(why)) => format!("skipped {id}: {why}"),
                 Err(error) => format!("{id} could not be given back: {error}"),
             };
             sender.send(DispatcherInput::Note(note)).ok();
@@ -233,7 +233,7 @@ impl Dispatcher<'_> {
     pub(super) fn stop_picking(&mut self, run: RunId) -> Result<(), EngineError> {
         let picking = |active: &super::ActiveRun| active.state.machine.picking != Picking::Closed;
         if self.runs.get(&run).is_some_and(picking) {
-            let said = "An agent says that there are no more tasks: no new one is picked";
+            let said = "an agent reports that no tasks are left; no new task is started";
             self.renderer.show(&DispatcherNotice::Note(said));
         }
         self.run_event(run, RunEvent::PickingStopped, Vec::new())

@@ -16,6 +16,7 @@ use super::isolated_dir::ScratchPath;
 use super::repository::{GitDirs, join_nul, path, pathspec, split_nul};
 use super::status::{GitStatus, StatusEntry, StatusKind};
 use super::{GitError, Operation, Repository, Worktree, index};
+use crate::atomic_file::WriteMode;
 
 /// The state of a worktree after everything in it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Worktree {
     /// needs more than that.
     fn clear_index_stat(&self) -> Result<bool, GitError> {
         match self.index_without_stat()? {
-            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare).map(|()| true),
+            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare, WriteMode::Plain).map(|()| true),
             None => Ok(false),
         }
     }
@@ -385,7 +386,7 @@ impl Worktree {
         let file = self.git_dir.join(COPIED_LIST);
         let mut noted = content(&file).unwrap_or_default();
         noted.extend(join_nul([name]));
-        write_atomic(&file, &noted)
+        write_atomic(&file, &noted, WriteMode::Plain)
     }
 }
 

@@ -15,6 +15,7 @@ use super::branch::is_id;
 use super::disk::{content, read_short, write_atomic};
 use super::status::GitStatus;
 use super::{GitError, Worktree, index};
+use crate::atomic_file::WriteMode;
 
 /// The content of a `HEAD` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +97,11 @@ impl Worktree {
         let Some((branch, head)) = self.branch().zip(self.detached_commit()) else { return Ok(()) };
         // Usually nothing was committed, and files show that without a git process.
         if self.repository.is_at(branch, &head) {
-            return write_atomic(&self.git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes());
+            return write_atomic(
+                &self.git_dir.join("HEAD"),
+                format!("ref: refs/heads/{branch}\n").as_bytes(),
+                WriteMode::Plain,
+            );
         }
         let known = self.repository.branch_refs(branch)?;
         let Some(tip) = known.tip.map(|tip| tip.commit) else { return Ok(()) };

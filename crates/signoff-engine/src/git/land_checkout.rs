@@ -16,7 +16,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::command::wait;
-use super::disk::{is_not_directory, parent_directories, remove_if_exists, replace_file};
+use super::disk::{is_not_directory, parent_directories, remove_if_exists, write_atomic};
 use super::error::name_some;
 use super::head::HeadFile;
 use super::isolated_dir::ScratchPath;
@@ -148,7 +148,7 @@ impl Repository {
     fn update_checked_out(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
         let note = self.update_record_path();
         let text = serde_json::to_vec(update).map_err(|error| GitError::at(&note)(error.into()))?;
-        replace_file(&note, &text, WriteMode::Durable)?;
+        write_atomic(&note, &text, WriteMode::Durable)?;
         let ready = match self.lock_checkout(place, update) {
             Ok(Some(ready)) if self.advance_branch(&update.branch, &update.from, &update.to)? => ready,
             not_moved => {

@@ -13,7 +13,7 @@ use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists,
 use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
 use super::repository::{GitDirs, join_nul, path};
 use super::{GitError, Repository};
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 
 /// A file in git's index: its mode and its blob id.
 type Blob = Vec<u8>;
@@ -234,7 +234,7 @@ impl Repository {
     /// Records the files that were reported to the user. Once one of them changes, the user has dealt with them.
     pub(super) fn record_left_files(&self, caught_up: Result<(), GitError>) -> Result<(), GitError> {
         if let Err(GitError::CheckoutBehind { checkout, files, .. }) = &caught_up {
-            write_atomic(&self.left_files_path(), format_stamps(checkout, files).as_bytes())?;
+            write_atomic(&self.left_files_path(), format_stamps(checkout, files).as_bytes(), WriteMode::Plain)?;
         }
         caught_up
     }

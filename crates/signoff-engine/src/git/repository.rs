@@ -73,7 +73,7 @@ impl Repository {
         }
         let real = fs::canonicalize(directory).map_err(GitError::at(directory))?;
         if real.to_str().is_none_or(|path| path.contains('\n')) {
-            return Err(GitError::OddPath(real));
+            return Err(GitError::UnsupportedPath(real));
         }
         let asked = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
         let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(asked).run()?;

@@ -31,7 +31,7 @@ use super::error::name_some;
 use super::head::HeadFile;
 use super::repository::GitDirs;
 use super::{GitError, Repository, Worktree};
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 use crate::failpoint;
 
 /// Directory below the common directory that holds the sandbox directories, named like the worktrees' git
@@ -107,9 +107,9 @@ impl Worktree {
         if index.symlink_metadata().is_ok_and(|found| found.is_file()) {
             copy_index(&index, &agent_git_dir.join("index")).map_err(GitError::at(&index))?;
         }
-        write_atomic(&agent_git_dir.join("gitdir"), &line(&self.path().join(".git")))?;
-        write_atomic(&agent_git_dir.join("commondir"), &line(&shared))?;
-        write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes())?;
+        write_atomic(&agent_git_dir.join("gitdir"), &line(&self.path().join(".git")), WriteMode::Plain)?;
+        write_atomic(&agent_git_dir.join("commondir"), &line(&shared), WriteMode::Plain)?;
+        write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes(), WriteMode::Plain)?;
         self.point_to(&agent_git_dir)?;
         failpoint::pass("lent");
         Ok(())
@@ -190,7 +190,7 @@ impl Worktree {
         match &agent_head {
             HeadFile::Commit(commit) if *commit != here => ids.push(commit.as_str()),
             HeadFile::Commit(_) | HeadFile::Ref(_) => {}
-            HeadFile::Invalid => notes.push("the git directory of the worktree was deleted; made again".to_owned()),
+            HeadFile::Invalid => notes.push("the git directory of the worktree was deleted; recreated".to_owned()),
         }
         let index = self.import_objects(&ids, &here, &agent_git_dir.join("index"))?;
         copy_operation_state(agent_git_dir, &self.git_dir).map_err(GitError::at(&self.git_dir))?;
@@ -235,7 +235,7 @@ fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
             named.push(format!("{:?}", path.display().to_string()));
         })?;
     }
-    let note = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
+    let note = || format!("links or pipes were put into its git directory; removed: {}", name_some(&named));
     Ok((!named.is_empty()).then(note))
 }
 

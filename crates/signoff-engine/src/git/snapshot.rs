@@ -21,8 +21,6 @@ pub struct WorktreeSnapshot {
     branch: Option<String>,
     /// All files. Not the worktree's own index, so that no flag set there can hide a change.
     files: ScratchPath,
-    /// The worktree's index, if it differed from `files`.
-    index: Option<ScratchPath>,
     operation: Option<Operation>,
     /// Fingerprint of the files, the branch and the index, if they were known to match the commit.
     fingerprint: Option<FilesFingerprint>,
@@ -46,7 +44,7 @@ impl Worktree {
     pub fn snapshot_with(&self, head: &Commit, files: CommittedFiles) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
         let fingerprint = self.fingerprint(&files.0)?;
-        let snapshot = self.build_snapshot(head.clone(), self.branch.clone(), files.0, None);
+        let snapshot = self.build_snapshot(head.clone(), files.0);
         Ok(WorktreeSnapshot { fingerprint, ..snapshot })
     }
 
@@ -65,40 +63,20 @@ impl Worktree {
         Operation::unfinished_in(&self.git_dir) == snapshot.operation && snapshot.fingerprint.as_ref().is_some_and(same)
     }
 
-    /// Takes a snapshot of the worktree. Needs one git process if everything is committed.
-    pub fn snapshot(&self) -> Result<WorktreeSnapshot, GitError> {
-        self.check_exists()?;
-        let files = self.repository.scratch_index(&self.git_dir)?;
-        let place = self.place().with_index(&files);
-        let status = self.repository.status(place)?;
-        let head = status.head.clone().ok_or(GitError::NoCommits)?;
-        let mut index = None;
-        if !status.entries.is_empty() {
-            index = Some(self.repository.scratch_index(&self.git_dir)?);
-            self.repository.stage(place, &status, &ExcludedPaths::default())?;
-        }
-        Ok(self.build_snapshot(head, status.branch, files, index))
-    }
-
-    /// A snapshot of the committed state `head`, for an attempt that a crash interrupted.
+    /// A snapshot of the committed state `head`.
     pub fn snapshot_at_commit(&self, head: &Commit) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
         let files = self.repository.scratch()?;
         let place = self.place().with_index(&files);
         self.repository.isolated_git_at(place, "read-tree")?.args([head.as_str()]).execute()?;
-        Ok(self.build_snapshot(head.clone(), self.branch.clone(), files, None))
+        Ok(self.build_snapshot(head.clone(), files))
     }
 
-    fn build_snapshot(
-        &self,
-        head: Commit,
-        branch: Option<String>,
-        files: ScratchPath,
-        index: Option<ScratchPath>,
-    ) -> WorktreeSnapshot {
+    fn build_snapshot(&self, head: Commit, files: ScratchPath) -> WorktreeSnapshot {
+        let branch = self.branch.clone();
         let operation = Operation::unfinished_in(&self.git_dir);
         let repository = self.repository_file_hashes();
-        WorktreeSnapshot { head, branch, files, index, operation, fingerprint: None, repository }
+        WorktreeSnapshot { head, branch, files, operation, fingerprint: None, repository }
     }
 
     /// Replaces the snapshot's hashes of the repository's files with the current ones.
@@ -298,7 +276,7 @@ impl Worktree {
 
     /// Restores the index without reporting it, because even read-only commands refresh it.
     fn restore_index(&self, snapshot: &WorktreeSnapshot) -> Result<(), GitError> {
-        let index = &snapshot.index.as_ref().unwrap_or(&snapshot.files).path;
+        let index = &snapshot.files.path;
         let same = fs::read(index).ok() == content(&self.git_dir.join("index"));
         if same { Ok(()) } else { self.replace_index(index) }
     }

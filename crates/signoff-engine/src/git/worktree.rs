@@ -12,6 +12,7 @@ use super::disk::{canonical_path, content, is_directory, is_not_directory, line,
 use super::head::HeadFile;
 use super::repository::{GitDirs, path as path_of};
 use super::{GitError, Repository};
+use crate::atomic_file::WriteMode;
 use crate::failpoint;
 
 /// Marker file in a worktree's git directory: signoff created it, for the branch in it. Empty for a throw-away
@@ -215,7 +216,7 @@ impl Worktree {
         remove_if_exists(&self.git_dir.join("config.worktree"))?;
         let common = self.git_dir.join("commondir");
         if content(&common).is_none_or(|said| said != STANDARD_COMMON_DIR) {
-            write_atomic(&common, STANDARD_COMMON_DIR)?;
+            write_atomic(&common, STANDARD_COMMON_DIR, WriteMode::Plain)?;
         }
         self.point_to(&self.git_dir)
     }
@@ -262,7 +263,7 @@ impl Worktree {
 /// Writes the marker of a worktree of ours.
 pub(super) fn write_marker(git_dir: &Path, branch: Option<&str>) -> Result<(), GitError> {
     // A partial marker would look like that of a throw-away worktree.
-    write_atomic(&git_dir.join(MARKER), branch.unwrap_or_default().as_bytes())
+    write_atomic(&git_dir.join(MARKER), branch.unwrap_or_default().as_bytes(), WriteMode::Plain)
 }
 
 /// The branch in the marker of a worktree. The outer `None` means that it is not ours.
@@ -326,11 +327,11 @@ impl Repository {
         let git_dir = self.free_git_dir(path, branch)?;
         fs::create_dir_all(&git_dir).map_err(GitError::at(&git_dir))?;
         if !has_valid_head(&git_dir) {
-            write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())?;
+            write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes(), WriteMode::Plain)?;
         }
-        write_atomic(&git_dir.join("commondir"), STANDARD_COMMON_DIR)?;
+        write_atomic(&git_dir.join("commondir"), STANDARD_COMMON_DIR, WriteMode::Plain)?;
         let worktree = self.claim(path, git_dir.clone(), Some(branch))?.ensure_index()?;
-        write_atomic(&git_dir.join("gitdir"), &line(&path.join(".git")))?;
+        write_atomic(&git_dir.join("gitdir"), &line(&path.join(".git")), WriteMode::Plain)?;
         Ok(worktree)
     }
 

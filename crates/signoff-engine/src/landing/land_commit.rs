@@ -83,7 +83,7 @@ impl LandingRequest {
             seen_from: Some(spec.workspace.base.clone()),
             begins: spec.target.as_ref().map(|_| spec.workspace.base.clone()),
             message: format!("Merge {named}: {}", spec.task_spec.title),
-            environment: attempt::environment(spec, &dir),
+            environment: attempt::check_environment(spec, &dir),
             directory: dir.path().to_owned(),
             target,
         })
@@ -122,7 +122,7 @@ pub async fn land_commit(
             return Ok(LandingResult::Landed { commit: head.commit, now: true });
         }
     }
-    Err(GitError::KeepsMoving(request.target.clone()).into())
+    Err(GitError::BranchMoved(request.target.clone()).into())
 }
 
 fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Merge), EngineError> {

@@ -156,8 +156,8 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
         }
     };
     match repository.move_target(&target, &to)? {
-        MoveOutcome::Done => Ok(Some(format!("{branch} was moved to {tip}; what had landed on it is in it again"))),
-        MoveOutcome::Conflict => Err(GitError::KeepsMoving(branch.to_owned()).into()),
+        MoveOutcome::Done => Ok(Some(format!("{branch} was moved to {tip}; signoff merged {landed} back into it"))),
+        MoveOutcome::Conflict => Err(GitError::BranchMoved(branch.to_owned()).into()),
     }
 }
 
@@ -267,7 +267,7 @@ pub async fn land_run(
     let direct =
         DirectLanding { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
     let result = land(ctx, direct, progress).await?;
-    let landed = result.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    let landed = result.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     if came_together {
         // The worktree of the final review stays if it contains work that did not land.
         let cleaning = ctx.clone();
@@ -300,6 +300,6 @@ fn landing_request(ctx: &EngineContext, direct: DirectLanding) -> Result<Landing
     let directory = ctx.layout.landing(run, &name);
     // Remove the files of an earlier try.
     remove_tree::remove(&directory).ok();
-    let environment = attempt::bare_environment(run);
+    let environment = attempt::run_environment(run);
     Ok(LandingRequest { target, commit, seen_from: None, begins: None, message, environment, directory })
 }

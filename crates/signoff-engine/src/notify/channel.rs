@@ -25,7 +25,7 @@ pub enum DeliveryError {
     NoAddress(String),
     #[error("{host} answered {status}; {hint}")]
     Refused { host: String, status: u16, hint: &'static str },
-    #[error("{host} could not be reached: {why}; look at its address, and whether a proxy is needed")]
+    #[error("{host} could not be reached: {why}; check its address and whether a proxy is needed")]
     Unreached { host: String, why: String },
     #[error("`{program}` {why}")]
     Command { program: String, why: String },
@@ -114,14 +114,15 @@ fn run_program(
         limit: context.timeouts.answer,
         max_stdout: MAX_OUTPUT,
         cancelled: Some(cancelled),
-        // If signoff is killed, only the escort is left to end the command and what it started, also in groups of
-        // their own, as the end-to-end test `notify::outlived` expects.
-        escort: Some(&context.program),
+        // If signoff is killed, only the reaper is left to end the command and what it started, also in groups of
+        // their own, as the test `a_signal_ends_the_processes_of_channels_too` in signoff/tests/e2e/notify/outlived.rs
+        // expects.
+        reaper: Some(&context.program),
     });
     let why = match end {
         Ok(answer) if answer.status.success() => return Ok(()),
         Ok(answer) => describe_failure(&answer),
-        Err(CommandError::Missing) => "is not there: look at `command`".to_owned(),
+        Err(CommandError::Missing) => "was not found; check `command`".to_owned(),
         Err(
             error @ (CommandError::TimedOut(_)
             | CommandError::Cancelled
@@ -209,7 +210,7 @@ fn show_on_desktop(
         limit: context.timeouts.answer,
         max_stdout: 1 << 16,
         cancelled: Some(cancelled),
-        escort: Some(&context.program),
+        reaper: Some(&context.program),
     });
     match answer {
         Ok(answer) if answer.status.success() => Ok(()),

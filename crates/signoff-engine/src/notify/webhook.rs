@@ -91,10 +91,10 @@ fn refused(host: String, response: &Response<Body>, timeouts: &NotifyTimeouts) -
     let too_long = retry_after.is_some_and(|wait| wait > timeouts.longest);
     let busy = matches!(status, 408 | 425 | 429 | 500..=599);
     let hint = match status {
-        300..=399 => "it is not followed elsewhere: write the address that it leads to",
-        401 | 403 => "look whether its address and headers are still right",
-        404 | 410 => "look whether its address is still right",
-        408 | 425 | 429 | 500..=599 => "it may be better later",
+        300..=399 => "redirects are not followed; set the final URL",
+        401 | 403 => "check its address and headers",
+        404 | 410 => "check its address",
+        408 | 425 | 429 | 500..=599 => "retry later",
         _ => "check that `format` fits the receiver",
     };
     let again = (busy && !too_long).then(|| retry_after.unwrap_or_default());

@@ -191,14 +191,14 @@ pub struct AttemptProcesses {
 /// before its `exec`, which still has its parent's arguments and environment.
 pub fn attempt_processes(rows: &[ProcessRow], directory: &Path) -> AttemptProcesses {
     let cookie = [ATTEMPT_VARIABLE.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
-    let keeper = [SUPERVISOR_SUBCOMMAND.as_bytes(), directory.as_os_str().as_bytes()];
+    let supervisor = [SUPERVISOR_SUBCOMMAND.as_bytes(), directory.as_os_str().as_bytes()];
     let mut members = AttemptProcesses::default();
     for row in rows.iter().filter(|row| !row.is_zombie) {
         let read = |file: &str| fs::read(format!("/proc/{}/{file}", row.identity.pid));
         let (Ok(environment), Ok(arguments)) = (read("environ"), read("cmdline")) else { continue };
         let arguments: Vec<&[u8]> = arguments.split(|&byte| byte == 0).collect();
         let belongs = environment.split(|&byte| byte == 0).any(|entry| entry == cookie)
-            || arguments.windows(2).any(|pair| pair == keeper);
+            || arguments.windows(2).any(|pair| pair == supervisor);
         if belongs {
             members.rows.push(*row);
         }

@@ -65,7 +65,7 @@ impl Workspaces for EngineContext {
     }
 
     fn remove_reviewer_copies(&self, worktree: &str) {
-        attempt::reviewer_worktree::clear(self, worktree);
+        attempt::reviewer_worktree::remove_all_copies(self, worktree);
     }
 
     fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError> {

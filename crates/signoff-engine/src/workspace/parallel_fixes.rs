@@ -18,7 +18,7 @@ use signoff_core::machine::{Event, FixOrder, Head, Job, JobKind, Policy, RetryAc
 use signoff_core::prompt::commit_message;
 use signoff_core::workflow::Phase;
 
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -219,7 +219,9 @@ fn combine_parts(
         let tip = tip(ctx, spec)?;
         let fixes = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
         let plan = CombinePlan { parts: parts.to_vec(), fixes };
-        atomic_file::write_json(&file, &plan).map_err(|error| EngineError::io("write", &file, error))?;
+        fs::create_dir_all(ctx.layout.attempts(spec.run, &spec.loop_id))
+            .and_then(|()| atomic_file::write_json(&file, &plan, WriteMode::Durable))
+            .map_err(|error| EngineError::io("write", &file, error))?;
         failpoint::pass("put_together");
         let head = &plan.fixes.head;
         if *head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
@@ -228,7 +230,7 @@ fn combine_parts(
             return Ok(plan.fixes);
         }
     }
-    Err(GitError::KeepsMoving(spec.branch.clone()).into())
+    Err(GitError::BranchMoved(spec.branch.clone()).into())
 }
 
 /// The result of a killed process, if the branch already contains it.
@@ -237,8 +239,8 @@ fn finished_before(
     spec: &AttemptSpec,
     parts: &[(usize, Commit)],
 ) -> Result<Option<CombinedFixes>, EngineError> {
-    let Some(plan) = atomic_file::read_json(&plan_path(ctx, spec)).filter(|plan: &CombinePlan| plan.parts == parts)
-    else {
+    let plan = atomic_file::read_json(&plan_path(ctx, spec)).ok();
+    let Some(plan) = plan.filter(|plan: &CombinePlan| plan.parts == parts) else {
         return Ok(None);
     };
     ctx.revive_branch(spec)?;

@@ -11,7 +11,7 @@ use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::Landing;
 use signoff_engine::clock;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
@@ -287,7 +287,7 @@ fn land_through_loop(
             project.store.append(&lease, clock::now(), &granted)?;
         }
         let no_ask = console.no_ask || project.settings.no_ask();
-        let drive = DriveOptions { only: vec![task], no_ask, ..DriveOptions::default() };
+        let drive = RunLoopOptions { only: vec![task], no_ask, ..RunLoopOptions::default() };
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
         let result = run_loop::run(project, request, console)?;
         if result.summary.interrupted {
@@ -368,6 +368,6 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
-    let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    let (commit, now) = brought.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
 }

@@ -189,7 +189,7 @@ fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Con
     let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
     let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
     let mut request = RunRequest::open(lease, facts, no_ask);
-    request.drive.tick = args.tick;
+    request.drive.check_off_in_checkout = args.tick;
     run_loop::run(project, request, console)?.print_result(console)
 }
 

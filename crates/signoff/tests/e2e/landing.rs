@@ -760,7 +760,7 @@ fn a_worktree_with_uncommitted_files_is_kept() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ✓ Task #1 is in main (ID)
     --- stderr
-    [ROOT]/work/.signoff/worktrees/task-1 holds work that is not committed; it did not land, and stays there
+    [ROOT]/work/.signoff/worktrees/task-1 has uncommitted changes; it did not land, and stays there
     ");
     assert_eq!(project.read(".signoff/worktrees/task-1/mine.txt"), "mine\n");
     assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());

@@ -162,7 +162,7 @@ impl JsonStream for QwenStream {
                 None
             }
             Some(QwenEnd::Unanswered) => {
-                let words = "its provider was asked again and again, and answered nothing";
+                let words = "all retries failed";
                 Some(AgentError::new(AgentErrorKind::Broken, words))
             }
             Some(QwenEnd::Failure { message }) => Some(error_text::parse_error(&message, None)),

@@ -13,7 +13,7 @@ use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
-use signoff_engine::dispatcher::{DriveOptions, ready};
+use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
@@ -200,7 +200,7 @@ impl<'a> SlotRun<'a> {
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
-            drive: DriveOptions { no_ask: self.no_ask, ..DriveOptions::default() },
+            drive: RunLoopOptions { no_ask: self.no_ask, ..RunLoopOptions::default() },
             ..RunRequest::default()
         };
         if tasks.is_empty() && request.resumed.is_empty() {
