@@ -60,7 +60,7 @@ use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
-use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
+use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree, list_first};
 use crate::landing::LatestLandings;
 use crate::layout::Layout;
 use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
@@ -154,9 +154,9 @@ impl EngineContext {
     }
 
     /// The tracker that supplies the tasks of a run.
-    pub fn tracker(&self, supply: &TaskSource) -> Tracker {
-        let (repository, manners) = (self.repository.clone(), self.tracker_options.clone());
-        Tracker { supply: supply.clone(), repository, options: manners }
+    pub fn tracker(&self, source: &TaskSource) -> Tracker {
+        let (repository, options) = (self.repository.clone(), self.tracker_options.clone());
+        Tracker { source: source.clone(), repository, options }
     }
 
     /// The worktree of an attempt; recreated if it is missing.
@@ -228,7 +228,7 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
     let ended = match ctx.launcher.start(&launch, &dir).await {
-        Ok(running) => watch(running, listener(&ctx, &spec), &sink).await,
+        Ok(running) => watch(running, output_parser(&ctx, &spec), &sink).await,
         Err(error) => {
             ctx.reports.expire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
@@ -252,28 +252,21 @@ async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
 fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
     let changes = after?.changes_since(&before?);
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
-    let named = first_named(&changes, NAMED);
+    let named = list_first(&changes, MAX_LISTED_CHANGES);
     (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work; not undone: {named}"))
 }
 
-/// The first of these names and the number of the others.
-fn first_named(names: &[String], most: usize) -> String {
-    let named = names.get(..most).unwrap_or(names).join(", ");
-    let more = names.len().saturating_sub(most);
-    if more > 0 { format!("{named} and {more} more") } else { named }
-}
-
 /// Maximum number of changes in a note.
-const NAMED: usize = 5;
+const MAX_LISTED_CHANGES: usize = 5;
 
 /// Maximum number of unrendered output lines per agent.
-const MOST_LINES: usize = 16;
+const MAX_PENDING_LINES: usize = 16;
 
 /// Maximum length of a displayed line, in characters.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 
 /// The parser for the output of the attempt's agent.
-fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
+fn output_parser(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
     let kind = ctx.settings.agent(&spec.launch.agent).map(|agent| agent.kind);
     agent::output_parser(kind)
 }
@@ -281,7 +274,7 @@ fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
 /// Forwards the agent's output to the dispatcher until the agent exits.
 async fn watch(
     mut running: crate::process::RunningAttempt,
-    mut listener: Box<dyn OutputParser>,
+    mut parser: Box<dyn OutputParser>,
     sink: &AttemptSink,
 ) -> ProcessResult {
     sink.stoppable(running.stopper());
@@ -290,10 +283,10 @@ async fn watch(
     tokio::spawn(async move {
         let pending = Arc::new(());
         while let Some(line) = lines.next().await {
-            for said in listener.parse_line(line.as_bytes()) {
+            for output in parser.parse_line(line.as_bytes()) {
                 // Drop lines that arrive faster than they are rendered.
-                if Arc::strong_count(&pending) <= MOST_LINES {
-                    let line = said.display_line().chars().take(LONGEST_LINE).collect();
+                if Arc::strong_count(&pending) <= MAX_PENDING_LINES {
+                    let line = output.display_line().chars().take(MAX_LINE_CHARS).collect();
                     sink.line(line, pending.clone());
                 }
             }

@@ -3,7 +3,8 @@
 //! In the run's branch if it contains the file, as a commit of its own; in the user's file only if they ask for it. It
 //! is safe to repeat, and is repeated whenever a run continues.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Component, Path};
 
 use signoff_core::ids::RunId;
@@ -12,6 +13,7 @@ use signoff_core::source;
 use signoff_core::task::PlanOrigin;
 use signoff_core::view::{LoopState, RunState};
 
+use crate::atomic_file;
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
 
@@ -121,9 +123,19 @@ fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> 
         }
     }
     if after != before {
-        fs::write(&path, after).map_err(|error| EngineError::io("write", &path, error))?;
+        replace(&path, &after).map_err(|error| EngineError::io("write", &path, error))?;
         return Ok(true);
     }
     missed.changed += usize::from(is_missing);
     Ok(false)
+}
+
+/// Replaces a plan file atomically and keeps its permissions.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_file_name(".signoff-check-off");
+    atomic_file::remove_if_exists(&temporary)?;
+    let mut file = File::options().write(true).create_new(true).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.set_permissions(path.metadata()?.permissions())?;
+    fs::rename(&temporary, path)
 }

@@ -333,8 +333,8 @@ impl<'r> Dispatcher<'r> {
             Some(Interrupt::Finish) | None if !wanted => stopper.stop(),
             Some(Interrupt::Finish) | None => {}
         }
-        if let Some(place) = active.running.get_mut(&(loop_id, attempt)) {
-            *place = Some(stopper);
+        if let Some(slot) = active.running.get_mut(&(loop_id, attempt)) {
+            *slot = Some(stopper);
         }
     }
 

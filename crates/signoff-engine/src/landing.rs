@@ -137,7 +137,7 @@ impl LoopLander {
         let tip = spec.machine.signed_off_commit();
         let own = tip.map(|tip| ApprovedRange { base: spec.workspace.base.clone(), tip: tip.clone() });
         let (run, commit, own) = (spec.run, &request.commit, own.as_ref());
-        let candidate = LandingCandidate { what: &what, run, commit, own, asks_again: true };
+        let candidate = LandingCandidate { what: &what, run, commit, own, can_rereview: true };
         review_coverage::check(LandingRecords::new(&self.ctx), &request.target, candidate)
     }
 
@@ -217,10 +217,10 @@ impl LoopLander {
 
     /// Finishes a rejection after the branch has moved: updates the files and the loop's base.
     fn finish_rejection(&self, rejection: &RejectedLanding) -> Result<AttemptResult, EngineError> {
-        let place = &self.spec.workspace;
-        workspace::follow_branch(&self.ctx, place, &rejection.head.commit)?;
+        let workspace = &self.spec.workspace;
+        workspace::follow_branch(&self.ctx, workspace, &rejection.head.commit)?;
         // From now on the diff for reviewers starts at the target's tip.
-        let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: place.worktree.clone() };
+        let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: workspace.worktree.clone() };
         let base = Event::BaseSet { tree: self.ctx.repository.tree_of(&rejection.onto)? };
         let (head, findings) = (rejection.head.clone(), rejection.findings.clone());
         let result = match findings.is_empty() {
@@ -272,7 +272,7 @@ impl LandingResult {
     pub fn landed_commit(&self, attempt: LandingAttempt<'_>) -> Result<(Commit, bool), EngineError> {
         let LandingAttempt { what, target, commit } = attempt;
         let (message, hint) = match self {
-            Self::Landed { commit, now } => return Ok((commit.clone(), *now)),
+            Self::Landed { commit, is_new } => return Ok((commit.clone(), *is_new)),
             Self::Conflicting { files, .. } => {
                 let files: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
                 let by_hand = format!(

@@ -115,7 +115,7 @@ pub struct ProcessResult {
     pub duration_ms: u64,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
-    /// Number of processes that would have outlived the agent.
+    /// Number of processes that would have outlived the agent; for diagnosis in `result.json`.
     pub strays_ended: u32,
     /// Processor time of the supervisor, without the agent. 0 if unknown.
     #[serde(rename = "keeper_cpu_us")]

@@ -154,11 +154,12 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
     let path = ctx.layout.part_worktree(request.run, &request.loop_id);
     // A killed process may have created it.
     let worktree = repository.detached(&path, || match &request.reviewed_workspace {
-        Some(place) => repository.worktree(Path::new(&place.worktree))?.snapshot_commit(),
+        Some(workspace) => repository.worktree(Path::new(&workspace.worktree))?.snapshot_commit(),
         None => repository.base(),
     })?;
     let head = worktree.head()?;
-    let base = request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
+    let base =
+        request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |workspace| workspace.base.clone());
     Ok(prepared(&path, base, head))
 }
 
@@ -386,8 +387,8 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
 }
 
 /// Updates the files of a loop's worktree to a commit that its branch was moved to.
-pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
-    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+pub fn follow_branch(ctx: &EngineContext, workspace: &Workspace, commit: &Commit) -> Result<(), EngineError> {
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&workspace.worktree)) {
         worktree.check_out_branch(commit)?;
         ctx.read_guards.writer_started(&worktree);
     }

@@ -221,8 +221,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_package_manifest_gives_the_version_of_its_programs() {
-        let place = tempfile::tempdir().unwrap();
-        let (package, bin) = (place.path().join("lib/agent"), place.path().join("bin"));
+        let directory = tempfile::tempdir().unwrap();
+        let (package, bin) = (directory.path().join("lib/agent"), directory.path().join("bin"));
         fs::create_dir_all(package.join("dist")).unwrap();
         fs::create_dir_all(&bin).unwrap();
         fs::write(package.join("dist/cli.js"), "").unwrap();
@@ -249,8 +249,8 @@ mod tests {
 
     #[test]
     fn a_changed_program_is_not_in_the_cache() {
-        let place = tempfile::tempdir().unwrap();
-        let (program, file) = (place.path().join("agent"), place.path().join("versions.json"));
+        let directory = tempfile::tempdir().unwrap();
+        let (program, file) = (directory.path().join("agent"), directory.path().join("versions.json"));
         fs::write(&program, "one").unwrap();
         let mut versions = VersionCache::open(file.clone());
         assert_eq!(versions.get(&program), None);

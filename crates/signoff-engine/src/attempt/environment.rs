@@ -135,11 +135,11 @@ fn without_git<const N: usize>(set: [(&str, String); N]) -> EnvChanges {
 }
 
 fn unset_git() -> impl Iterator<Item = (String, Option<String>)> {
-    GIT.into_iter().map(|name| (name.to_owned(), None))
+    GIT_VARIABLES.into_iter().map(|name| (name.to_owned(), None))
 }
 
 /// Git sets these when signoff is started from a hook. An agent's git would then work on the user's repository.
-const GIT: [&str; 9] = [
+const GIT_VARIABLES: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -152,7 +152,7 @@ const GIT: [&str; 9] = [
 ];
 
 /// Variables that every agent inherits: user, locale, network, and the tools of projects.
-const OPEN: [&str; 7] = [
+const INHERITED_VARIABLES: [&str; 7] = [
     "PATH HOME USER LOGNAME USERNAME SHELL HOSTNAME TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR \
      FORCE_COLOR CLICOLOR* TZ TZDIR LANG LANGUAGE LC_* TMPDIR TMP TEMP CI XDG_* EDITOR VISUAL",
     // Signoff's own, except the address of the store.
@@ -174,9 +174,9 @@ const OPEN: [&str; 7] = [
     "ASDF_* MISE_* NIX_* HOMEBREW_* SDKMAN_*",
 ];
 
-/// Variables that match `OPEN` but are not inherited: the pipes of an outer cargo build, the address of the store, and
+/// Variables that match `INHERITED_VARIABLES` but are not inherited: the pipes of an outer cargo build, the address of the store, and
 /// Google's variables, which match the Go language's `GO*`.
-const CLOSED: [&str; 3] = ["CARGO_MAKEFLAGS", "SIGNOFF_STORE", "GOOGLE_*"];
+const NOT_INHERITED: [&str; 3] = ["CARGO_MAKEFLAGS", "SIGNOFF_STORE", "GOOGLE_*"];
 
 /// Whether an agent inherits a variable. `[agents.NAME] pass` can name any.
 pub fn inherits(agent: &AgentConfig, name: &str) -> bool {
@@ -202,14 +202,14 @@ pub fn inherited(agent: &AgentConfig, set: &BTreeSet<String>) -> BTreeSet<String
 
 fn is_open(name: &str) -> bool {
     let fits = |pattern: &&str| matches_pattern(pattern, name);
-    OPEN.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
-        && !CLOSED.iter().any(fits)
+    INHERITED_VARIABLES.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
+        && !NOT_INHERITED.iter().any(fits)
         && !is_secret_name(name)
 }
 
 /// Variables that name a proxy, and variables that list hosts to reach without it.
 const PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-const DIRECT: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The host of the report server.
 const LOOPBACK: &str = "127.0.0.1";
@@ -230,9 +230,9 @@ fn no_proxy_variables(inherited: &[(String, String)], given: &[(String, Option<S
     if PROXIES.iter().all(|name| value(name).is_none()) {
         return Vec::new();
     }
-    let either = DIRECT.iter().find_map(|name| value(name));
+    let either = NO_PROXY_VARIABLES.iter().find_map(|name| value(name));
     let variable = |name: &str| (name.to_owned(), Some(with_this_machine(value(name).or(either))));
-    DIRECT.map(variable).into()
+    NO_PROXY_VARIABLES.map(variable).into()
 }
 
 fn with_this_machine(direct: Option<&str>) -> String {

@@ -40,9 +40,9 @@ pub fn parse_review(
     commit: &Commit,
 ) -> Review {
     let request = review_request(spec, assigned, commit, answer.nonce);
-    let said = ReviewAnswer { text: &answer.text, tool: answer.reported };
+    let review_answer = ReviewAnswer { text: &answer.text, tool: answer.reported };
     let others = answer.others.iter().map(String::as_bytes);
-    contract::parse_split(assigned.contract, said, others, &request)
+    contract::parse_split(assigned.contract, review_answer, others, &request)
         .and_then(contract::check_finding_count)
         .and_then(|review| contract::reject_unreadable_approval(review, answer.unreadable.as_deref()))
         .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))

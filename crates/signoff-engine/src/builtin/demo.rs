@@ -119,7 +119,7 @@ fn work(directory: &Path) -> io::Result<()> {
     stdout.flush()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where the demo agent reads its environment")]
+#[expect(clippy::disallowed_methods, reason = "the only place where the demo agent reads its environment")]
 fn environment() -> DemoEnvironment {
     let read = |name| env::var(name).unwrap_or_default();
     DemoEnvironment { role: read("SIGNOFF_ROLE"), reviewer: read("SIGNOFF_REVIEWER"), nonce: read("SIGNOFF_NONCE") }

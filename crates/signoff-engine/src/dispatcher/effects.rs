@@ -71,8 +71,8 @@ impl Dispatcher<'_> {
 
     /// Drops the read-only state of a finished loop's worktree.
     fn forget_worktree(&self, run: RunId, loop_id: &LoopId) {
-        if let Some(place) = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref()) {
-            self.ctx.read_guards.forget(Path::new(&place.worktree));
+        if let Some(workspace) = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref()) {
+            self.ctx.read_guards.forget(Path::new(&workspace.worktree));
         }
     }
 
@@ -203,10 +203,10 @@ impl Dispatcher<'_> {
         Launch { resumes: sessions.session_for(by, machine, job.attempt, &launch.agent), ..launch }
     }
 
-    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
+    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, agent_index: usize) -> Launch {
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let (agent, model) = self.agent_for(run, loop_id, job, turn).unwrap_or_default();
+        let (agent, model) = self.agent_for(run, loop_id, job, agent_index).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         let sandbox = self.ctx.sandbox_backend(&job.kind, &agent);
@@ -214,29 +214,30 @@ impl Dispatcher<'_> {
         Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox, resumes: None }
     }
 
-    /// The agent for a job, and its model. `turn` selects a fallback.
+    /// The agent for a job, and its model. `agent_index` selects a fallback.
     pub(super) fn agent_for(
         &self,
         run: RunId,
         loop_id: &LoopId,
         job: &Job,
-        turn: usize,
+        agent_index: usize,
     ) -> Option<(String, Option<String>)> {
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let place =
+        let phase_context =
             policy.zip(phase).map(|(policy, phase)| PhaseContext { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.ctx.settings;
-        match (job.actor(), place) {
-            (JobActor::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
-                settings.researcher_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+        match (job.actor(), phase_context) {
+            (JobActor::Writer(role), Some(phase_context)) if matches!(job.kind, JobKind::Research { .. }) => settings
+                .researcher_in_turn(role, phase_context, agent_index)
+                .ok()
+                .map(|one| (one.agent.name, one.model)),
+            (JobActor::Writer(role), Some(phase_context)) => {
+                settings.writer_in_turn(role, phase_context, agent_index).ok().map(|one| (one.agent.name, one.model))
             }
-            (JobActor::Writer(role), Some(place)) => {
-                settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
-            }
-            (JobActor::Reviewer(name), Some(place)) => {
-                settings.reviewer_in_turn(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
+            (JobActor::Reviewer(name), Some(phase_context)) => {
+                settings.reviewer_in_turn(&name, phase_context, agent_index).ok().map(|one| (one.agent.name, one.model))
             }
             (JobActor::Writer(_) | JobActor::Reviewer(_) | JobActor::Program, _) => Some(("checks".to_owned(), None)),
         }
@@ -340,8 +341,8 @@ impl Dispatcher<'_> {
             at_work.into_iter().map(move |loop_id| (*run, loop_id, active.state.loops.get(loop_id)))
         });
         let others = loops.filter(|(other, loop_id, loop_state)| {
-            let place = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
-            (*other, *loop_id) != (run, this) && place.is_some_and(|place| place.worktree == worktree)
+            let workspace = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
+            (*other, *loop_id) != (run, this) && workspace.is_some_and(|workspace| workspace.worktree == worktree)
         });
         others.count() + 1
     }

@@ -16,7 +16,7 @@ use super::{ActiveRun, Dispatcher};
 use crate::error::EngineError;
 
 /// Number of queued tasks per query.
-const PAGE: usize = 64;
+const PAGE_SIZE: usize = 64;
 
 /// Facts, and the specifications of the tasks that they add.
 type Picks = (Vec<Fact>, Vec<(TaskId, TaskSpec)>);
@@ -91,9 +91,9 @@ impl Dispatcher<'_> {
         if policy.task_source.is_tracker() {
             return Ok(numbers.iter().copied().zip(offer.iter().cloned()).collect());
         }
-        let most = machine.picks.min(self.free_slots());
+        let max = machine.picks.min(self.free_slots());
         let spec = |task| Ok((task, self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?));
-        ready(&*self.store, &self.options.only, most)?.into_iter().map(spec).collect()
+        ready(&*self.store, &self.options.only, max)?.into_iter().map(spec).collect()
     }
 
     /// Number of free slots. Several runs may share them.
@@ -182,17 +182,17 @@ pub(super) fn initial_state(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
     Some((group::replay(facts().filter_map(moved), &policy), policy))
 }
 
-/// The queued tasks whose dependencies are done, in the order of the queue; at most `most`.
-pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<TaskId>, StoreError> {
+/// The queued tasks whose dependencies are done, in the order of the queue; at max `max`.
+pub fn ready(store: &dyn Store, only: &[TaskId], max: usize) -> Result<Vec<TaskId>, StoreError> {
     let mut known = BTreeMap::new();
     let mut found = Vec::new();
     let mut taken = Vec::new();
     let mut after = TaskId(0);
     loop {
-        let page = if only.is_empty() { store.queued(after, PAGE)? } else { named(store, only)? };
+        let page = if only.is_empty() { store.queued(after, PAGE_SIZE)? } else { named(store, only)? };
         let last = page.last().map(|(task, _)| *task);
         for (task, depends_on) in page {
-            if found.len() == most {
+            if found.len() == max {
                 return Ok(found);
             }
             if are_satisfied(store, &depends_on, &mut known)? && branch_is_free(store, task, &mut taken)? {

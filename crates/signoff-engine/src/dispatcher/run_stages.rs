@@ -108,16 +108,16 @@ impl Dispatcher<'_> {
     pub(super) fn remove_leftover_worktree(&mut self, run: RunId, loop_id: &LoopId) {
         let loop_state = self.runs[&run].state.loops.get(loop_id).cloned().unwrap_or_default();
         let copy = loop_id.is_run_level() && *loop_id != LoopId::final_review() && loop_state.machine.is_done();
-        if copy && loop_state.workspace.as_ref().is_some_and(|place| Path::new(&place.worktree).exists()) {
+        if copy && loop_state.workspace.as_ref().is_some_and(|workspace| Path::new(&workspace.worktree).exists()) {
             self.remove_part_worktree(&loop_state);
         }
     }
 
     /// Removes the temporary worktree of a part.
     fn remove_part_worktree(&mut self, loop_state: &LoopState) {
-        let Some(place) = loop_state.workspace.clone() else { return };
+        let Some(workspace) = loop_state.workspace.clone() else { return };
         let workspaces = self.backends.workspaces.clone();
-        self.cleanup_jobs.spawn_blocking(move || workspaces.remove(place.worktree.as_ref()));
+        self.cleanup_jobs.spawn_blocking(move || workspaces.remove(workspace.worktree.as_ref()));
     }
 
     /// Adds the planned tasks to the run.
@@ -165,7 +165,7 @@ impl Dispatcher<'_> {
         let findings: Vec<Finding> = reviews().flat_map(checkpoint_findings).collect();
         let ended = Event::CheckpointEnded { findings, number: Some(number) };
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
-        self.loop_event_and(run, of, LoopEventRecord { event: ended, before: review_facts, also: vec![reviewed] })
+        self.loop_event_and(run, of, LoopEventRecord { event: ended, before: review_facts, run_events: vec![reviewed] })
     }
 
     /// Lands the run on the default branch.

@@ -66,7 +66,7 @@ impl Repository {
 
     /// The branches that may be checked out or the default one. A repository can have thousands of others.
     fn candidates(&self) -> Result<Vec<String>, GitError> {
-        let head = HeadFile::read(self.checkout_place().git_dir);
+        let head = HeadFile::read(self.checkout_dirs().git_dir);
         // With the reftable format, `HEAD` names no branch here, and all branches have to be listed.
         let Some(head) = head.branch().filter(|name| *name != ".invalid") else {
             return Ok(vec!["refs/heads".to_owned()]);
@@ -78,7 +78,7 @@ impl Repository {
 
     /// The commit of the checked-out branch, if it is the default branch and files show that without a git process.
     pub(super) fn on_default_branch(&self) -> Result<Option<Commit>, GitError> {
-        let head = HeadFile::read(self.checkout_place().git_dir);
+        let head = HeadFile::read(self.checkout_dirs().git_dir);
         let Some(head) = head.branch() else { return Ok(None) };
         let mut tips = BranchTips::from_common_dir(self.common());
         let remote = fs::read_to_string(self.common().join(REMOTE_HEAD)).unwrap_or_default();

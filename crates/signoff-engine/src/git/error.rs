@@ -80,14 +80,14 @@ pub enum GitError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Maximum number of files that a message names.
-const MAX_NAMED: usize = 3;
+/// Maximum number of files in a message.
+pub(super) const MAX_LISTED_FILES: usize = 3;
 
 /// The first of these names and the number of the others.
-pub(super) fn name_some(names: &[String]) -> String {
-    let named = names.get(..MAX_NAMED).unwrap_or(names).join(", ");
-    let more = names.len().saturating_sub(MAX_NAMED);
-    if more > 0 { format!("{named} and {more} more") } else { named }
+pub(crate) fn list_first(names: &[String], max: usize) -> String {
+    let listed = names.get(..max).unwrap_or(names).join(", ");
+    let more = names.len().saturating_sub(max);
+    if more > 0 { format!("{listed} and {more} more") } else { listed }
 }
 
 fn join_paths(files: &[PathBuf]) -> String {

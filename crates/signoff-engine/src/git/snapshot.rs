@@ -54,12 +54,12 @@ impl Worktree {
         // Directories show files that were added.
         let Some((names, directories)) = names.zip(directories(self.path())) else { return Ok(None) };
         let paths = names.into_iter().chain(directories).chain([PathBuf::new(), PathBuf::from(".git")]).collect();
-        Ok(Some(FilesFingerprint::new(&self.repository, self.place(), paths)))
+        Ok(Some(FilesFingerprint::new(&self.repository, self.dirs(), paths)))
     }
 
     /// Whether the worktree is unchanged since the snapshot, as far as this is known without git.
     pub fn is_untouched_since(&self, snapshot: &WorktreeSnapshot) -> bool {
-        let same = |then: &FilesFingerprint| then.is_current(&self.repository, self.place());
+        let same = |then: &FilesFingerprint| then.is_current(&self.repository, self.dirs());
         Operation::unfinished_in(&self.git_dir) == snapshot.operation && snapshot.fingerprint.as_ref().is_some_and(same)
     }
 
@@ -67,8 +67,8 @@ impl Worktree {
     pub fn snapshot_at_commit(&self, head: &Commit) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
         let files = self.repository.scratch()?;
-        let place = self.place().with_index(&files);
-        self.repository.isolated_git_at(place, "read-tree")?.args([head.as_str()]).execute()?;
+        let dirs = self.dirs().with_index(&files);
+        self.repository.isolated_git_at(dirs, "read-tree")?.args([head.as_str()]).execute()?;
         Ok(self.build_snapshot(head.clone(), files))
     }
 
@@ -166,7 +166,7 @@ impl Worktree {
         if self.restore_git_file()? {
             changes.push(WorktreeChange::File { path: PathBuf::from(".git"), what: FileChange::Modified });
         }
-        let status = self.repository.status(self.snapshot_place(snapshot))?;
+        let status = self.repository.status(self.snapshot_dirs(snapshot))?;
         changes.extend(self.undo_operation(snapshot)?);
         changes.extend(self.undo_head(snapshot, &status)?);
         changes.extend(self.undo_files(snapshot, status)?);
@@ -179,13 +179,13 @@ impl Worktree {
         if self.is_untouched_since(snapshot) {
             return Ok(false);
         }
-        let status = self.repository.status(self.snapshot_place(snapshot))?;
+        let status = self.repository.status(self.snapshot_dirs(snapshot))?;
         let moved = status.branch != snapshot.branch || status.head.as_ref() != Some(&snapshot.head);
         Ok(moved || !self.changed_files(status).is_empty())
     }
 
-    fn snapshot_place<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitDirs<'a> {
-        self.place().with_index(&snapshot.files)
+    fn snapshot_dirs<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitDirs<'a> {
+        self.dirs().with_index(&snapshot.files)
     }
 
     /// Recreates the directory of a worktree that was deleted or replaced.
@@ -241,7 +241,7 @@ impl Worktree {
             }
             self.restore_files(snapshot, &found)?;
             changes.extend(found.into_iter().map(|(entry, what)| WorktreeChange::File { path: entry.path, what }));
-            status = self.repository.status(self.snapshot_place(snapshot))?;
+            status = self.repository.status(self.snapshot_dirs(snapshot))?;
         }
         Err(GitError::StillChanging(self.path().to_owned()))
     }
@@ -270,7 +270,7 @@ impl Worktree {
             return Ok(());
         }
         let command =
-            self.repository.isolated_git_at(self.snapshot_place(snapshot), "checkout-index -f -u -q -z --stdin")?;
+            self.repository.isolated_git_at(self.snapshot_dirs(snapshot), "checkout-index -f -u -q -z --stdin")?;
         command.input(tracked).execute()
     }
 

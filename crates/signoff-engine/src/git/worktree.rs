@@ -194,13 +194,13 @@ impl Worktree {
         is_directory(&self.path) && is_directory(&self.git_dir)
     }
 
-    pub(super) fn place(&self) -> GitDirs<'_> {
+    pub(super) fn dirs(&self) -> GitDirs<'_> {
         GitDirs::new(&self.git_dir, &self.path)
     }
 
     /// A git command in this worktree, as [`Repository::isolated_git_at`].
-    pub(super) fn isolated_git(&self, words: &'static str) -> Result<GitCommand<'_>, GitError> {
-        self.repository.isolated_git_at(self.place(), words)
+    pub(super) fn isolated_git(&self, subcommand: &'static str) -> Result<GitCommand<'_>, GitError> {
+        self.repository.isolated_git_at(self.dirs(), subcommand)
     }
 
     pub(super) fn check_exists(&self) -> Result<(), GitError> {
@@ -215,7 +215,7 @@ impl Worktree {
         // The user's git would use its settings.
         remove_if_exists(&self.git_dir.join("config.worktree"))?;
         let common = self.git_dir.join("commondir");
-        if content(&common).is_none_or(|said| said != STANDARD_COMMON_DIR) {
+        if content(&common).is_none_or(|content| content != STANDARD_COMMON_DIR) {
             write_atomic(&common, STANDARD_COMMON_DIR, WriteMode::Plain)?;
         }
         self.point_to(&self.git_dir)
@@ -302,7 +302,7 @@ impl Repository {
     pub fn repair_worktree(&self, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         let path = canonical_path(new.path)?;
         let has_files = is_directory(&path);
-        let mended = self.with_lock(|| {
+        let repaired = self.with_lock(|| {
             let registered = self.registered_git_dir(&path)?;
             if has_files {
                 let whole = registered.filter(|git_dir| has_valid_head(git_dir));
@@ -315,7 +315,7 @@ impl Repository {
             registered.map_or(Ok(()), |git_dir| write_marker(&git_dir, Some(new.branch)))?;
             self.register_worktree(&path, new)
         })?;
-        if has_files { mended.ensure_index() } else { mended.check_out_files() }
+        if has_files { repaired.ensure_index() } else { repaired.check_out_files() }
     }
 
     /// Writes `gitdir` last: without it the directory is not a worktree yet, and the next call recreates it.
@@ -347,9 +347,9 @@ impl Repository {
             }
             home.join(name)
         });
-        let is_free = |place: &PathBuf| {
-            let is_same = || read_marker(place).is_some_and(|marked| marked.as_deref() == Some(branch));
-            is_not_directory(place) || !place.join("gitdir").exists() || is_same()
+        let is_free = |git_dir: &PathBuf| {
+            let is_same = || read_marker(git_dir).is_some_and(|marked| marked.as_deref() == Some(branch));
+            is_not_directory(git_dir) || !git_dir.join("gitdir").exists() || is_same()
         };
         let free = places.find(is_free).ok_or_else(|| GitError::NotOurs(path.to_owned()))?;
         if is_not_directory(&free) {
@@ -401,7 +401,7 @@ impl Repository {
 
 impl Worktree {
     fn check_nothing_lost(&self) -> Result<(), GitError> {
-        let status = self.repository.status(self.place())?;
+        let status = self.repository.status(self.dirs())?;
         if ExcludedPaths::for_worktree(&self.git_dir).has_changes(&status) {
             return Err(GitError::UncommittedWork(self.path().to_owned()));
         }

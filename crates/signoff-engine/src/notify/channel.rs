@@ -53,7 +53,7 @@ impl NotifyChannel {
                 Ok(address) => format!("webhook to {}", address.host()),
                 Err(_) => "webhook".to_owned(),
             },
-            ChannelTarget::Command(words) => format!("command {}", words.first().map_or("", String::as_str)),
+            ChannelTarget::Command(command) => format!("command {}", command.first().map_or("", String::as_str)),
         }
     }
 
@@ -72,7 +72,7 @@ impl NotifyChannel {
             ChannelTarget::Bell => ring(&self.context),
             ChannelTarget::Desktop => show_popup(message, &self.context, cancelled),
             ChannelTarget::Webhook(hook) => webhook::post(hook, message, &self.context),
-            ChannelTarget::Command(words) => run_program(words, message, &self.context, cancelled),
+            ChannelTarget::Command(command) => run_program(command, message, &self.context, cancelled),
         }
     }
 
@@ -91,12 +91,12 @@ const MAX_OUTPUT: usize = 1 << 20;
 const MAX_ERROR: usize = 200;
 
 fn run_program(
-    words: &[String],
+    command: &[String],
     message: &NotificationMessage,
     context: &ChannelContext,
     cancelled: &AtomicBool,
 ) -> Result<(), DeliveryError> {
-    let (program, arguments) = words.split_first().ok_or(DeliveryError::Nowhere)?;
+    let (program, arguments) = command.split_first().ok_or(DeliveryError::Nowhere)?;
     let input = serde_json::to_string(message).unwrap_or_default() + "\n";
     let (run, task) = (message.run_id.to_string(), message.task_id.map(|task| task.to_string()));
     let question = message.question.as_ref().map_or("", |question| question.id.as_str());
@@ -140,14 +140,14 @@ fn describe_failure(answer: &CommandOutput) -> String {
         Some(code) => format!("ended with exit code {code}"),
         None => "was killed by a signal".to_owned(),
     };
-    let said = String::from_utf8_lossy(&answer.stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    let stderr = String::from_utf8_lossy(&answer.stderr);
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     let last = last.map(|line| format!(": {}", line.trim().chars().take(MAX_ERROR).collect::<String>()));
     how + &last.unwrap_or_default()
 }
 
 /// The longest message, in characters.
-const LONGEST: usize = 250;
+const MAX_POPUP_CHARS: usize = 250;
 
 /// Variables that are set if there is a desktop.
 const DESKTOPS: [&str; 3] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
@@ -189,7 +189,7 @@ fn popup_sequence(message: &NotificationMessage, in_tmux: bool) -> Vec<u8> {
 
 /// Removes control characters and other characters that affect a terminal.
 fn plain(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control() && !is_misleading(*char)).take(LONGEST).collect()
+    text.chars().filter(|char| !char.is_control() && !is_misleading(*char)).take(MAX_POPUP_CHARS).collect()
 }
 
 fn show_on_desktop(

@@ -12,7 +12,7 @@ use super::{ChannelContext, DeliveryError, NotifyTimeouts};
 use crate::process::system;
 
 /// Maximum number of tries.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 /// Why a request failed, and how long to wait before a retry; `None` if a retry is useless.
 struct PostFailure {
@@ -45,7 +45,7 @@ pub fn post(hook: &Webhook, message: &NotificationMessage, context: &ChannelCont
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        let Some(wait) = failed.retry_after.filter(|_| tries < TRIES) else { return Err(failed.why) };
+        let Some(wait) = failed.retry_after.filter(|_| tries < MAX_TRIES) else { return Err(failed.why) };
         // Wait as long as the server asks for, otherwise longer before each retry.
         system::pause(if wait.is_zero() { context.timeouts.backoff * tries } else { wait });
         tries += 1;
@@ -125,9 +125,8 @@ fn slack_body(message: &NotificationMessage) -> Value {
     let title = format!("{} {}", sign(message), escaped(&message.title));
     let mut blocks = vec![section(&format!("*{}*\n{}", unstarred(&title), escaped(&message.text)))];
     blocks.extend(message.next.as_ref().map(|next| section(&format!("`{}`", unquoted(next)))));
-    let place = format!("{} · run {}", message.project, message.run_id);
-    let place = format!("{place} · ${:.2}", message.cost_usd);
-    blocks.push(json!({ "type": "context", "elements": [text(&escaped(&place))] }));
+    let footer = format!("{} · run {} · ${:.2}", message.project, message.run_id, message.cost_usd);
+    blocks.push(json!({ "type": "context", "elements": [text(&escaped(&footer))] }));
     json!({ "text": without_mentions(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
 }
 

@@ -82,7 +82,7 @@ fn kill_supervisor(dir: &AttemptDir) {
 
 /// Ends the processes of attempts whose supervisors were killed. Returns the number of processes.
 ///
-/// `live` is the launcher's directory of links. Skips attempts that have a supervisor.
+/// `live_dir` is the launcher's directory of links. Skips attempts that have a supervisor.
 pub fn kill_strays(live_dir: &Path) -> io::Result<u32> {
     let entries = match fs::read_dir(live_dir) {
         Ok(entries) => entries,

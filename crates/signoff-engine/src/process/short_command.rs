@@ -196,7 +196,7 @@ const REAPER_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Timeout with a pidfd.
 const PIDFD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the program in `words`. The first word is the number of stdin bytes for it.
+/// Runs the program in `arguments`. The first argument is the number of stdin bytes for it.
 pub fn run_reaper(arguments: &[OsString]) -> ExitCode {
     let [length, program, arguments @ ..] = arguments else { return ExitCode::FAILURE };
     let length = length.to_str().and_then(|length| length.parse().ok()).unwrap_or(0);

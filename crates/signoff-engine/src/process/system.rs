@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ATTEMPT_VARIABLE, SUPERVISOR_SUBCOMMAND};
 
 /// The monotonic clock.
-#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock for processes")]
 pub fn now() -> Instant {
     Instant::now()
 }
@@ -35,7 +35,7 @@ pub fn deadline(start: Instant, time: Duration) -> Instant {
 }
 
 /// The current time.
-#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock for processes")]
 pub fn timestamp() -> Timestamp {
     Timestamp::now()
 }
@@ -71,7 +71,7 @@ pub fn variables() -> Vec<(String, String)> {
 }
 
 /// A command to be started: a supervisor, or an agent by its supervisor.
-#[expect(clippy::disallowed_methods, reason = "the one door for starting agents")]
+#[expect(clippy::disallowed_methods, reason = "the only place that starts supervisors and agents")]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }

@@ -46,7 +46,7 @@ pub trait Workspaces: Send + Sync {
     fn reread_plan(
         &self,
         spec: &AttemptSpec,
-        place: PlanLocation,
+        location: PlanLocation,
     ) -> Result<(Vec<LoopFact>, Option<String>), EngineError>;
 }
 
@@ -91,8 +91,8 @@ impl Workspaces for EngineContext {
     fn reread_plan(
         &self,
         spec: &AttemptSpec,
-        place: PlanLocation,
+        location: PlanLocation,
     ) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
-        attempt::reread_plan(self, spec, place)
+        attempt::reread_plan(self, spec, location)
     }
 }

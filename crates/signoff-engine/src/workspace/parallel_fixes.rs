@@ -1,7 +1,7 @@
 //! Temporary worktrees for fixers that work in parallel, beside the worktree of their loop, and the combination of
 //! their commits into one line on the loop's branch.
 //!
-//! Worktree and ref are named after the round and the part, so rounds cannot be confused. A fixer's commits are kept by
+//! Worktree and ref are named after the cycle and the part, so cycles cannot be confused. A fixer's commits are kept by
 //! the ref, even if its worktree is deleted.
 //!
 //! While fixes are combined, only objects are written until the branch moves. The new head is written to a file first,
@@ -163,7 +163,7 @@ impl ParallelNeed {
 }
 
 /// How often to retry if another process moves the branch.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// The head that the branch is about to move to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -215,7 +215,7 @@ fn combine_parts(
     notes.extend(moved_branch_note(ctx, spec)?);
     let (from, message) = (&spec.machine.head.commit, commit_message::feedback(spec.cycle()));
     let file = plan_path(ctx, spec);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let tip = tip(ctx, spec)?;
         let fixes = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
         let plan = CombinePlan { parts: parts.to_vec(), fixes };

@@ -65,10 +65,10 @@ fn approved_work_lands_once() {
     let (story, project) = approved();
     let tip = project.tip(BRANCH);
     let landed = land(&story, &tip).expect("a landing");
-    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert!(matches!(landed, LandingResult::Landed { is_new: true, .. }), "{landed:?}");
     assert_eq!(project.file("main", FEATURE), "login\nfixed 1\nfixed 2");
     let again = land(&story, &tip).expect("a landing");
-    assert!(matches!(again, LandingResult::Landed { now: false, .. }), "{again:?}");
+    assert!(matches!(again, LandingResult::Landed { is_new: false, .. }), "{again:?}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_merge_of_approved_work_lands_only_if_it_changes_nothing_else() {
     let (story, project) = approved();
     let plain = merged(&project, false);
     let landed = land(&story, &plain).expect("a landing");
-    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert!(matches!(landed, LandingResult::Landed { is_new: true, .. }), "{landed:?}");
     assert_eq!(project.file_names("main"), "auth.txt newer.txt");
     let (story, project) = approved();
     let evil = merged(&project, true);

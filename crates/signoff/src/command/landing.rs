@@ -97,7 +97,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
             return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
-        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
+        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: true };
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
@@ -120,7 +120,7 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
     let commit = landing::approved_commit(&project.repository, run_state)?;
     let (what, own) = (format!("run {}", run_state.run), landing::approved_range(run_state));
     let asked =
-        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), asks_again: false };
+        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), can_rereview: false };
     landing::check(records(project), target, asked)?;
     Ok(commit)
 }
@@ -149,8 +149,8 @@ pub fn check_task(task: TaskId) -> Result<()> {
         return Ok(());
     }
     let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
-    let asks_again = lands_through_loop(&run_state, &loop_id, &row);
-    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again };
+    let can_rereview = lands_through_loop(&run_state, &loop_id, &row);
+    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview };
     Ok(landing::check(records(&project), &target, asked)?)
 }
 
