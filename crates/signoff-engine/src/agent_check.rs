@@ -119,7 +119,7 @@ impl AgentCheck<'_> {
         });
         write_files(&line.files)?;
         let environment = agent_environment(self.agent, line.environment, agent_check_environment(dir), self.settings);
-        let held = match self.sandbox {
+        let sandbox = match self.sandbox {
             SandboxBackend::None => None,
             by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap) => {
                 Some(SandboxPolicy { backend: by, writable: own.into(), ports: None })
@@ -127,7 +127,7 @@ impl AgentCheck<'_> {
         };
         let limits = ProcessLimits { time: Some(self.time_limit), silence: None, grace: GRACE };
         let (program, arguments, directory) = (line.program, line.arguments, self.repository());
-        Ok(Ok(ProcessLaunch { program, arguments, directory, environment, sandbox: held, limits }))
+        Ok(Ok(ProcessLaunch { program, arguments, directory, environment, sandbox, limits }))
     }
 
     /// Evaluates the result of the process.

@@ -124,7 +124,7 @@ fn detect(root: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedCheck
     let usable = |wanted: Vec<CheckCandidate>, found: &mut DetectedChecks| -> Vec<CheckCandidate> {
         let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
         for CheckCandidate { file, tool, .. } in missing {
-            let message = format!("{file} is there, but `{tool}` is not installed");
+            let message = format!("found {file}, but `{tool}` is not installed");
             if !found.missing.contains(&message) {
                 found.missing.push(message);
             }
@@ -249,9 +249,9 @@ mod tests {
         assert_eq!(
             few.missing,
             [
-                "Makefile is there, but `make` is not installed",
-                "a test in Python is there, but `pytest` is not installed",
-                "go.mod is there, but `go` is not installed",
+                "found Makefile, but `make` is not installed",
+                "found a test in Python, but `pytest` is not installed",
+                "found go.mod, but `go` is not installed",
             ]
         );
         assert!(is_installed("sh") && !is_installed("nosuchtool"));

@@ -189,7 +189,7 @@ fn for_continued_task(
     let row = ctx.store.task(before)?;
     let known = row.as_ref().and_then(|row| Some((row.base.clone()?, row.worktree.clone()?)));
     let Some((base, worktree)) = known else {
-        let message = format!("task {before} was never started: there is nothing to go on with");
+        let message = format!("task {before} was never started: there is nothing to continue");
         return Err(EngineError::Log { run: request.run, message });
     };
     let base = Commit::new(base);
@@ -251,7 +251,7 @@ fn set_aside(
     }
     let worktree = ctx.repository.worktree(Path::new(&placed.workspace.worktree))?;
     let moved = worktree.park_branch(base, &aside, &commit_message::unfinished(&format!("Task {task}")))?;
-    Ok(moved.then(|| format!("what task {task} left was set aside: it is on the branch {aside}")))
+    Ok(moved.then(|| format!("the work of task {task} is on the branch {aside}")))
 }
 
 fn attach(ctx: &EngineContext, path: &Path, branch: &str, start: &Commit) -> Result<PreparedWorkspace, EngineError> {
@@ -339,7 +339,10 @@ fn start_at(ctx: &EngineContext, end: &DependencyEnd, needed: &[DependencyEnd]) 
     let tasks: Vec<String> = absent.iter().map(|end| end.task.to_string()).collect();
     let note = (!tasks.is_empty()).then(|| {
         let without = tasks.join(", ");
-        format!("no commit holds all that it depends on: it begins after task {}, without task {without}", end.task)
+        format!(
+            "no commit contains everything that it depends on: it starts after task {}, without task {without}",
+            end.task
+        )
     });
     Ok(StartPoint { commit: end.commit.clone(), note })
 }

@@ -172,7 +172,7 @@ fn an_address_can_come_from_a_variable() {
     let asks = message(NotificationKind::Question);
     insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
     fixture.variables.insert("HOOK".to_owned(), SECRET.to_owned());
-    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…, without a name or a password before the host");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK has no valid address: expected https://HOST/…, without a name or a password before the host");
     fixture.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
     assert_eq!(fixture.send(&settings, &asks), "sent");
 }
@@ -282,7 +282,7 @@ fn a_hanging_command_is_killed() {
     program(&fixture, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
     let text = fixture.send(&settings, &message(NotificationKind::Question));
-    insta::assert_snapshot!(text, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
+    insta::assert_snapshot!(text, @"`./tell.sh` failed: it did not end within 0.05 s and was killed");
 }
 
 #[test]

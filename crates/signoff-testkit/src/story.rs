@@ -234,7 +234,11 @@ impl Story {
         let policy = RunPolicy::new(&workflow, 1);
         let spec = |title: &&str| TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) };
         let numbers = self.store.reserve_tasks(titles.len()).expect("numbers");
-        let tasks = numbers.into_iter().zip(titles.iter().map(spec)).collect();
+        let tasks = numbers
+            .into_iter()
+            .zip(titles.iter().map(spec))
+            .map(|(task, spec)| start_run::NumberedTask { task, spec })
+            .collect();
         let no_ask = drive.no_ask;
         let open = move |run| start_run::chain(run, workflow, policy, tasks, no_ask);
         self.ended(self.drive(1, drive, Some(Box::new(open))))

@@ -155,9 +155,9 @@ pub fn undo_changes(
         notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
     }
     // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
-    let held = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
+    let is_sandboxed = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
         && ctx.sandbox_support.is_complete();
-    if held && put_back.is_empty() && !left.is_empty() {
+    if is_sandboxed && put_back.is_empty() && !left.is_empty() {
         undone.is_changed = false;
     }
     Ok(undone)

@@ -189,7 +189,7 @@ impl Dispatcher<'_> {
             let note = match tracker.give_back(&id) {
                 Ok(None) => return,
                 Ok(Some(why)) => format!("skipped {id}: {why}"),
-                Err(error) => format!("{id} could not be given back: {error}"),
+                Err(error) => format!("{id} could not be released: {error}"),
             };
             sender.send(DispatcherInput::Note(note)).ok();
         });

@@ -167,27 +167,27 @@ mod tests {
             }
         }
         bytes.extend(extensions);
-        bytes.extend(vec![9; id]);
+        bytes.extend(vec![9; id_bytes]);
         bytes
     }
 
     const PLAIN: [(&str, u16, u16); 3] = [("a", 0, 0), ("dir/some.txt", EXTENDED, 0x2000), ("z", 0, 0)];
 
     fn is_read(index: &[u8], id_bytes: usize) -> bool {
-        without_stat(index, id).is_some()
+        without_stat(index, id_bytes).is_some()
     }
 
     #[test]
     fn flags_that_hide_a_file_are_detected() {
-        for id in [20, 32] {
-            assert!(is_read(&index(id, &PLAIN, b""), id));
-            assert!(is_read(&index(id, &[], b""), id));
-            assert!(!is_read(&index(id, &PLAIN, b""), 52 - id), "ids of the other length");
+        for id_bytes in [20, 32] {
+            assert!(is_read(&index(id_bytes, &PLAIN, b""), id_bytes));
+            assert!(is_read(&index(id_bytes, &[], b""), id_bytes));
+            assert!(!is_read(&index(id_bytes, &PLAIN, b""), 52 - id_bytes), "ids of the other length");
             let [first, second, third] = PLAIN;
             let assumed = [first, second, (third.0, ASSUME_VALID, 0)];
-            assert!(!is_read(&index(id, &assumed, b""), id));
+            assert!(!is_read(&index(id_bytes, &assumed, b""), id_bytes));
             let skipped = [first, (second.0, EXTENDED, SKIP_WORKTREE), third];
-            assert!(!is_read(&index(id, &skipped, b""), id));
+            assert!(!is_read(&index(id_bytes, &skipped, b""), id_bytes));
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::{Commit, Tree};
 
+use super::branch::RefTip;
 use super::command::GitCommand;
 use super::head::TreeCache;
 use super::isolated_dir::{IsolatedGitDir, ScratchPath};
@@ -259,9 +260,11 @@ impl Repository {
         self.merge_base_or_head(self.branches()?.default, commit.clone())
     }
 
-    fn merge_base_or_head(&self, default: Option<(String, Commit)>, head: Commit) -> Result<Commit, GitError> {
+    fn merge_base_or_head(&self, default: Option<RefTip>, head: Commit) -> Result<Commit, GitError> {
         match default {
-            Some((name, commit)) if commit != head => Ok(self.merge_base(head.as_str(), &name)?.unwrap_or(head)),
+            Some(RefTip { name, commit }) if commit != head => {
+                Ok(self.merge_base(head.as_str(), &name)?.unwrap_or(head))
+            }
             Some(_) | None => Ok(head),
         }
     }

@@ -105,7 +105,7 @@ fn check_commit_exists(records: LandingRecords<'_>, candidate: LandingCandidate<
         return Ok(());
     }
     Err(not_landed(
-        format!("{what} cannot land: its approved commit {commit} does not exist any more"),
+        format!("{what} cannot land: its approved commit {commit} no longer exists"),
         "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
          again with `signoff add`",
     ))
@@ -397,7 +397,7 @@ impl Coverage<'_> {
             let base = short(&own.base);
             return Ok(not_landed(
                 format!(
-                    "{what} did not land: it was begun on commit {id} (\"{subject}\"), which {target} does not have"
+                    "{what} did not land: it started from commit {id} (\"{subject}\"), which {target} does not have"
                 ),
                 format!(
                     "if {target} was rewritten: `git rebase --onto {target} {base}` in the worktree of {what}, have that \
@@ -409,7 +409,7 @@ impl Coverage<'_> {
         Ok(not_landed(
             format!("{what} did not land: commit {id} (\"{subject}\") came{onto} from elsewhere and was not reviewed"),
             format!(
-                "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then type the same again"
+                "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then run the command again"
             ),
         ))
     }

@@ -21,7 +21,9 @@ pub struct NotifyChannel {
 pub enum DeliveryError {
     #[error("the variable {0} is not set: export it, with the address to post to")]
     Unset(String),
-    #[error("the variable {0} holds no address: expected https://HOST/…, without a name or a password before the host")]
+    #[error(
+        "the variable {0} has no valid address: expected https://HOST/…, without a name or a password before the host"
+    )]
     NoAddress(String),
     #[error("{host} answered {status}; {hint}")]
     Refused { host: String, status: u16, hint: &'static str },
@@ -129,7 +131,7 @@ fn run_program(
             | CommandError::TooMuchOutput(_)
             | CommandError::Io(_)),
         ) => {
-            format!("could not be run to its end: {error}")
+            format!("failed: {error}")
         }
     };
     Err(DeliveryError::Command { program: program.clone(), why })

@@ -205,7 +205,7 @@ fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
     let stderr = String::from_utf8_lossy(&stderr);
     match stderr.strip_prefix(sandbox::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
         Some(why) if why.lines().count() == 1 => {
-            ProcessExit::not_started(format!("bubblewrap cannot hold it: {}", why.trim_end()))
+            ProcessExit::not_started(format!("bubblewrap cannot apply the sandbox: {}", why.trim_end()))
         }
         Some(_) | None => ProcessExit::Code(1),
     }

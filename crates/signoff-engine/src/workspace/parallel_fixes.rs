@@ -186,7 +186,7 @@ pub async fn run_combine(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
 
 fn combine(ctx: &EngineContext, spec: &AttemptSpec) -> Result<(Event, Vec<String>), EngineError> {
     let JobKind::Combine { parts } = &spec.job.kind else {
-        return Err(EngineError::Internal("nothing was done side by side".to_owned()));
+        return Err(EngineError::Internal("there are no parallel fixes to combine".to_owned()));
     };
     failpoint::pass("combine");
     let mut notes = Vec::new();

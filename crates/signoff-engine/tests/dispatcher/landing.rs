@@ -94,7 +94,7 @@ fn a_part_of_an_approved_range_does_not_land() {
 fn a_commit_that_git_removed_does_not_land() {
     let (story, _project) = approved();
     let message = refusal(land(&story, &Commit::new("0123456789012345678901234567890123456789")));
-    assert!(message.contains("does not exist any more"), "{message}");
+    assert!(message.contains("no longer exists"), "{message}");
 }
 
 /// Merges the default branch, which has a newer commit, into the task's branch.

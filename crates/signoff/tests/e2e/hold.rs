@@ -243,7 +243,7 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
     --- stdout
     Running task #1: T
       Implementing...
-      Implementation failed: could not be started: bubblewrap cannot hold it: no room
+      Implementation failed: could not be started: bubblewrap cannot apply the sandbox: no room
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

@@ -541,7 +541,7 @@ fn the_work_of_a_cancelled_task_is_set_aside() {
     project.run(&["cancel", "1"]);
     let resumed = project.run(&["run", "--resume"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    insta::assert_snapshot!(resumed.stderr, @"what task 1 left was set aside: it is on the branch signoff/run-1-cancelled-1");
+    insta::assert_snapshot!(resumed.stderr, @"the work of task 1 is on the branch signoff/run-1-cancelled-1");
     insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
     Logout - initial implementation
     Tick 2 in plan.md
