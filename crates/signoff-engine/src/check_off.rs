@@ -130,8 +130,9 @@ fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> 
     Ok(false)
 }
 
-/// Replaces a plan file atomically and keeps its permissions.
+/// Replaces a plan file atomically and keeps its permissions. A read-only file is an error.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    File::options().write(true).open(path)?;
     let temporary = path.with_file_name(".signoff-check-off");
     atomic_file::remove_if_exists(&temporary)?;
     let mut file = File::options().write(true).create_new(true).open(&temporary)?;
