@@ -132,7 +132,7 @@ pub fn query_version(program: &Path, home: &Path) -> Result<AgentVersion, Versio
         None => {
             let stderr = String::from_utf8_lossy(&answer.stderr);
             let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim);
-            let line = lines.find(|line| !line.is_empty()).unwrap_or("it printed nothing");
+            let line = lines.find(|line| !line.is_empty()).unwrap_or("no output");
             let line: String = line.chars().take(160).collect();
             match answer.status.code() {
                 Some(code) if NOT_STARTED_CODES.contains(&code) => Err(VersionError::NotStarted(line)),

@@ -363,7 +363,7 @@ fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
     exit 0
     --- stdout
     ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
-        `--version` printed no version: it printed nothing
+        `--version` printed no version: no output
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     asked
     --- stderr

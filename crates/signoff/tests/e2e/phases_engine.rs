@@ -629,7 +629,7 @@ fn a_hostile_plan_writes_nothing_outside_and_is_rejected_with_a_reason() {
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is not a plain file
     [plan] The plan was refused: docs is not a directory
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is larger than 1 MiB
-    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md has 201 tasks; at most 200 are worked
+    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md has 201 tasks; the maximum is 200
     [plan] Plan failed: ended without changing anything
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md:3: a NUL byte: this is not a text file
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md:1: not UTF-8 text
