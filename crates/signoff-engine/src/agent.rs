@@ -113,8 +113,11 @@ pub enum AgentFile {
 impl AgentSpec<'_> {
     /// The program, from the configuration or the default, and its first arguments.
     fn program(&self, default_program: &str) -> (String, Vec<String>) {
-        let mut words = self.agent.command.iter().cloned();
-        (words.next().map_or_else(|| default_program.to_owned(), |named| self.resolve_program(&named)), words.collect())
+        let mut arguments = self.agent.command.iter().cloned();
+        (
+            arguments.next().map_or_else(|| default_program.to_owned(), |named| self.resolve_program(&named)),
+            arguments.collect(),
+        )
     }
 
     /// Resolves a relative program path against the checkout, because the agent works elsewhere.
@@ -136,7 +139,7 @@ impl AgentSpec<'_> {
     }
 }
 
-/// How one kind of agent is driven.
+/// How one kind of agent is started and its output parsed.
 #[derive(Clone, Copy)]
 pub struct AgentAdapter {
     command_line: fn(&AgentSpec<'_>) -> CommandLine,
@@ -250,7 +253,7 @@ pub(crate) fn first_line(text: &str) -> String {
     truncate(line, 160)
 }
 
-/// A text, shortened to `most` characters.
+/// A text, shortened to `max_chars` characters.
 fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -154,11 +154,12 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
     let path = ctx.layout.part_worktree(request.run, &request.loop_id);
     // A killed process may have created it.
     let worktree = repository.detached(&path, || match &request.reviewed_workspace {
-        Some(place) => repository.worktree(Path::new(&place.worktree))?.snapshot_commit(),
+        Some(workspace) => repository.worktree(Path::new(&workspace.worktree))?.snapshot_commit(),
         None => repository.base(),
     })?;
     let head = worktree.head()?;
-    let base = request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
+    let base =
+        request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |workspace| workspace.base.clone());
     Ok(prepared(&path, base, head))
 }
 
@@ -188,7 +189,7 @@ fn for_continued_task(
     let row = ctx.store.task(before)?;
     let known = row.as_ref().and_then(|row| Some((row.base.clone()?, row.worktree.clone()?)));
     let Some((base, worktree)) = known else {
-        let message = format!("task {before} was never started: there is nothing to go on with");
+        let message = format!("task {before} was never started: there is nothing to continue");
         return Err(EngineError::Log { run: request.run, message });
     };
     let base = Commit::new(base);
@@ -250,7 +251,7 @@ fn set_aside(
     }
     let worktree = ctx.repository.worktree(Path::new(&placed.workspace.worktree))?;
     let moved = worktree.park_branch(base, &aside, &commit_message::unfinished(&format!("Task {task}")))?;
-    Ok(moved.then(|| format!("what task {task} left was set aside: it is on the branch {aside}")))
+    Ok(moved.then(|| format!("the work of task {task} is on the branch {aside}")))
 }
 
 fn attach(ctx: &EngineContext, path: &Path, branch: &str, start: &Commit) -> Result<PreparedWorkspace, EngineError> {
@@ -338,7 +339,10 @@ fn start_at(ctx: &EngineContext, end: &DependencyEnd, needed: &[DependencyEnd]) 
     let tasks: Vec<String> = absent.iter().map(|end| end.task.to_string()).collect();
     let note = (!tasks.is_empty()).then(|| {
         let without = tasks.join(", ");
-        format!("no commit holds all that it depends on: it begins after task {}, without task {without}", end.task)
+        format!(
+            "no commit contains everything that it depends on: it starts after task {}, without task {without}",
+            end.task
+        )
     });
     Ok(StartPoint { commit: end.commit.clone(), note })
 }
@@ -386,10 +390,10 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
 }
 
 /// Updates the files of a loop's worktree to a commit that its branch was moved to.
-pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
-    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+pub fn follow_branch(ctx: &EngineContext, workspace: &Workspace, commit: &Commit) -> Result<(), EngineError> {
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&workspace.worktree)) {
         worktree.check_out_branch(commit)?;
-        ctx.read_guards.writing(&worktree);
+        ctx.read_guards.writer_started(&worktree);
     }
     Ok(())
 }
@@ -409,7 +413,7 @@ impl WorktreeLock {
         let lock = atomic_file::open_lock(&path).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(EngineError::Occupied { worktree: worktree.to_owned() }),
+            Err(TryLockError::WouldBlock) => Err(EngineError::WorktreeInUse { worktree: worktree.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }

@@ -124,7 +124,7 @@ fn run_internal_process(arguments: &[OsString]) -> Option<ExitCode> {
         // Supervises one agent; the argument is the attempt's directory.
         process::SUPERVISOR_SUBCOMMAND => path.map(process::run_supervisor),
         // Runs the rest of the command line and kills it when signoff ends.
-        process::ESCORT_SUBCOMMAND => Some(process::run_escort(rest)),
+        process::REAPER_SUBCOMMAND => Some(process::run_reaper(rest)),
         // Runs the project's checks.
         "__checks" => path.map(builtin::checks::run),
         // Acts as the demo's agent.

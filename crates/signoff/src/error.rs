@@ -186,7 +186,7 @@ impl From<EngineError> for CliError {
             EngineError::Config(error) => error.into(),
             EngineError::Tracker(error) => error.into(),
             EngineError::Prompt(error) => error.into(),
-            EngineError::Occupied { .. } => Self::failed(error.to_string()).hint(
+            EngineError::WorktreeInUse { .. } => Self::failed(error.to_string()).hint(
                 "another task of the same branch is at work: `signoff status` shows it; try again when it is done",
             ),
             EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
@@ -236,7 +236,7 @@ impl From<GitError> for CliError {
         match &error {
             GitError::NotARepository(_) => not_a_repository(),
             GitError::Bare(_) => usage("work in a clone with files"),
-            GitError::OddPath(_) => usage("give the directory another name"),
+            GitError::UnsupportedPath(_) => usage("give the directory another name"),
             GitError::NoGit | GitError::TooOld => usage("install git 2.32 or newer"),
             GitError::TooOldToMerge => usage("install git 2.40 or newer"),
             GitError::NoCommits => usage("make the first one: git commit --allow-empty -m \"Start\""),
@@ -277,7 +277,7 @@ impl From<GitError> for CliError {
             GitError::WouldOverwrite { .. } => {
                 failed("nothing was changed. Move the file away, then type the same again")
             }
-            GitError::KeepsMoving(_) => failed("nothing was lost: type the same again when it is quiet"),
+            GitError::BranchMoved(_) => failed("nothing was lost: type the same again when it is quiet"),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
             | GitError::Incomplete { .. }

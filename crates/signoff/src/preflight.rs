@@ -15,10 +15,10 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
 use signoff_core::workflow::{PhaseKind, Role, Scheduling, Workflow};
 use signoff_engine::agent_probe::{self, AgentLogin};
-use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_store::Store as _;
 
 use crate::{CliError, Console, Project, Result, host};

@@ -16,7 +16,7 @@ use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Scheduling;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
-use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, DriveOptions, DriveSummary, Interrupt, ready};
+use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, Interrupt, RunLoopOptions, RunLoopSummary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::Backends;
 use signoff_engine::git::UncommittedPolicy;
@@ -49,7 +49,7 @@ pub struct RunRequest {
     pub resumed: Vec<Lease>,
     /// New runs with their first facts.
     pub opened: Vec<(Lease, Vec<Fact>)>,
-    pub drive: DriveOptions,
+    pub drive: RunLoopOptions,
     pub jobs: Option<usize>,
     /// The subject of a review of the checkout.
     pub subject: Option<TaskSpec>,
@@ -59,7 +59,7 @@ pub struct RunRequest {
 impl RunRequest {
     /// A request to work a new run.
     pub fn open(lease: Lease, facts: Vec<Fact>, no_ask: bool) -> Self {
-        let drive = DriveOptions { no_ask, ..DriveOptions::default() };
+        let drive = RunLoopOptions { no_ask, ..RunLoopOptions::default() };
         Self { opened: vec![(lease, facts)], drive, ..Self::default() }
     }
 }
@@ -72,7 +72,7 @@ pub struct RunResult {
     no_ask: bool,
     pub ctx: Arc<EngineContext>,
     pub store: Arc<dyn Store>,
-    pub summary: DriveSummary,
+    pub summary: RunLoopSummary,
 }
 
 /// Runs the dispatcher until all remaining work needs a decision by the user.
@@ -90,7 +90,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let signals = signals.map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     let screen = open_screen(console, &read_only, takes, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
-    let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
+    let drive = RunLoopOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
     let person = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
@@ -111,7 +111,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
         for (lease, facts) in request.opened {
             dispatcher.open(lease, facts)?;
         }
-        dispatcher.drive().await
+        dispatcher.run().await
     });
     renderer.finish().finish();
     // A blocked thread must not delay the exit.
@@ -185,7 +185,7 @@ pub fn engine_context(project: Project) -> Result<EngineContext> {
     let person = crate::settings::home().unwrap_or_default();
     let secrets = attempt::secrets(&project.settings, &person);
     Ok(EngineContext {
-        keeper: SupervisorLauncher {
+        launcher: SupervisorLauncher {
             program: program.clone(),
             live_dir: project.layout.live_attempts(),
             user_home: person.clone(),

@@ -49,7 +49,7 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     let usage = spec.home.join(USAGE_FILE).display().to_string();
-    let mut words: Vec<String> = [
+    let mut arguments: Vec<String> = [
         "--output-format",
         "json",
         "--no-ask-user",
@@ -62,14 +62,14 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     .map(str::to_owned)
     .into();
     match spec.access {
-        AccessMode::Write => words.push("--allow-all-tools".to_owned()),
-        AccessMode::Read => words.extend(read_only_args(spec)),
+        AccessMode::Write => arguments.push("--allow-all-tools".to_owned()),
+        AccessMode::Read => arguments.extend(read_only_args(spec)),
     }
     if spec.reporting.is_some() {
-        words.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
+        arguments.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
     }
-    words.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
-    words
+    arguments.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
+    arguments
 }
 
 /// Restricts a reader: only these tools are available, and writing is denied as well.
@@ -239,7 +239,7 @@ impl JsonStream for CopilotStream {
             }
             CopilotEvent::Error => Some(OutputLine::Error(self.apply_error(&data))),
             CopilotEvent::Abort => {
-                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "its answer was broken off"));
+                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "the answer was aborted"));
                 None
             }
             CopilotEvent::Result => {
@@ -318,7 +318,7 @@ fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
 }
 
 fn is_broken(message: &str) -> bool {
-    ["error decoding response body", "Failed to parse", "HTTP request"].iter().any(|words| message.contains(words))
+    ["error decoding response body", "Failed to parse", "HTTP request"].iter().any(|phrase| message.contains(phrase))
 }
 
 /// Joins all lines.

@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
         result: Result<PreparedWorkspace, EngineError>,
     ) -> Result<(), EngineError> {
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
+            active.creating_workspaces.remove(loop_id);
         }
         match result {
             Ok(PreparedWorkspace { workspace, head, base_tree, note }) => {
@@ -116,8 +116,8 @@ impl Dispatcher<'_> {
         }
         let at_work = self.runs.get(&run).into_iter().flat_map(|active| active.running.keys());
         let is_busy = at_work.into_iter().any(|(other, _)| other == loop_id);
-        let place = if is_busy { PlanLocation::OnBranch } else { PlanLocation::InWorktree };
-        let (mut facts, note) = self.backends.workspaces.reread_plan(&spec, place)?;
+        let location = if is_busy { PlanLocation::OnBranch } else { PlanLocation::InWorktree };
+        let (mut facts, note) = self.backends.workspaces.reread_plan(&spec, location)?;
         if let Some(note) = note {
             self.renderer.show(&DispatcherNotice::Note(&note));
             facts.push(LoopFact::Noted { attempt: job.attempt, note });
@@ -128,10 +128,10 @@ impl Dispatcher<'_> {
 
 /// The job that may start the first plan item: on entering a phase or an item, or on a person's request.
 pub(super) fn job_to_plan<'a>(event: &Event, enters: bool, effects: &'a [Effect]) -> Option<&'a Job> {
-    let said = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
+    let is_user_event = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
     let spawned = effects.iter().find_map(|effect| match effect {
         Effect::Spawn(job) => Some(job),
         Effect::Kill { .. } | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding | Effect::Finish(_) => None,
     });
-    spawned.filter(|_| enters || said)
+    spawned.filter(|_| enters || is_user_event)
 }

@@ -56,7 +56,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let row = |by: TaskId| rows.iter().find(|row| row.id == by.0);
     // Tasks in a read-only file are never closed there.
     let through = |by: &TaskId| row(*by).is_some_and(is_satisfied);
-    let done: BTreeSet<String> = match tracker.supply.closes_tasks() {
+    let done: BTreeSet<String> = match tracker.source.closes_tasks() {
         true => BTreeSet::new(),
         false => claims.iter().filter(|(_, by)| through(by)).map(|(id, _)| id.clone()).collect(),
     };
@@ -89,7 +89,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
 /// Whether a task that signoff closed was reopened. The list may be older than the closing, so the tracker is asked
 /// again.
 fn is_open_again(tracker: &Tracker, store: &dyn Store, id: &str, by: TaskId) -> Result<bool, EngineError> {
-    Ok(tracker.supply.closes_tasks() && is_closed(store, by)? && tracker.is_open(id)?)
+    Ok(tracker.source.closes_tasks() && is_closed(store, by)? && tracker.is_open(id)?)
 }
 
 /// Whether the log records that the tracker closed a task.

@@ -334,7 +334,7 @@ fn the_closing_line_of_a_killed_agent_does_not_count() {
     ---
     message: 
     session: 00000008-0000-4000-8000-000000000000
-    trouble: it ended with an error: its answer was broken off (Other)
+    trouble: it ended with an error: the answer was aborted (Other)
     ");
 }
 

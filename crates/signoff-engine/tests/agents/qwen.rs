@@ -663,7 +663,7 @@ fn a_provider_that_never_answers_is_an_error() {
     message: 
     session: c35d8160-81de-4c49-8629-b836ad4a4fc3
     spent by m1: 6940 in (0 cached, 0 written), 25 out
-    trouble: the answer of its provider broke off: its provider was asked again and again, and answered nothing (Broken)
+    trouble: the answer of its provider broke off: all retries failed (Broken)
     ");
 }
 

@@ -8,7 +8,7 @@ use signoff_core::{
     ids::{LoopId, RunId},
     machine::Event,
 };
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_term::show::{AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
@@ -23,7 +23,7 @@ fn add(story: &Story, tasks: usize) {
 }
 
 fn work(story: &Story, jobs: usize) {
-    story.work_with(jobs, DriveOptions::default());
+    story.work_with(jobs, RunLoopOptions::default());
 }
 
 /// The agents of these tasks wait for each other, and the others for none.

@@ -192,7 +192,7 @@ async fn a_late_supervisor_starts_nothing() {
     let fixture = ProcessFixture::new();
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     let ended = fixture.run("echo started", NO_LIMITS).await;
-    let message = "the attempt was given up before it was started".to_owned();
+    let message = "the attempt was abandoned before it started".to_owned();
     assert_eq!(ended.exit, ProcessExit::NotStarted { message, missing: false });
     assert!(!fixture.dir().stdout().exists());
 }

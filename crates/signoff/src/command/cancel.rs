@@ -51,7 +51,7 @@ fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Re
         return Ok(None);
     };
     let repository = project.repository()?;
-    let tracker = Tracker { supply: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
+    let tracker = Tracker { source: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {
         Ok(None) => None,

@@ -6,8 +6,8 @@ use std::path::Path;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{ChannelTarget, Sandbox, Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
-use signoff_engine::confine::SandboxSupport;
 use signoff_engine::git::{CheckoutHead, Repository};
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_store::Store;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 

@@ -9,7 +9,7 @@ use signoff_core::machine::{Event, FinalVerdict, Loop, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_engine::clock;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
@@ -93,7 +93,7 @@ pub fn land_task(read_only: &ReadOnlyProject, task: TaskId, console: &Console) -
             return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
-        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
+        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: true };
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
@@ -116,7 +116,7 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
     let commit = landing::approved_commit(&project.repository, run_state)?;
     let (what, own) = (format!("run {}", run_state.run), landing::approved_range(run_state));
     let asked =
-        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), asks_again: false };
+        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), can_rereview: false };
     landing::check(records(project), target, asked)?;
     Ok(commit)
 }
@@ -144,8 +144,8 @@ pub fn check_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<()> {
         return Ok(());
     }
     let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
-    let asks_again = lands_through_loop(&run_state, &loop_id, &row);
-    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again };
+    let can_rereview = lands_through_loop(&run_state, &loop_id, &row);
+    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview };
     Ok(landing::check(records(&project), &target, asked)?)
 }
 
@@ -272,7 +272,7 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
             project.store.append_to(&mut run_state, &lease, clock::now(), &granted)?;
         }
         let no_ask = console.no_ask || project.settings.no_ask();
-        let drive = DriveOptions { only: vec![task], no_ask, ..DriveOptions::default() };
+        let drive = RunLoopOptions { only: vec![task], no_ask, ..RunLoopOptions::default() };
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
         let RunResult { summary, .. } = run_loop::run(project, request, console)?;
         if summary.interrupted {
@@ -332,6 +332,6 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
-    let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    let (commit, now) = brought.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
 }

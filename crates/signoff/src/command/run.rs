@@ -185,11 +185,11 @@ fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Con
     let no_ask = console.no_ask || project.settings.no_ask();
     let lease = project.store.open_run(clock::now())?;
     let numbers = project.store.reserve_tasks(specs.len())?;
-    let tasks = numbers.into_iter().zip(specs).collect();
+    let tasks = numbers.into_iter().zip(specs).map(|(task, spec)| start_run::NumberedTask { task, spec }).collect();
     let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
     let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
     let mut request = RunRequest::open(lease, facts, no_ask);
-    request.drive.tick = args.tick;
+    request.drive.check_off_in_checkout = args.tick;
     run_loop::run(project, request, console)?.print_result(console)
 }
 

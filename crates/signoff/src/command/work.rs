@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
-use signoff_engine::dispatcher::{DriveOptions, ready};
+use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, Store};
 use signoff_term::exit::InvocationSummary;
@@ -56,7 +56,7 @@ pub fn work(project: Project, args: &Args, console: &Console) -> Result<CommandE
     let Args { ref tasks, watch, jobs } = *args;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
-        drive: DriveOptions { only: tasks.clone(), watch, no_ask, ..DriveOptions::default() },
+        drive: RunLoopOptions { only: tasks.clone(), watch, no_ask, ..RunLoopOptions::default() },
         jobs: jobs.map(usize::from),
         resumed: resumable(&project, tasks)?,
         ..RunRequest::default()

@@ -108,7 +108,7 @@ fn configured_agents_are_listed_and_must_be_usable() {
         hint: make it so: chmod +x ./mine.sh
     ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
     ! gemini: [ROOT]/agents/gemini, not logged in, not configured
-        it does not tell its version: who knows
+        `--version` printed no version: who knows
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
     insta::assert_snapshot!(shell(&env, "signoff agents writer"), @"
@@ -363,7 +363,7 @@ fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
     exit 0
     --- stdout
     ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
-        it does not tell its version: it printed nothing
+        `--version` printed no version: no output
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     asked
     --- stderr

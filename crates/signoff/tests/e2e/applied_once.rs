@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::terminal::TerminalSize;
 use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
@@ -162,7 +163,7 @@ fn a_screen_applies_each_event_once() {
     assert_eq!(project.run(&["retry", "1", "--queue"]).code, Some(0));
     let count = count_file(&project);
     let variables = [("SIGNOFF_TEST_APPLIED", count.to_str().expect("a path"))];
-    let exit = project.env.terminal_with((80, 24), &["work"], &variables).finish();
+    let exit = project.env.terminal_with(TerminalSize::DEFAULT, &["work"], &variables).finish();
     assert_eq!(exit.code, Some(0));
     assert_eq!(applied(&count), logged(&project));
 }

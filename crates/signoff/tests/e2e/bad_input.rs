@@ -371,7 +371,7 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-do-it is taken
+    error: the branch signoff/task-1-do-it already exists
     hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
     ");
     project.git("branch -m signoff/task-1-do-it other");
@@ -467,7 +467,7 @@ fn a_disk_that_fills_while_an_agent_talks() {
     Running task #1: Do it
       [1/3] Implementing...
     --- stderr
-    error: cannot keep what the agent says in [ROOT]/work/.signoff/runs/1/1/a1: No space left on device (os error 28)
+    error: cannot store the output in [ROOT]/work/.signoff/runs/1/1/a1: No space left on device (os error 28)
     hint: nothing was lost: `signoff work` goes on
     ");
     project.env.shell("rm -f .signoff/runs/*/*/*/stdout");
@@ -737,7 +737,7 @@ fn an_existing_branch() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-do-it is taken
+    error: the branch signoff/task-1-do-it already exists
     hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
@@ -752,7 +752,7 @@ fn a_branch_name_that_is_a_directory_of_branches() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff is taken
+    error: the branch signoff already exists
     hint: give it another name, `git branch -m signoff OTHER`; then `signoff work` goes on where it was
     ");
     project.git("branch -m signoff mine");

@@ -1,7 +1,7 @@
 //! The sandbox: agents cannot write outside of their work, whichever backend confines them.
 
 use signoff_core::sandbox::SandboxBackend;
-use signoff_engine::confine::SandboxSupport;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::{ProgramOutput, TestProject};
 
@@ -203,14 +203,14 @@ fn a_required_sandbox_that_is_missing_starts_no_agent() {
     insta::assert_snapshot!(work(&project, SandboxBackend::None), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: disabled by a test
       --> signoff.toml:1
     hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
     assert_eq!((doctor.code, doctor.json()["hold"].to_string()), (Some(1), "\"nobody\"".to_owned()));
-    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
+    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: disabled by a test; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_required_sandbox_that_is_missing_checks_no_agent() {
     insta::assert_snapshot!(check("nobody"), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: disabled by a test
       --> signoff.toml:1
     hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
     "#);
@@ -243,7 +243,7 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
     --- stdout
     Running task #1: T
       Implementing...
-      Implementation failed: could not be started: bubblewrap cannot hold it: no room
+      Implementation failed: could not be started: bubblewrap cannot apply the sandbox: no room
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -266,7 +266,7 @@ fn doctor_names_the_sandbox() {
     insta::assert_debug_snapshot!(said(&project, SandboxBackend::None), @r#"
     (
         "\"nobody\"",
-        "\"agents can write anywhere; what reviewers change is undone (a test wants it so)\"",
+        "\"agents can write anywhere; what reviewers change is undone (disabled by a test)\"",
         Bool(true),
     )
     "#);

@@ -375,7 +375,7 @@ fn a_tool_that_is_not_installed_adds_no_check() {
     wrote .signoff/signoff.schema.json
     agent claude: not logged in
     check test: cargo test
-    no check: go.mod is there, but `go` is not installed
+    no check: found go.mod, but `go` is not installed
     next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
 }

@@ -760,7 +760,7 @@ fn a_worktree_with_uncommitted_files_is_kept() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ✓ Task #1 is in main (ID)
     --- stderr
-    [ROOT]/work/.signoff/worktrees/task-1 holds work that is not committed; it did not land, and stays there
+    [ROOT]/work/.signoff/worktrees/task-1 has uncommitted changes; it did not land, and stays there
     ");
     assert_eq!(project.read(".signoff/worktrees/task-1/mine.txt"), "mine\n");
     assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());
@@ -922,7 +922,7 @@ fn a_rewritten_target_branch_is_reported_with_a_hint() {
     insta::assert_snapshot!(printed(project.run(&["land"])), @r#"
     exit 1
     --- stderr
-    error: task 1 did not land: it was begun on commit ID ("Mine"), which main does not have
+    error: task 1 did not land: it started from commit ID ("Mine"), which main does not have
     hint: if main was rewritten: `git rebase --onto main ID` in the worktree of task 1, have that reviewed with `signoff review`, then `signoff land`
     "#);
     project.git(&format!("-C .signoff/worktrees/task-1 rebase -q --onto main {}", base.trim()));
@@ -942,7 +942,7 @@ fn an_approved_commit_that_git_removed_is_not_reported_as_landed() {
     project.git("reflog expire --expire=now --all");
     project.git("gc -q --prune=now");
     assert_eq!((&row()["state"], &row()["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
-    let gone = format!("error: task 1 cannot land: its approved commit {commit} does not exist any more");
+    let gone = format!("error: task 1 cannot land: its approved commit {commit} no longer exists");
     for command in [&["merge", "1"][..], &["land", "1"], &["land", "1", "--dry-run"]] {
         let output = project.run(command);
         assert_eq!(output.code, Some(1), "{command:?}: {output}");

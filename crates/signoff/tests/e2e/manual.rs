@@ -306,7 +306,7 @@ fn the_checkout_can_be_reviewed_without_any_task() {
     insta::assert_snapshot!(empty, @"
     exit 2
     --- stderr
-    error: git knows no commit `nowhere`
+    error: unknown revision `nowhere`
     hint: `git log --oneline --all` lists commits
     ");
 }

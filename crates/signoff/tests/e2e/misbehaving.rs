@@ -316,9 +316,9 @@ fn an_agent_that_deletes_the_git_directory_of_its_worktree() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
     ");
     insta::assert_snapshot!(branch(&project), @"
     Do it - initial implementation
@@ -505,7 +505,7 @@ fn an_agent_that_resets_its_branch() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
-    commits that were there before are not on the branch any more; kept as refs/signoff/left/1/1/a3: `git log signoff/task-1-do-it..refs/signoff/left/1/1/a3` shows them, `git cherry-pick signoff/task-1-do-it..refs/signoff/left/1/1/a3` brings them back
+    the agent dropped commits from the branch; kept as refs/signoff/left/1/1/a3: `git log signoff/task-1-do-it..refs/signoff/left/1/1/a3` shows them, `git cherry-pick signoff/task-1-do-it..refs/signoff/left/1/1/a3` brings them back
     ");
     insta::assert_snapshot!(branch(&project), @"
     Address review feedback (cycle 1)
@@ -664,9 +664,9 @@ fn an_agent_that_writes_into_the_checkout_is_reported() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     --- stderr
-    your checkout changed while implement was at work, and is left so: README.md, stray.txt
+    your checkout changed while implement was at work; not undone: README.md, stray.txt
     ");
-    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work, and is left so: README.md, stray.txt");
+    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work; not undone: README.md, stray.txt");
     // The person decides what happens to the file.
     insta::assert_snapshot!(project.git("status --porcelain"), @"
      M README.md
@@ -681,7 +681,7 @@ fn an_agent_that_commits_in_the_checkout_is_reported() {
     let project = project([strays, approves()]);
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0));
-    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work, and is left so: it is on mine, it is at [COMMIT]");
+    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work; not undone: it is on mine, it is at [COMMIT]");
 }
 
 /// The peak memory of a process in kilobytes, without the pages of its program file, which depend on the build.

@@ -435,7 +435,7 @@ fn a_plan_is_not_ticked_through_a_link() {
         let output = project.run(&["run", plan]);
         assert_eq!(output.code, Some(0), "{output}");
         assert_eq!(project.read(plan), before, "{output}");
-        let note = "done tasks were not ticked: their file is a link now, and nothing is written through links";
+        let note = "the file is a link now, and nothing is written through links";
         assert!(output.stdout.contains(note) || output.stderr.contains(note), "{output}");
         assert_eq!(project.git("status --porcelain"), "");
     }
@@ -541,7 +541,7 @@ fn the_work_of_a_cancelled_task_is_set_aside() {
     project.run(&["cancel", "1"]);
     let resumed = project.run(&["run", "--resume"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    insta::assert_snapshot!(resumed.stderr, @"what task 1 left was set aside: it is on the branch signoff/run-1-cancelled-1");
+    insta::assert_snapshot!(resumed.stderr, @"the work of task 1 is on the branch signoff/run-1-cancelled-1");
     insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
     Logout - initial implementation
     Tick 2 in plan.md

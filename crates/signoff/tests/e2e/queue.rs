@@ -210,7 +210,7 @@ fn dependencies_without_a_common_commit() {
     project.run(&["work"]);
     project.run(&["add", "Both", "--depends-on", "1", "--depends-on", "2"]);
     let output = project.run(&["run", "queue"]);
-    insta::assert_snapshot!(output.stderr, @"no commit holds all that it depends on: it begins after task 1, without task 2");
+    insta::assert_snapshot!(output.stderr, @"no commit contains everything that it depends on: it starts after task 1, without task 2");
     let base = project.run(&["show", "3", "--json"]).json()["task"]["base"].clone();
     assert_eq!(base, project.git("rev-parse signoff/task-1-one").trim());
 }

@@ -3,7 +3,7 @@
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::TaskRow;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
 use signoff_store::{Lease, Store, StoreError, StoredRun};
@@ -42,7 +42,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&nothing_text(&project)?);
         return work::exit_of_all(&project);
     }
-    let drive = DriveOptions { no_ask, tick: args.tick, ..DriveOptions::default() };
+    let drive = RunLoopOptions { no_ask, check_off_in_checkout: args.tick, ..RunLoopOptions::default() };
     let request = RunRequest { resumed, drive, jobs: args.jobs.map(usize::from), ..RunRequest::default() };
     drive_resumed(project, request, console)
 }
@@ -50,7 +50,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
 /// Resumes a run after a decision about it.
 pub fn resume_run(project: Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let no_ask = console.no_ask || project.settings.no_ask();
-    let (resumed, drive) = (vec![acquire(&project, run)?], DriveOptions { no_ask, ..DriveOptions::default() });
+    let (resumed, drive) = (vec![acquire(&project, run)?], RunLoopOptions { no_ask, ..RunLoopOptions::default() });
     drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
 }
 

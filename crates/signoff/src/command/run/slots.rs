@@ -13,7 +13,7 @@ use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
-use signoff_engine::dispatcher::{DriveOptions, ready};
+use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
@@ -139,10 +139,13 @@ impl<'a> SlotRun<'a> {
     fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.project, &workflow, &TaskSpec::default())?;
-        let tracker =
-            Tracker { supply, repository: self.project.repository.clone(), options: run_loop::tracker_options() };
+        let tracker = Tracker {
+            source: supply,
+            repository: self.project.repository.clone(),
+            options: run_loop::tracker_options(),
+        };
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
-        let report = of_tracker(&tracker.supply, &offer, &workflow);
+        let report = of_tracker(&tracker.source, &offer, &workflow);
         if self.args.dry_run {
             return console.print(&report, || report.text());
         }
@@ -150,7 +153,7 @@ impl<'a> SlotRun<'a> {
         for taken in &offer.taken {
             console.note(&format!("{} is left out: {}", taken.id, taken_reason(taken)));
         }
-        self.print_unfinished(&tracker.supply, console)?;
+        self.print_unfinished(&tracker.source, console)?;
         if offer.ready.is_empty() {
             print_done(&tracker, &offer, console)?;
             if console.json {
@@ -161,7 +164,7 @@ impl<'a> SlotRun<'a> {
         }
         preflight::print_warnings(&self.project, console);
         let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
-        let policy = self.policy(&workflow, tracker.supply);
+        let policy = self.policy(&workflow, tracker.source);
         let facts = start_run::slots(workflow, policy, self.no_ask);
         let mut request = RunRequest::open(self.project.store.open_run(clock::now())?, facts, self.no_ask);
         request.drive.offer = Some(offer.ready);
@@ -200,7 +203,7 @@ impl<'a> SlotRun<'a> {
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
-            drive: DriveOptions { no_ask: self.no_ask, ..DriveOptions::default() },
+            drive: RunLoopOptions { no_ask: self.no_ask, ..RunLoopOptions::default() },
             ..RunRequest::default()
         };
         if tasks.is_empty() && request.resumed.is_empty() {
@@ -369,7 +372,7 @@ fn is_reviewed(workflow: &Workflow) -> bool {
 /// Prints the tasks that signoff has finished but that a tracker file still lists as open. Signoff does not write the
 /// file, and the file does not say whether a task was reopened.
 fn print_done(tracker: &Tracker, offer: &TrackerOffer, console: &Console) -> Result<()> {
-    let TaskSource::File { path } = &tracker.supply else { return Ok(()) };
+    let TaskSource::File { path } = &tracker.source else { return Ok(()) };
     let is_done = |task: &&SourceTask| task.state == SourceState::Done;
     let file = tracker.read(&BTreeSet::new())?;
     let is_done_in_file = |task: &&SourceTask| file.task(&task.id).as_ref().is_some_and(is_done);

@@ -113,7 +113,7 @@ pub fn cancelled(cli: Cli) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     processes::signal_group(child.id(), INT);
     errors.read_line(&mut line).unwrap();
-    assert_eq!(line, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
+    assert_eq!(line, "waiting for the running agents; press Ctrl-C again to stop them\n");
     processes::signal_group(child.id(), INT);
     let worked = team.project.env.finish(child);
     assert_eq!(worked.code, Some(130), "{worked}");

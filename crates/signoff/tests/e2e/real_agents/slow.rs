@@ -92,7 +92,7 @@ fn copilot_from_the_task_to_the_landing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn qwen_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"spec was denied: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn copilot_changes_nothing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_over_the_protocol_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec was denied: write, bash, bash, bash, bash");
 }
 
 /// The tools are not offered to it, and it does not report calls of them.

@@ -212,7 +212,7 @@ fn an_agent_can_report_that_no_tasks_are_left() {
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 (b-1) completed (APPROVED after 1 cycle)
     --- stderr
-    An agent says that there are no more tasks: no new one is picked
+    an agent reports that no tasks are left; no new task is started
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
     assert_eq!(beads(&project, "open"), ["b-2"]);
