@@ -221,7 +221,7 @@ impl NotificationWatcher {
             Some(RunOutcome::Failed) => rows.len() > 1,
             Some(RunOutcome::Cancelled) | None => false,
         };
-        let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
+        let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_by_person));
         worth.then(|| self.build(NotificationKind::Done, only.cloned(), event)).filter(|_| !called_off)
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
+use signoff_core::merge::render::{ReviewFormat, render, unparsed_answer};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
 use signoff_core::workflow::{PhaseKind, Scheduling, Workflow};
@@ -144,7 +144,7 @@ pub fn write_merged(
     for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
         let raw = review.raw.as_ref().map(Artifact::as_str);
         let said = raw.and_then(|raw| read_bounded(&project_dir(reviews).join(raw)));
-        text += &said.map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
+        text += &said.map_or(String::new(), |said| unparsed_answer(&review.reviewer, &said, raw.unwrap_or_default()));
     }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));

@@ -35,8 +35,8 @@ pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
 pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
-pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
+pub use prepare::review_request;
 pub use reviewer_worktree::ReadOnlyGuards;
 pub use usage::{UsagePricing, reported_usage};
 

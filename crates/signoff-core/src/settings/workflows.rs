@@ -39,8 +39,11 @@ impl Settings {
         self.seat_checks(&mut workflow);
         workflow.limits.max_rate_limits = self.file.limits.max_rate_limits.0;
         self.check_gates(&workflow)?;
-        let named: BTreeSet<_> =
-            workflow.all_phases().filter_map(Phase::policy).flat_map(|judge| judge.gate.reviewers.clone()).collect();
+        let named: BTreeSet<_> = workflow
+            .all_phases()
+            .filter_map(Phase::policy)
+            .flat_map(|gate_policy| gate_policy.gate.reviewers.clone())
+            .collect();
         workflow.reviewers.retain(|name, _| named.contains(name));
         Ok(workflow)
     }
@@ -293,7 +296,8 @@ impl Settings {
                 seats.push(seat.clone());
             }
         }
-        let names_seat = |phase: &Phase| phase.policy().is_some_and(|judge| judge.gate.reviewers.contains(&seat));
+        let names_seat =
+            |phase: &Phase| phase.policy().is_some_and(|gate_policy| gate_policy.gate.reviewers.contains(&seat));
         if workflow.all_phases().any(names_seat) {
             let reviewer = WorkflowReviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
             workflow.reviewers.entry(seat).or_insert(reviewer);

@@ -29,10 +29,10 @@ pub fn export<'a>(
     spec: &TaskSpec,
 ) -> Result<IterationState, UnnumberedPhases> {
     let mut fold = ExportState::default();
-    if let Some(taken_over) = &spec.taken_over {
-        fold.phase9 = taken_over.state.phase9.clone();
-        fold.iterations.clone_from(&taken_over.state.iterations);
-        fold.started_at = taken_over.state.started_at;
+    if let Some(imported) = &spec.imported {
+        fold.phase9 = imported.state.phase9.clone();
+        fold.iterations.clone_from(&imported.state.iterations);
+        fold.started_at = imported.state.started_at;
     }
     let mut run = RunState::default();
     for recorded in log {
@@ -78,11 +78,11 @@ impl ExportState {
 
     fn apply_event(&mut self, step: &LoopTransition, at: Timestamp) {
         let LoopTransition { before, event, after, policy, .. } = step;
-        let (was, cycle) = (before.at, before.tally.cycle);
+        let (was, cycle) = (before.position, before.counters.cycle);
         self.state = (*after).clone();
         if self.begun {
             self.update_issues(was, cycle, &policy.workflow);
-            if self.state.at.pass > was.pass {
+            if self.state.position.pass > was.pass {
                 self.restarted(was, at, &policy.workflow);
             }
         } else if let Event::Started { .. } = event {
@@ -132,7 +132,7 @@ impl ExportState {
             *retries = retries.saturating_add(1);
         }
         let before = iteration.phases.clone();
-        let mut next = Iteration::new(self.state.at.pass, at);
+        let mut next = Iteration::new(self.state.position.pass, at);
         for number in (1..FINAL_PHASE).filter(|number| restarts(workflow, *number)) {
             if let Some((retries, so_far)) = next.phases.retries_mut(number).zip(before.retries(number)) {
                 *retries = so_far;
@@ -143,8 +143,8 @@ impl ExportState {
 
     /// Stores the number of fixes at the current gate.
     fn count_fixes(&mut self, workflow: &Workflow) {
-        let Position { pass, phase, .. } = self.state.at;
-        let fixes = self.state.tally.fixes;
+        let Position { pass, phase, .. } = self.state.position;
+        let fixes = self.state.counters.fixes;
         let number = workflow.number(phase);
         let judges = workflow.phases.get(phase).is_some_and(|phase| phase.policy().is_some());
         if !judges || restarts(workflow, number) {
@@ -176,8 +176,8 @@ impl ExportState {
     }
 
     fn status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-        let through = self.state.at.phase >= workflow.phases.len();
-        let here = workflow.number(self.state.at.phase);
+        let through = self.state.position.phase >= workflow.phases.len();
+        let here = workflow.number(self.state.position.phase);
         let ending = if let Stage::Done(ending) = &self.state.stage { Some(ending) } else { None };
         if through || number < here {
             self.passed_status(number, before, workflow)
@@ -199,7 +199,7 @@ impl ExportState {
         let own = self.state.gates.iter().filter(|record| workflow.number(record.phase) == number);
         let is_unseen = own.map(|record| &record.end).any(|end| match end {
             GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
-            GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
+            GateEnd::Approved { .. } | GateEnd::LeftFindings { .. } => false,
         });
         let is_off = before != PhaseStatus::Completed && is_skipped(workflow, number);
         if before == PhaseStatus::Skipped || is_unseen || is_off {
@@ -216,8 +216,8 @@ impl ExportState {
         if !is_numbered(workflow) {
             return Err(UnnumberedPhases { workflow: workflow.name.clone() });
         }
-        if let Some(taken_over) = spec.taken_over.as_ref().filter(|_| !self.begun) {
-            return Ok(taken_over.state.clone());
+        if let Some(imported) = spec.imported.as_ref().filter(|_| !self.begun) {
+            return Ok(imported.state.clone());
         }
         if !self.begun {
             for number in 1..=FINAL_PHASE {
@@ -226,19 +226,19 @@ impl ExportState {
                 }
             }
         }
-        let task = spec.taken_over.as_ref().map_or(&spec.description, |taken_over| &taken_over.state.task);
+        let task = spec.imported.as_ref().map_or(&spec.description, |imported| &imported.state.task);
         let mut state = IterationState {
             version: VERSION,
             task: task.clone(),
             mode: mode(workflow),
-            max_iterations: workflow.limits.max_passes.saturating_add(self.state.tally.granted.passes),
-            current_iteration: self.state.at.pass,
-            current_phase: workflow.number(self.state.at.phase),
+            max_iterations: workflow.limits.max_passes.saturating_add(self.state.counters.granted.passes),
+            current_iteration: self.state.position.pass,
+            current_phase: workflow.number(self.state.position.phase),
             started_at: self.started_at,
             iterations: self.iterations,
             phase9: self.phase9,
         };
-        if self.state.at.phase >= workflow.phases.len() {
+        if self.state.position.phase >= workflow.phases.len() {
             let ran = |number: &u32| state.status(*number).is_some_and(|status| status != PhaseStatus::Skipped);
             state.current_phase = (1..=FINAL_PHASE).rev().find(ran).unwrap_or(state.current_phase);
         }
@@ -269,7 +269,7 @@ fn phases_with_number(workflow: &Workflow, number: u32) -> impl Iterator<Item = 
 /// Whether a failure at this number restarts the workflow.
 fn restarts(workflow: &Workflow, number: u32) -> bool {
     let mut judges = phases_with_number(workflow, number).filter_map(Phase::policy);
-    judges.any(|judge| judge.gate.on_failure == OnFailure::Restart)
+    judges.any(|gate_policy| gate_policy.gate.on_failure == OnFailure::Restart)
 }
 
 fn is_numbered(workflow: &Workflow) -> bool {

@@ -260,13 +260,13 @@ pub enum PhaseKindName {
 impl PhaseKindName {
     /// The keys that a phase of this kind can have.
     pub fn keys(self) -> Vec<&'static str> {
-        let mut judge = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
+        let mut gate_policy = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
         let own = match self {
             Self::Agent => [keys_of::<WorkKeys>(), keys_of::<AgentKeys>()].concat(),
-            Self::Gate => [judge, keys_of::<AgentKeys>()].concat(),
+            Self::Gate => [gate_policy, keys_of::<AgentKeys>()].concat(),
             Self::Check => {
-                judge.retain(|key| !OF_REVIEWERS.contains(key));
-                judge
+                gate_policy.retain(|key| !OF_REVIEWERS.contains(key));
+                gate_policy
             }
         };
         [own, keys_of::<CommonKeys>()].concat()

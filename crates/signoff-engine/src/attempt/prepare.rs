@@ -161,7 +161,7 @@ fn prepare_review(
         return checks::prepare_reviewer_checks(attempt, assigned, commit);
     }
     let nonce = fresh_nonce()?;
-    let ask = ask(spec, assigned, commit, Some(nonce.clone()));
+    let request = review_request(spec, assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
     if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
         return Err(would_run(assigned, &format!("`{file}` of the work")));
@@ -198,9 +198,9 @@ fn prepare_review(
         Some((moved, copy)) => (moved, AccessMode::Write, Some(copy)),
         None => (spec, AccessMode::Read, None),
     };
-    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
+    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &request);
     write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;
-    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, ask))?;
+    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, request))?;
     let run = AgentRun {
         agent: &assigned.agent,
         model: assigned.model.as_deref(),
@@ -249,9 +249,9 @@ fn issue_access(
 }
 
 /// The report scope of a reviewer whose contract allows the tool.
-fn reviewer_scope(contract: Contract, ask: ReviewRequest) -> Option<ReportScope> {
+fn reviewer_scope(contract: Contract, request: ReviewRequest) -> Option<ReportScope> {
     match contract {
-        Contract::Tool | Contract::Auto => Some(ReportScope::review(ask)),
+        Contract::Tool | Contract::Auto => Some(ReportScope::review(request)),
         Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity => None,
     }
 }
@@ -280,7 +280,12 @@ fn planned_ids(spec: &AttemptSpec) -> Vec<String> {
 }
 
 /// The parts of the request that the parser of the reviewer's answer needs.
-pub fn ask(spec: &AttemptSpec, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> ReviewRequest {
+pub fn review_request(
+    spec: &AttemptSpec,
+    assigned: &AssignedReviewer,
+    commit: &Commit,
+    nonce: Option<String>,
+) -> ReviewRequest {
     let checks = || ReviewerName::new("checks");
     let reviewer = if let JobKind::Review { reviewer, .. } = &spec.job.kind { reviewer.clone() } else { checks() };
     let gate = spec.gate();

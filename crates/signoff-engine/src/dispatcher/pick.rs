@@ -60,7 +60,7 @@ impl Dispatcher<'_> {
             match self.append(run, facts.iter().cloned().chain(picks).collect()) {
                 Err(EngineError::Store(StoreError::Taken(_))) => {}
                 Err(EngineError::Store(StoreError::Claimed { id, .. })) => {
-                    offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
+                    offer.retain(|spec| spec.tracker.as_ref().is_none_or(|tracked| tracked.id != id));
                 }
                 Err(error) => return Err(error),
                 Ok(()) => break specs,

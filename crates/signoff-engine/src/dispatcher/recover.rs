@@ -99,11 +99,11 @@ impl Dispatcher<'_> {
             match effect {
                 Effect::Spawn(job) => self.recover_attempt(run, loop_id, job)?,
                 // The cap may have been raised.
-                Effect::Wait { hold: hold @ PauseReason::Budget } => {
+                Effect::Wait { reason: hold @ PauseReason::Budget } => {
                     if self.over_budget(run, loop_id).is_some() {
                         continue;
                     }
-                    self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
+                    self.loop_event(run, loop_id, Event::Resumed { reason: hold }, Vec::new())?;
                 }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding

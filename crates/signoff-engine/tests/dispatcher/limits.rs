@@ -178,7 +178,7 @@ fn dear(cap: &str) -> Story {
 
 /// Status and reason of every task, and the total cost.
 fn accounts(story: &Story) -> (Vec<String>, f64) {
-    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::code);
+    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::as_str);
     let tasks = story.tasks();
     let mut standing: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
     standing.sort();

@@ -31,7 +31,7 @@ fn end(story: &Story) -> String {
     let row = story.task(1);
     let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
     let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
-    let reason = row.reason.map_or("-", Reason::code);
+    let reason = row.reason.map_or("-", Reason::as_str);
     format!("{} {verdict} {outcome} {reason}", row.status.as_str())
 }
 

@@ -3,7 +3,7 @@
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::contract::Contract;
 use signoff_core::machine::{
-    self, AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, LimitPlan, PauseReason, Researcher,
+    self, AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, LimitPlan, PauseReason, ResearcherState,
     ReviewScope, Stage, WorkReport,
 };
 use signoff_core::merge::{MergeAction, MergedReview, render};
@@ -75,9 +75,9 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<Progres
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
         Event::AttemptFailed { failure, .. } => failure_lines(step, failure, goes_on),
         Event::AttemptLost { loss, .. } => lost_attempt(step, *loss, goes_on),
-        Event::RateLimited { plan, why, .. } => rate_limited(step, *plan, why.as_ref()),
+        Event::RateLimited { plan, error: why, .. } => rate_limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
-        Event::Resumed { hold } => resumed(step, *hold),
+        Event::Resumed { reason } => resumed(step, *reason),
         Event::CheckpointBegan { .. } => Vec::new(),
         Event::CheckpointEnded { .. } => {
             checkpoint::findings_line(step).map_or_else(Vec::new, |text| step_line(step, text))
@@ -115,7 +115,7 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
     let word = if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
     let mut lines = step_line(step, format!("{word}{gist}"));
     if round.reviews.len() > 1 {
-        let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
+        let block = render::render_text(&merged, round.bar, follows(step, ruling, &merged));
         lines.extend(block.lines().map(|line| ProgressLine::Below(line.to_owned())));
     }
     lines
@@ -124,9 +124,10 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
 /// The label of a ruling: `pass` or `drift` in slots whose reviewers answer so.
 fn verdict(step: &LoopTransition, ruling: Ruling) -> &'static str {
     let workflow = &step.policy.workflow;
-    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let gate_policy = workflow.phases.get(step.before.position.phase).and_then(|phase| phase.policy());
     let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
-    let drifts = position::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    let drifts = position::is_slot(step.policy)
+        && gate_policy.is_some_and(|gate_policy| gate_policy.gate.reviewers.iter().all(in_json));
     match ruling {
         Ruling::Approved if drifts => "pass",
         Ruling::ChangesRequested if drifts => "drift",
@@ -193,8 +194,8 @@ fn retry_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
 
 /// Whether the fixer of this gate is the planner of a run.
 fn is_planner_fix(step: &LoopTransition) -> bool {
-    let judge = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
-    judge.is_some_and(|judge| matches!(judge.fixer, Role::Enumerate | Role::Plan))
+    let gate_policy = step.policy.workflow.phases.get(step.before.position.phase).and_then(|phase| phase.policy());
+    gate_policy.is_some_and(|gate_policy| matches!(gate_policy.fixer, Role::Enumerate | Role::Plan))
 }
 
 /// The name of the result that was rejected.
@@ -252,7 +253,7 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: b
 fn researcher_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
     let absent = |stage: &Stage| {
         let Stage::Researching { team } = stage else { return None };
-        Some(team.iter().filter(|one| **one == Researcher::Absent).count())
+        Some(team.iter().filter(|one| **one == ResearcherState::Failed).count())
     };
     if !goes_on {
         ""
@@ -294,8 +295,8 @@ fn out_of_budget(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     lines
 }
 
-fn resumed(step: &LoopTransition, hold: PauseReason) -> Vec<ProgressLine> {
-    match hold {
+fn resumed(step: &LoopTransition, reason: PauseReason) -> Vec<ProgressLine> {
+    match reason {
         PauseReason::Budget => step_line(step, "Going on: there is budget again"),
         PauseReason::RateLimit { .. } => step_line(step, "Going on: the wait is over"),
         PauseReason::Checkpoint => Vec::new(),

@@ -149,7 +149,7 @@ fn claim(claim: &ClaimLine) -> String {
 
 fn state_change(change: &StateChange) -> String {
     let evidence = cut(&change.evidence, SENTENCE);
-    format!("             {} by {}: {evidence}", change.state.words(), cut(&change.by, 40))
+    format!("             {} by {}: {evidence}", change.state.label(), cut(&change.by, 40))
 }
 
 fn attempt(attempt: &AttemptRow) -> Vec<String> {

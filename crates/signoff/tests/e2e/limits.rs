@@ -166,7 +166,7 @@ fn too_many_rate_limits_fail_the_attempt() {
       [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
       [1/3] Going on: the wait is over
-      [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
+      [1/3] Implementation failed: its provider rate-limited it 6 times in a row (rate limit)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -209,7 +209,7 @@ fn a_rate_limit_is_reported_in_the_agents_words() {
       Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
       Going on: the wait is over
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
-      Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
+      Implementation failed: its provider rate-limited it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     --- stderr
@@ -311,7 +311,7 @@ fn a_delay_of_more_than_a_day_fails_the_attempt() {
     --- stdout
     Running task #1: Try
       [1/3] Implementing...
-      [1/3] Implementation failed: its provider wants it to wait for more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
+      [1/3] Implementation failed: its provider asks for a delay of more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

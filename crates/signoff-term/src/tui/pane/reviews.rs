@@ -172,7 +172,7 @@ impl Findings {
 fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> Line<'static> {
     let finding = &line.finding;
     let base = if chosen { theme.bold() } else { Style::new() };
-    let state = pad(&line.state.words(), 12);
+    let state = pad(&line.state.label(), 12);
     let severity = pad(finding.severity.as_str(), 9);
     let place = place(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
@@ -201,7 +201,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
         }),
     );
     texts.extend(line.decisions.iter().map(|one| {
-        (format!("{} by {}{}", one.state.words(), one.by, why(&one.evidence)), theme.finding_state(one.state))
+        (format!("{} by {}{}", one.state.label(), one.by, why(&one.evidence)), theme.finding_state(one.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));
