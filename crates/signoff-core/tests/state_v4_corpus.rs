@@ -35,9 +35,9 @@ fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     current-phase-half.json:7 currentPhase: a phase from 1 to 9 is expected, not 3.5
     current-phase-ten.json:7 currentPhase: a phase from 1 to 9 is expected, not 10
     current-phase-zero.json:7 currentPhase: a phase from 1 to 9 is expected, not 0
-    duplicate-key.json:5 the file: duplicate key mode
-    duplicate-phase.json:31 iterations[0].phases: duplicate key 3
-    duplicate-status.json:22 iterations[0].phases.3: duplicate key status
+    duplicate-key.json:5 the file: duplicate key `mode`
+    duplicate-phase.json:31 iterations[0].phases: duplicate key `3`
+    duplicate-status.json:22 iterations[0].phases.3: duplicate key `status`
     earlier-phase-failed.json:7 currentPhase: is 3, and phase 2, which comes before it, is failed: completed or skipped is expected
     empty.json:1 the file: is empty: a state, version 4, is expected
     finished.json: this iteration is finished: every phase is completed or skipped

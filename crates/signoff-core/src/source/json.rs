@@ -61,7 +61,7 @@ impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQU
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
                     if UNIQUE && !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format!("{DUPLICATE_KEY}{}", super::lines::short(&key))));
+                        return Err(A::Error::custom(format!("duplicate key `{}`", super::lines::short(&key))));
                     }
                     members.push((key, value));
                 }
@@ -71,9 +71,6 @@ impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQU
         deserializer.deserialize_map(JsonMembersVisitor::<UNIQUE>).map(JsonMembers)
     }
 }
-
-/// The start of the error message about a duplicate key.
-const DUPLICATE_KEY: &str = "duplicate key ";
 
 /// The first key that an object in a JSON value has twice, at any depth.
 pub fn duplicate_key(value: &str) -> Option<String> {

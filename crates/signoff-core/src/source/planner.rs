@@ -96,7 +96,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
             }
         };
         if let Some(name) = super::json::duplicate_key(json) {
-            let message = format!("duplicate key {name}");
+            let message = format!("duplicate key `{name}`");
             return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
         }
         match &found {

@@ -77,7 +77,7 @@ impl From<JsonProblem> for StateError {
                 Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
             }
             JsonProblem::Twice { line, path, key } => {
-                Self::new(line, &path, format!("duplicate key {}", formats::shown(&key)))
+                Self::new(line, &path, format!("duplicate key `{}`", formats::shown(&key)))
             }
         }
     }
@@ -259,13 +259,13 @@ pub fn resume(state: &IterationState, head: Head, policy: &Policy) -> Event {
         Some(_) | None => 0,
     };
     let issues = left.map(|phases| phases.issues(state.current_phase)).unwrap_or_default();
-    let left = ImportedProgress {
+    let progress = ImportedProgress {
         fixes,
         findings: issues.iter().map(finding).collect(),
         earlier: earlier(state, workflow),
         gates: gates(state, workflow),
     };
-    Event::Imported { head, position: Position { pass: state.current_iteration, phase, item: 0 }, progress: left }
+    Event::Imported { head, position: Position { pass: state.current_iteration, phase, item: 0 }, progress }
 }
 
 fn finding(issue: &ReviewIssue) -> Finding {

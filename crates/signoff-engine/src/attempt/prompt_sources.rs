@@ -55,10 +55,10 @@ fn prompt_file(ctx: &EngineContext, path: &str) -> Result<String, EngineError> {
 
 /// The answers that could not be parsed, for the fixer to read.
 pub fn unparsed_answers(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
-    let JobKind::Fix { unparsed_reviewers: unread, .. } = &spec.job.kind else { return None };
+    let JobKind::Fix { unparsed_reviewers, .. } = &spec.job.kind else { return None };
     let (reviews, name) = (ctx.layout.reviews(), spec.artifact());
     let texts: Vec<String> =
-        unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
+        unparsed_reviewers.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 

@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         match effect {
             Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
-            Effect::Wait { reason: hold } => self.schedule_resume(run, loop_id, hold),
+            Effect::Wait { reason } => self.schedule_resume(run, loop_id, reason),
             Effect::Finish(_) => {
                 self.forget_worktree(run, loop_id);
                 self.forget_homes(run, loop_id);

@@ -54,7 +54,7 @@ fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
             let findings = vec![finding("general", Critical, "a.rs", "odd")];
             vec![Event::CheckpointEnded { findings, number: Some(1) }]
         }
-        Effect::Wait { reason: hold } => vec![Event::Resumed { reason: hold }],
+        Effect::Wait { reason } => vec![Event::Resumed { reason }],
         Effect::AwaitLanding => vec![Event::LandingGranted],
         Effect::Kill { .. } | Effect::Finish(_) => Vec::new(),
     }
