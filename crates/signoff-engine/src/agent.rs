@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine};
-use signoff_core::contract::{Blocks, SplitAnswer};
+use signoff_core::contract::{Blocks, JoinedAnswer};
 pub use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, AgentKind};
 use signoff_core::untrusted_config::runs_in_opencode;
@@ -207,7 +207,7 @@ pub struct AgentExit<'a> {
 pub struct AgentResult {
     /// The final message: everything it said after its last tool use.
     pub message: String,
-    /// The other ways to join its blocks, see [`SplitAnswer::alternatives`].
+    /// The other ways to join its blocks, see [`JoinedAnswer::alternatives`].
     pub alternatives: Vec<String>,
     pub summary: AgentSummary,
 }
@@ -218,7 +218,7 @@ impl AgentResult {
         if summary.error.is_some() {
             return Self { summary, ..Self::default() };
         }
-        let SplitAnswer { text: message, alternatives: others, unreadable } = answer.join();
+        let JoinedAnswer { text: message, alternatives: others, unreadable } = answer.join();
         let unreadable = summary.unread_line.or(unreadable);
         Self { message, alternatives: others, summary: AgentSummary { unread_line: unreadable, ..summary } }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
+use signoff_core::merge::render::{ReviewFormat, render, unparsed_answer};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
 use signoff_core::workflow::{PhaseKind, Scheduling, Workflow};
@@ -145,7 +145,7 @@ pub fn write_merged(
         let raw = review.raw.as_ref().map(Artifact::as_str);
         let answer = raw.and_then(|raw| read_bounded(&project_dir(reviews).join(raw)));
         text +=
-            &answer.map_or(String::new(), |answer| unread_answer(&review.reviewer, &answer, raw.unwrap_or_default()));
+            &answer.map_or(String::new(), |answer| unparsed_answer(&review.reviewer, &answer, raw.unwrap_or_default()));
     }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));

@@ -105,7 +105,7 @@ impl AttemptSpec {
     /// The current gate, or the next one. Its settings also apply to the work before it.
     pub fn gate(&self) -> Option<&Gate> {
         let phases = self.policy.workflow.phases.get(self.job.phase..)?;
-        phases.iter().find_map(|phase| phase.policy()).map(|judge| &judge.gate)
+        phases.iter().find_map(|phase| phase.policy()).map(|gate_policy| &gate_policy.gate)
     }
 
     /// The current phase; `None` while landing.
@@ -174,7 +174,7 @@ impl AttemptSpec {
     /// The imported state, if another program left it in the current phase.
     fn imported_state(&self) -> Option<&IterationState> {
         let here = (self.job.pass, self.policy.workflow.number(self.job.phase));
-        let state = self.task_spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let state = self.task_spec.imported.as_ref().map(|imported| &imported.state);
         state.filter(|state| (state.current_iteration, state.current_phase) == here)
     }
 

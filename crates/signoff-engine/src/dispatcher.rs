@@ -291,7 +291,7 @@ impl<'r> Dispatcher<'r> {
             }
             DispatcherInput::AttemptEnded { attempt, result } => self.attempt_ended(attempt, *result),
             DispatcherInput::PauseElapsed { run, loop_id, reason } => {
-                self.loop_event(run, &loop_id, Event::Resumed { hold: reason }, vec![])
+                self.loop_event(run, &loop_id, Event::Resumed { reason }, vec![])
             }
             DispatcherInput::Offered { run, result } => self.tracker_answered(run, result),
             DispatcherInput::ClaimLost { run, loop_id, id, why } => self.claim_lost(run, &loop_id, id, &why),

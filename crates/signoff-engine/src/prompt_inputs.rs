@@ -57,7 +57,7 @@ pub struct PromptInputs {
 /// The prompt of an agent that resumes a session. The full prompt is repeated: the agent may not have processed all of
 /// it, and parts such as the nonce change.
 pub fn resumed(spec: &AttemptSpec, prompt: String) -> String {
-    if spec.launch.resumes.is_some() { prompt::going_on(&prompt) } else { prompt }
+    if spec.launch.resumes.is_some() { prompt::continue_session(&prompt) } else { prompt }
 }
 
 /// The prompt of an agent that changes the worktree.
@@ -152,7 +152,7 @@ struct TaskNames {
 
 fn task_names(spec: &AttemptSpec) -> TaskNames {
     let number = || spec.task_id.map(|task| task.to_string()).unwrap_or_default();
-    let tracked = spec.task_spec.tracked.as_ref();
+    let tracked = spec.task_spec.tracker.as_ref();
     let priority = tracked.and_then(|tracked| tracked.priority);
     let document = |kind| spec.written_document(kind).unwrap_or_default();
     TaskNames {
@@ -180,7 +180,7 @@ fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -
         instructions: &inputs.instructions,
         other_loops: &others(spec),
         agents_at_once: spec.agents_at_work,
-        attempt: spec.machine.tally.iteration.max(1),
+        attempt: spec.machine.counters.iteration.max(1),
         previous_message: inputs.previous_message.as_deref(),
         findings,
         item: item(spec, &done, &later),
@@ -236,7 +236,7 @@ fn results(spec: &AttemptSpec, findings: &[&Finding]) -> Option<String> {
     let merged = merge(&round.reviews, bar);
     let theirs = |finding: &&Finding| merged.issues.iter().any(|issue| issue.finding.id == finding.id);
     let action = Some(MergeAction::FixAndRereview);
-    findings.iter().any(theirs).then(|| render::block(&merged, bar, action))
+    findings.iter().any(theirs).then(|| render::render_text(&merged, bar, action))
 }
 
 /// The files that findings are about, without repetitions.
@@ -322,7 +322,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, r
     let answer = inputs.last_unparsed_answer.as_deref().unwrap_or_default();
     let shown = documents(spec);
     let again = RereviewContext {
-        attempt: spec.job.cycle.saturating_sub(1).max(spec.machine.tally.fixes),
+        attempt: spec.job.cycle.saturating_sub(1).max(spec.machine.counters.fixes),
         extent: extent(spec),
         open: &open,
         claimed: &claimed,
@@ -332,7 +332,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, r
     prompt::review(&ReviewContext {
         opening: inputs.custom_prompt.as_deref(),
         contract,
-        ask: request,
+        request,
         depth: spec.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
         can_run: inputs.can_run,
         subject: document_subject(spec, inputs, work).unwrap_or_else(|| subject(spec, work, &shown.0, &shown.1)),
@@ -345,7 +345,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, r
 /// Whether this is a re-review. The reviews of all plan items are numbered together.
 fn is_rereview(spec: &AttemptSpec) -> bool {
     let of_item = spec.phase().is_some_and(|phase| phase.per_item);
-    let again = spec.job.cycle > 1 && (!of_item || spec.machine.tally.fixes > 0);
+    let again = spec.job.cycle > 1 && (!of_item || spec.machine.counters.fixes > 0);
     again || was_started_elsewhere(spec)
 }
 
@@ -363,7 +363,7 @@ fn document_subject<'a>(spec: &'a AttemptSpec, inputs: &'a PromptInputs, work: W
         TaskDocument::Plan => (DocumentKind::Plan { task: work.task }, &inputs.plan, inputs.design.as_deref()),
     };
     let (text, diff) = (text.as_deref(), Some(work.diff));
-    if text.is_none() && spec.task_spec.taken_over.is_none() {
+    if text.is_none() && spec.task_spec.imported.is_none() {
         return None;
     }
     Some(SubjectContext::Document(DocumentContext { kind, text, worktree: work.worktree, design, diff }))

@@ -15,7 +15,7 @@ use crate::error::EngineError;
 pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
     let workflow = settings.workflow(settings.preset())?;
     let policy = RunPolicy {
-        arrangement: Scheduling::Slots,
+        scheduling: Scheduling::Slots,
         landing: Landing::None,
         keep_going: true,
         has_planning: false,

@@ -295,7 +295,7 @@ fn spec(task: &SourceTask) -> TaskSpec {
     TaskSpec {
         title: task.title.clone(),
         description: task.description(),
-        tracked: Some(TrackerRef {
+        tracker: Some(TrackerRef {
             tracker: BEADS.to_owned(),
             id: task.id.clone(),
             priority: task.priority,

@@ -50,7 +50,7 @@ pub struct WorkspaceRequest {
 
 impl WorkspaceRequest {
     pub fn for_loop(run_state: &RunState, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
-        let in_turn = run_state.run_policy()?.arrangement == Scheduling::Chain;
+        let in_turn = run_state.run_policy()?.scheduling == Scheduling::Chain;
         let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
         let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| run_state.loops.get(&of));
         let landing = run_state.policy(loop_id).map(|policy| policy.workflow.landing);
@@ -115,11 +115,11 @@ fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Resul
         return for_run_part(ctx, request);
     }
     let Some(task) = request.task_id else { return for_checkout(ctx, request) };
-    if let Some(taken_over) = &request.spec.taken_over {
+    if let Some(imported) = &request.spec.imported {
         // The branch starts with the work of another program; the diff starts where that work started.
         let path = if request.is_chain { ctx.layout.run_worktree(request.run) } else { ctx.layout.task_worktree(task) };
-        let placed = attach_new(ctx, &path, &request.branch, &taken_over.commit)?;
-        return Ok(with_base(placed, ctx.repository.base_of(&taken_over.commit)?));
+        let placed = attach_new(ctx, &path, &request.branch, &imported.commit)?;
+        return Ok(with_base(placed, ctx.repository.base_of(&imported.commit)?));
     }
     if request.is_chain {
         return for_chain_task(ctx, request);

@@ -6,7 +6,7 @@ use signoff_core::merge::render::plain_text::one_line;
 use signoff_core::notify::{
     BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, VERSION,
 };
-use signoff_core::policy::CapReached;
+use signoff_core::policy::BudgetResource;
 use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
@@ -45,7 +45,7 @@ pub fn message(notification: &Notification, context: MessageContext<'_>) -> Noti
         question: row.and_then(|row| question(row, context)),
         outcome: outcome(row, &overview.stage),
         final_verdict: row.and_then(|row| row.final_verdict).map(|verdict| verdict.as_str().to_owned()),
-        reason: row.and_then(|row| row.reason).map(|reason| reason.code().to_owned()),
+        reason: row.and_then(|row| row.reason).map(|reason| reason.as_str().to_owned()),
         cost_usd: usage.cost_micro_usd as f64 / 1e6,
         branch: branch.or_else(|| overview.branch.clone()),
         next: next_command(notification, context),
@@ -97,24 +97,24 @@ fn budget_reached(cap: BindingCap) -> String {
     };
     let (used, most) = (amount(cap.kind, cap.used), amount(cap.kind, cap.limit));
     let verb = match cap.kind {
-        CapReached::Cost => "is spent",
-        CapReached::Tokens => "are used",
-        CapReached::Minutes => "are over",
+        BudgetResource::Cost => "is spent",
+        BudgetResource::Tokens => "are used",
+        BudgetResource::Minutes => "are over",
     };
     let why = if cap.used < cap.limit { ": another attempt may go over it" } else { "" };
     format!("{place} {used} of {most} {verb}{why}.")
 }
 
-fn amount(what: CapReached, number: u64) -> String {
+fn amount(what: BudgetResource, number: u64) -> String {
     match what {
-        CapReached::Cost => format!("${:.2}", number as f64 / 1e6),
-        CapReached::Tokens => count(number, "token"),
-        CapReached::Minutes => count(number / 60_000, "minute"),
+        BudgetResource::Cost => format!("${:.2}", number as f64 / 1e6),
+        BudgetResource::Tokens => count(number, "token"),
+        BudgetResource::Minutes => count(number / 60_000, "minute"),
     }
 }
 
 fn unknown_cap(row: &LoopRow) -> String {
-    let spent = amount(CapReached::Cost, row.usage.cost_micro_usd);
+    let spent = amount(BudgetResource::Cost, row.usage.cost_micro_usd);
     format!("The budget is used up: this task cost {spent} so far.")
 }
 
@@ -126,9 +126,9 @@ fn raise_budget(cap: Option<BindingCap>) -> String {
         CapOwner::Run => "limits.run",
     };
     let (key, more) = match cap.kind {
-        CapReached::Cost => ("max_cost_usd", "DOLLARS"),
-        CapReached::Tokens => ("max_tokens", "TOKENS"),
-        CapReached::Minutes => ("max_minutes", "MINUTES"),
+        BudgetResource::Cost => ("max_cost_usd", "DOLLARS"),
+        BudgetResource::Tokens => ("max_tokens", "TOKENS"),
+        BudgetResource::Minutes => ("max_minutes", "MINUTES"),
     };
     format!("signoff configure --set {table}.{key}={more}; signoff work")
 }

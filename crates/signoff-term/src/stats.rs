@@ -135,7 +135,7 @@ impl StatsCollector {
             Some(_) | None => self.tasks.not_approved += 1,
         }
         let outcome = outcome.map_or("unreviewed", OutcomeKind::as_str);
-        *self.stops.entry((outcome, reason.map(Reason::code))).or_default() += 1;
+        *self.stops.entry((outcome, reason.map(Reason::as_str))).or_default() += 1;
     }
 
     /// The report of the accumulated numbers.

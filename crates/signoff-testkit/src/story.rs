@@ -408,9 +408,9 @@ impl Story {
         let event = command::decide(&loop_state.machine, command, policy)?;
         let next = machine::step(loop_state.machine.clone(), event.clone(), policy).0;
         let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event))];
-        let standing = LoopStatus::for_loop(&next);
-        if standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
-            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+        let status = LoopStatus::for_loop(&next);
+        if status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
+            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status };
             facts.push(Fact::Run(RunFact::Transitioned(moved)));
         }
         Ok(facts)
@@ -494,6 +494,6 @@ impl Story {
 fn describe(row: &TaskRow) -> String {
     let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
     let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
-    let reason = row.reason.map_or("-", Reason::code);
+    let reason = row.reason.map_or("-", Reason::as_str);
     format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.as_str(), row.review_cycle)
 }

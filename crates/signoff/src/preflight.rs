@@ -78,7 +78,7 @@ fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId])
         ];
         return parts.iter().try_for_each(|part| check_agents(project, part, &subject));
     }
-    match (policy.arrangement, &policy.task_source) {
+    match (policy.scheduling, &policy.task_source) {
         (Scheduling::Slots, TaskSource::Queue) => {
             for task in ready(&*project.store, only, usize::MAX)? {
                 let spec = project.store.task_spec(task)?.unwrap_or_default();
@@ -179,8 +179,8 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
                 check_agent(project, &project.settings.writer(*role, place, 0)?.agent)?;
             }
-            PhaseKind::Gate(judge) => {
-                for name in &judge.gate.reviewers {
+            PhaseKind::Gate(gate_policy) => {
+                for name in &gate_policy.gate.reviewers {
                     let reviewer = project.settings.reviewer(name, place, 0)?;
                     match project.settings.reviewer_prompt(name) {
                         Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,

@@ -239,7 +239,7 @@ fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<LineNa
 /// Whether a fact opens a run that takes its tasks from the queue or a tracker.
 fn takes_tasks(fact: &Fact) -> bool {
     let Fact::Run(RunFact::Opened { policy, .. }) = fact else { return false };
-    policy.arrangement == Scheduling::Slots
+    policy.scheduling == Scheduling::Slots
 }
 
 /// Installs handlers for the signals that interrupt, terminate and hang up. From now on they no longer kill the process.

@@ -204,7 +204,7 @@ fn error_kind(code: Option<i32>, message: &str) -> AgentErrorKind {
     // The provider's answer broke off, although the status says otherwise.
     const BROKE_OFF: &str = "terminated";
     if message == BROKE_OFF {
-        return AgentErrorKind::Broken;
+        return AgentErrorKind::InvalidResponse;
     }
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
     if code == Some(LOGIN_NEEDED) { AgentErrorKind::NotLoggedIn } else { error_text::classify(status, message, None) }

@@ -224,7 +224,7 @@ impl JsonStream for CopilotStream {
         let CopilotLine { kind, data, session, code } = serde_json::from_str(line).ok()?;
         let shown = match kind {
             CopilotEvent::Message => apply_message(data.content.0?, !data.tool_requests.0.is_empty(), kept),
-            CopilotEvent::Retry => Some(OutputLine::Waits { why: data.reason.0, delay: None }),
+            CopilotEvent::Retry => Some(OutputLine::Waiting { reason: data.reason.0, delay: None }),
             CopilotEvent::ToolStart => {
                 Some(kept.begin_tool(&data.tool_call_id.0, data.tool_name.0, summarize_arguments(data.arguments)))
             }
@@ -284,7 +284,9 @@ impl CopilotStream {
     fn apply_error(&mut self, CopilotData { error_type, message, status_code, .. }: &CopilotData<'_>) -> String {
         let kind = match (error_type.0.as_str(), error_text::classify(status_code.0, &message.0, None)) {
             ("authentication", _) => AgentErrorKind::NotLoggedIn,
-            (_, AgentErrorKind::Other) if status_code.0.is_none() && is_broken(&message.0) => AgentErrorKind::Broken,
+            (_, AgentErrorKind::Other) if status_code.0.is_none() && is_broken(&message.0) => {
+                AgentErrorKind::InvalidResponse
+            }
             (_, kind) => kind,
         };
         let message = join_lines(&message.0);

@@ -52,9 +52,9 @@ pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
     match status {
         401 | 403 => Some(AgentErrorKind::NotLoggedIn),
         402 => Some(AgentErrorKind::OutOfCredit),
-        404 => Some(AgentErrorKind::Model),
+        404 => Some(AgentErrorKind::ModelUnavailable),
         413 => Some(AgentErrorKind::PromptTooLong),
-        429 => Some(AgentErrorKind::Limited { seconds: None }),
+        429 => Some(AgentErrorKind::RateLimited { seconds: None }),
         500..=599 => Some(AgentErrorKind::Overloaded),
         _ => None,
     }
@@ -62,7 +62,7 @@ pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
 
 /// Sets the wait, if the kind is a rate limit.
 pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind {
-    if let AgentErrorKind::Limited { seconds } = &mut kind {
+    if let AgentErrorKind::RateLimited { seconds } = &mut kind {
         *seconds = wait;
     }
     kind
@@ -101,13 +101,13 @@ const REQUEST_PHRASES: [(AgentErrorKind, &[&str]); 5] = [
         &["maximum context length", "maximum number of tokens", "context is too large", "too long"],
     ),
     (
-        AgentErrorKind::Limited { seconds: None },
+        AgentErrorKind::RateLimited { seconds: None },
         &["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"],
     ),
     (AgentErrorKind::Overloaded, &["overloaded", "\"unavailable\""]),
-    (AgentErrorKind::Model, &["model not found", "model_not_found", "is not found for api version"]),
+    (AgentErrorKind::ModelUnavailable, &["model not found", "model_not_found", "is not found for api version"]),
     (
-        AgentErrorKind::Broken,
+        AgentErrorKind::InvalidResponse,
         &[
             "terminated",
             "fetch failed",
@@ -166,9 +166,9 @@ const PHRASES: [(AgentErrorKind, &[&str]); 6] = [
             "no authentication information",
         ],
     ),
-    (AgentErrorKind::Model, &["model_not_found", "model not found"]),
+    (AgentErrorKind::ModelUnavailable, &["model_not_found", "model not found"]),
     (AgentErrorKind::Overloaded, &["overloaded"]),
-    (AgentErrorKind::Broken, &["json parsing failed", "connection was closed unexpectedly"]),
+    (AgentErrorKind::InvalidResponse, &["json parsing failed", "connection was closed unexpectedly"]),
 ];
 
 /// Classifies an error. `seconds` is the wait the provider asked for outside of the text.
@@ -177,7 +177,7 @@ pub fn classify(status: Option<u16>, text: &str, seconds: Option<u64>) -> AgentE
     let wait = rate_limit_wait(&text);
     let kind = kind_of_phrase(&text, &PHRASES).or_else(|| match status {
         Some(status) => kind_by_status(status),
-        None => wait.map(|_| AgentErrorKind::Limited { seconds: None }),
+        None => wait.map(|_| AgentErrorKind::RateLimited { seconds: None }),
     });
     with_wait(kind.unwrap_or(AgentErrorKind::Other), seconds.or(wait.flatten()))
 }
@@ -260,17 +260,17 @@ mod tests {
             ("[API Error: {\"error\":{\"code\":401,\"message\":\"x\"}}]", None, NotLoggedIn),
             ("[API Error: {\"error\":{\"code\": 403}}]", None, NotLoggedIn),
             ("[API Error: 401 no]", None, NotLoggedIn),
-            ("[API Error: no]", Some(173), Limited { seconds: None }),
+            ("[API Error: no]", Some(173), RateLimited { seconds: None }),
             ("[API Error: no]", Some(247), Overloaded),
-            ("[API Error: no]", Some(148), Model),
+            ("[API Error: no]", Some(148), ModelUnavailable),
             ("[API Error: no]", Some(143), Other),
-            ("[API Error: 429 slow down, retry in 3.2s]", Some(1), Limited { seconds: Some(4) }),
-            ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), Limited { seconds: Some(1) }),
-            (GOOGLE, Some(1), Limited { seconds: Some(4) }),
+            ("[API Error: 429 slow down, retry in 3.2s]", Some(1), RateLimited { seconds: Some(4) }),
+            ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), RateLimited { seconds: Some(1) }),
+            (GOOGLE, Some(1), RateLimited { seconds: Some(4) }),
             (
                 "[API Error: {\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please check your plan and billing details.\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
                 Some(1),
-                Limited { seconds: None },
+                RateLimited { seconds: None },
             ),
             (
                 "[API Error: 429 You exceeded your current quota, please check your plan and billing details.]",
@@ -278,13 +278,13 @@ mod tests {
                 OutOfCredit,
             ),
             ("[API Error: 429 insufficient_quota, retry in 3s]", Some(1), OutOfCredit),
-            ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), Limited { seconds: Some(300) }),
-            ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), Limited { seconds: Some(5400) }),
-            ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), Limited { seconds: Some(1) }),
+            ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), RateLimited { seconds: Some(300) }),
+            ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), RateLimited { seconds: Some(5400) }),
+            ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), RateLimited { seconds: Some(1) }),
             ("[API Error: API key not valid. Please pass a valid API key.]", Some(144), NotLoggedIn),
-            ("[API Error: models/x is not found for API version v1beta]", Some(1), Model),
-            ("[API Error: terminated]", Some(1), Broken),
-            ("[API Error: Expected ',' or '}' after property value in JSON at position 67]", Some(1), Broken),
+            ("[API Error: models/x is not found for API version v1beta]", Some(1), ModelUnavailable),
+            ("[API Error: terminated]", Some(1), InvalidResponse),
+            ("[API Error: Expected ',' or '}' after property value in JSON at position 67]", Some(1), InvalidResponse),
             ("no idea", Some(1), Other),
             ("", None, Other),
         ] {

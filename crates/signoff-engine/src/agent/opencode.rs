@@ -370,5 +370,5 @@ fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let broken = data.metadata.get("code").is_some_and(|code| !code.0.is_empty());
     let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
-    if broken && unknown { AgentErrorKind::Broken } else { kind }
+    if broken && unknown { AgentErrorKind::InvalidResponse } else { kind }
 }

@@ -71,7 +71,7 @@ pub fn document_only_base(
         return Ok(None);
     };
     let tree = &report.head().tree;
-    let at = &spec.machine.at;
+    let at = &spec.machine.position;
     let per_item = spec.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
     // A later plan item may change other files.
     let is_last = !per_item || at.item + 1 >= spec.machine.items;
@@ -132,16 +132,16 @@ impl AttemptSpec {
 
     /// The document that was on the branch when the task was imported.
     fn imported_document(&self, kind: TaskDocument) -> Option<&str> {
-        let taken_over = self.task_spec.taken_over.as_ref().filter(|_| self.has_documents())?;
+        let imported = self.task_spec.imported.as_ref().filter(|_| self.has_documents())?;
         match kind {
-            TaskDocument::Design => taken_over.design.as_deref(),
-            TaskDocument::Plan => taken_over.plan.as_deref(),
+            TaskDocument::Design => imported.design.as_deref(),
+            TaskDocument::Plan => imported.plan.as_deref(),
         }
     }
 
     /// Whether signoff has run a phase. Phases that another program ran do not count.
     fn has_run(&self, index: usize) -> bool {
-        let state = self.task_spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let state = self.task_spec.imported.as_ref().map(|imported| &imported.state);
         let (first, number) = state.map_or((1, 0), |state| (state.current_iteration, state.current_phase));
         let (pass, from_here) = (self.job.pass, self.policy.workflow.number(index) >= number);
         let before = pass > first && (from_here || pass > first + 1);

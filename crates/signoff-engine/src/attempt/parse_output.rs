@@ -202,7 +202,7 @@ fn rate_limited(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Opt
     }
     let (stdout, stderr) = (read_end(&dir.stdout(), MAX_RATE_LIMIT_TAIL), read_end(&dir.stderr(), MAX_RATE_LIMIT_TAIL));
     let refused = rate_limit::detect(&ExitOutput { code, stdout: &stdout, stderr: &stderr })?;
-    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), why: refused.why })
+    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), error: refused.error })
 }
 
 #[derive(Deserialize, Default)]

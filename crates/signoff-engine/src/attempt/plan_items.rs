@@ -39,7 +39,7 @@ pub fn with_plan_items(
         Err(message) => return Ok((failed_end(spec, AttemptFailure::BadAnswer { message }), Vec::new())),
     };
     // Parallel fixes are combined first.
-    if matches!(spec.job.kind, JobKind::Fix { side_by_side: true, .. }) {
+    if matches!(spec.job.kind, JobKind::Fix { parallel: true, .. }) {
         return Ok((end, Vec::new()));
     }
     if items.is_empty() && !spec.is_read_only() && works_items(spec) {

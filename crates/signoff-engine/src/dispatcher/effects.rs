@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         match effect {
             Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
-            Effect::Wait { hold } => self.schedule_resume(run, loop_id, hold),
+            Effect::Wait { reason } => self.schedule_resume(run, loop_id, reason),
             Effect::Finish(_) => {
                 self.forget_worktree(run, loop_id);
                 self.forget_homes(run, loop_id);
@@ -391,7 +391,7 @@ fn sibling_loops(run_state: &RunState, this: &LoopId) -> Vec<SiblingLoop> {
         name: loop_id.to_string(),
         status: TaskStatus::for_other_loops(&loop_state.machine),
         title: loop_state.title.clone(),
-        iteration: loop_state.machine.tally.iteration,
+        iteration: loop_state.machine.counters.iteration,
     };
     let looked_at = this.checkpoint_target().map(|(of, _)| of);
     let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();

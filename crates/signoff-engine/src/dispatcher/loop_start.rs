@@ -47,8 +47,8 @@ impl Dispatcher<'_> {
 
     /// The items of the plan that another program left. They belong to no attempt of ours.
     fn imported_plan(&self, run: RunId, loop_id: &LoopId) -> Vec<LoopFact> {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        let items = taken_over.map(|taken_over| taken_over.items).filter(|items| !items.is_empty());
+        let imported = self.task_spec(run, loop_id).and_then(|spec| spec.imported);
+        let items = imported.map(|imported| imported.items).filter(|items| !items.is_empty());
         items.map_or_else(Vec::new, |items| {
             let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
             let answer = LoopFact::Answered { attempt: AttemptId(0), answer: PlannerAnswer::Tasks(items) };
@@ -58,9 +58,9 @@ impl Dispatcher<'_> {
 
     /// The first event of a loop: it starts at its first phase, or where another program left it.
     fn start_event(&self, run: RunId, loop_id: &LoopId, head: Head) -> Event {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        match taken_over.zip(self.policy(run, loop_id)) {
-            Some((taken_over, policy)) => state_v4::resume(&taken_over.state, head, policy),
+        let imported = self.task_spec(run, loop_id).and_then(|spec| spec.imported);
+        match imported.zip(self.policy(run, loop_id)) {
+            Some((imported, policy)) => state_v4::resume(&imported.state, head, policy),
             None => Event::Started { head },
         }
     }
@@ -76,7 +76,7 @@ impl Dispatcher<'_> {
         let left = Ledger::from_earlier_tasks(
             loop_states.iter().map(|(task, loop_state)| (*task, &loop_state.machine.ledger)),
         );
-        Ok((!left.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsInherited { left })))
+        Ok((!left.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsInherited { ledger: left })))
     }
 
     /// The started tasks on the branch of a task, except `own`.

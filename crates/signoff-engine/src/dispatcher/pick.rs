@@ -65,7 +65,7 @@ impl Dispatcher<'_> {
             match self.append(run, facts.iter().cloned().chain(picked.facts).collect()) {
                 Err(EngineError::Store(StoreError::TaskTaken(_))) => {}
                 Err(EngineError::Store(StoreError::IssueClaimed { id, .. })) => {
-                    offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
+                    offer.retain(|spec| spec.tracker.as_ref().is_none_or(|tracked| tracked.id != id));
                 }
                 Err(error) => return Err(error),
                 Ok(()) => break picked.tasks,

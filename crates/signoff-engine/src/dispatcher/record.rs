@@ -63,7 +63,7 @@ impl Dispatcher<'_> {
             let still_open = round.still_open(loop_state.machine.clone(), &next, policy);
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
-        let enters = loop_state.machine.at != next.at;
+        let enters = loop_state.machine.position != next.position;
         if let Some(job) = loop_start::job_to_plan(&event, enters, &effects) {
             before.extend(self.changed_plan(run, loop_id, job, &before)?);
         }
@@ -77,14 +77,14 @@ impl Dispatcher<'_> {
         facts.extend(self.launches(run, loop_id, &effects, launching).into_iter().map(own));
         let mut pending: Vec<PendingEffect> =
             effects.into_iter().map(|effect| PendingEffect::Loop(run, loop_id.clone(), effect)).collect();
-        let standing = LoopStatus::for_loop(&next);
-        let moved = standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
-        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
+        let status = LoopStatus::for_loop(&next);
+        let moved = status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
+        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
         let part_ended = loop_id.is_run_level() && next.is_done();
         let (run_facts, effects) = self.run_facts(run, moved.into_iter().chain(spent).chain(run_events));
         facts.extend(run_facts);
         pending.extend(effects);
-        let new_phase = next.at != loop_state.machine.at || loop_state.machine.stage == Stage::Queued;
+        let new_phase = next.position != loop_state.machine.position || loop_state.machine.stage == Stage::Queued;
         if new_phase {
             failpoint::pass("phase");
         }
@@ -178,7 +178,7 @@ impl Dispatcher<'_> {
             return Ok(());
         };
         let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.policy());
-        let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
+        let Some(bar) = bar.map(|gate_policy| gate_policy.gate.fail_on) else { return Ok(()) };
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
         let started = loop_state.started.unwrap_or_else(clock::now);
         let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));

@@ -99,11 +99,11 @@ impl Dispatcher<'_> {
             match effect {
                 Effect::Spawn(job) => self.recover_attempt(run, loop_id, job)?,
                 // The cap may have been raised.
-                Effect::Wait { hold: reason @ PauseReason::Budget } => {
+                Effect::Wait { reason: reason @ PauseReason::Budget } => {
                     if self.over_budget(run, loop_id).is_some() {
                         continue;
                     }
-                    self.loop_event(run, loop_id, Event::Resumed { hold: reason }, Vec::new())?;
+                    self.loop_event(run, loop_id, Event::Resumed { reason }, Vec::new())?;
                 }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding

@@ -112,9 +112,9 @@ impl Dispatcher<'_> {
         let refused = &active.tracking.refused;
         // A run takes each task once: the tracker may not keep tasks closed, and cancelled tasks are open again there.
         let had: BTreeSet<&str> =
-            active.state.specs.values().filter_map(|spec| Some(spec.tracked.as_ref()?.id.as_str())).collect();
+            active.state.specs.values().filter_map(|spec| Some(spec.tracker.as_ref()?.id.as_str())).collect();
         let is_free = |one: &TrackerRef| !refused.contains(&one.id) && !had.contains(one.id.as_str());
-        let free = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(is_free);
+        let free = |spec: &TaskSpec| spec.tracker.as_ref().is_some_and(is_free);
         match result {
             Ok(mut offer) => {
                 offer.retain(free);
@@ -152,7 +152,7 @@ impl Dispatcher<'_> {
     }
 
     fn tracked_id(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
-        Some(self.task_spec(run, loop_id)?.tracked?.id)
+        Some(self.task_spec(run, loop_id)?.tracker?.id)
     }
 
     /// A killed process may have claimed the tasks that it was about to start.

@@ -282,7 +282,7 @@ pub async fn land_run(
 /// started again.
 fn with_check_offs(ctx: &EngineContext, run_state: &RunState, commit: Commit) -> Result<Commit, EngineError> {
     let (run, branch) = (run_state.run, run_state.run.branch());
-    let in_turn = run_state.run_policy().is_some_and(|policy| policy.arrangement == Scheduling::Chain);
+    let in_turn = run_state.run_policy().is_some_and(|policy| policy.scheduling == Scheduling::Chain);
     if in_turn && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
         check_off::in_branch(ctx, run, &check_off::finished_entries(run_state))?;
     }

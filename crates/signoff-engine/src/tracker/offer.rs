@@ -63,7 +63,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let file = tracker.read(&done)?;
     let (mut listed, mut free) = (BTreeSet::new(), Vec::new());
     for mut spec in ready(&file) {
-        let Some(tracked) = &mut spec.tracked else { continue };
+        let Some(tracked) = &mut spec.tracker else { continue };
         tracked.reopened = claims.get(&tracked.id).copied();
         match tracked.reopened {
             Some(by) if !through(&by) || !is_open_again(tracker, store, &tracked.id, by)? => {
@@ -75,7 +75,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     // A task starts where its dependencies ended, even if another run worked on them.
     let before = |id: &String| claims.get(id).copied().filter(through);
     for spec in &mut free {
-        let task = spec.tracked.as_ref().and_then(|one| file.task(&one.id));
+        let task = spec.tracker.as_ref().and_then(|one| file.task(&one.id));
         spec.depends_on = task.into_iter().flat_map(|task| &task.depends_on).filter_map(before).collect();
     }
     let status = |by: TaskId| row(by).map_or(TaskStatus::Pending, |row| row.status);

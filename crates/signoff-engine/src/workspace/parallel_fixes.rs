@@ -32,7 +32,7 @@ const FIX_INFIX: &str = "-fix-";
 /// `PASS.PHASE.CYCLE.PART`, if the job is one of several parallel fixes.
 fn part_number(job: &Job) -> Option<String> {
     let Job { pass, phase, cycle, .. } = job;
-    let JobKind::Fix { side_by_side: true, part, .. } = &job.kind else { return None };
+    let JobKind::Fix { parallel: true, part, .. } = &job.kind else { return None };
     Some(format!("{pass}.{phase}.{cycle}.{part}"))
 }
 
@@ -109,7 +109,7 @@ pub fn parallel_worktrees(repository: &Repository, own: &Path) -> Vec<PathBuf> {
 
 /// Whether fixers may have run in parallel. A deleted worktree leaves only refs.
 pub fn allows_parallel_fixes(policy: &Policy) -> bool {
-    policy.workflow.phases.iter().filter_map(Phase::policy).any(|judge| judge.gate.parallel_fixes)
+    policy.workflow.phases.iter().filter_map(Phase::policy).any(|gate_policy| gate_policy.gate.parallel_fixes)
 }
 
 /// Removes all worktrees and refs for parallel fixes of a loop. Their commits are on its branch, or are made again.
@@ -145,7 +145,7 @@ impl ParallelNeed {
     pub fn for_stage(stage: &Stage) -> Self {
         match stage {
             Stage::Fixing { order: FixOrder::Parallel, .. } | Stage::Combining { .. } => Self::All,
-            Stage::Waiting { asked, .. } => Self::for_stage(asked),
+            Stage::Waiting { interrupted_stage: asked, .. } => Self::for_stage(asked),
             Stage::Done(ending) => {
                 let RetryAction::Resume(stage) = &ending.retry else { return Self::Nothing };
                 if Self::for_stage(stage) == Self::All { Self::Commits } else { Self::Nothing }

@@ -32,7 +32,7 @@ fn end(story: &Story) -> String {
     let row = story.task(1);
     let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
     let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
-    let reason = row.reason.map_or("-", Reason::code);
+    let reason = row.reason.map_or("-", Reason::as_str);
     format!("{} {verdict} {outcome} {reason}", row.status.as_str())
 }
 
@@ -87,12 +87,12 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Reviewer code failed: timed out; trying again
-        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.code] timeout` sets the timeout; `signoff config` shows the settings in effect
       [1/3] Review: INCONCLUSIVE - code: timed out
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: timed out
-        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.code] timeout` sets the timeout; `signoff config` shows the settings in effect
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");

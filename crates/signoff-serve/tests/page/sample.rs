@@ -351,7 +351,7 @@ fn attempts() -> Vec<AttemptRow> {
         AttemptRow {
             outcome: Some("timed_out"),
             detail: Some("timed out".into()),
-            hint: Some("`[limits] attempt` gives it longer".into()),
+            hint: Some("`[limits] attempt` sets the timeout".into()),
             ..attempt("a7", "review", Some("code"), 2)
         },
         attempt("a8", "review", Some("code"), 2),

@@ -30,7 +30,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         }
     };
     let depends_on: Vec<_> = spec.depends_on.iter().map(|task| task.0).collect();
-    let tracked = spec.tracked.as_ref();
+    let tracked = spec.tracker.as_ref();
     let mut columns = vec![
         ("run_id", Some(run.0).filter(|_| run != QUEUE).into()),
         ("loop_id", Cell::Null),
@@ -63,7 +63,7 @@ fn progress_columns(task: &TaskRow) -> Vec<Column> {
         ("state", task.state.as_str().into()),
         ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
         ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
-        ("reason", task.reason.map(Reason::code).into()),
+        ("reason", task.reason.map(Reason::as_str).into()),
         ("review_cycle", task.review_cycle.into()),
         ("base", task.base.as_deref().into()),
         ("approved_commit", task.approved_commit.as_deref().into()),

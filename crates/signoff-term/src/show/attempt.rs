@@ -230,7 +230,7 @@ fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
             AttemptLoss::Interrupted => ("interrupted", None),
             AttemptLoss::SessionGone => ("session_gone", None),
         },
-        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(limit_detail)),
+        Event::RateLimited { error: why, .. } => ("rate_limited", why.as_ref().and_then(limit_detail)),
         Event::BudgetRefused { .. } => ("over_budget", None),
         Event::BaseSet { .. }
         | Event::FindingsInherited { .. }
@@ -254,7 +254,7 @@ fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
 
 /// The provider's message about a rate limit, if it says more than that there is one.
 fn limit_detail(why: &AgentError) -> Option<String> {
-    let is_limited = matches!(why.kind, AgentErrorKind::Limited { .. });
+    let is_limited = matches!(why.kind, AgentErrorKind::RateLimited { .. });
     let said = if is_limited { why.message.clone() } else { why.to_string() };
     Some(said).filter(|said| !said.is_empty())
 }

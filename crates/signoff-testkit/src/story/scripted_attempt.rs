@@ -128,8 +128,8 @@ fn failure(spec: &AttemptSpec, end: &ScriptedEnd) -> Option<AttemptEnd> {
     let limited = code.and_then(|code| rate_limit::detect(&output(code)));
     let wanted = end.retry_after_seconds.map(Duration::from_secs_f64);
     Some(match limited {
-        Some(RateLimited { retry_after, why }) => {
-            AttemptEnd::RateLimited(RateLimited { retry_after: wanted.or(retry_after), why })
+        Some(RateLimited { retry_after, error }) => {
+            AttemptEnd::RateLimited(RateLimited { retry_after: wanted.or(retry_after), error })
         }
         None => failed_end(spec, failure),
     })

@@ -137,9 +137,9 @@ pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_ha
     }
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
-    let standing = LoopStatus::for_loop(&next);
-    if standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
-        let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+    let status = LoopStatus::for_loop(&next);
+    if status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
+        let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status };
         facts.push(Fact::Run(RunFact::Transitioned(moved)));
     }
     Ok(facts)

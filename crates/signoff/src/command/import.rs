@@ -73,8 +73,8 @@ fn spec(project: &Project, state: IterationState, commit: Commit, console: &Cons
     if let Some(note) = note {
         console.note(&format!("warning: {note}: the whole task is one item"));
     }
-    let taken_over = ImportedIteration { state, commit, design, plan, items };
-    Ok(TaskSpec { auto_review: Some(true), taken_over: Some(Box::new(taken_over)), ..spec })
+    let imported = ImportedIteration { state, commit, design, plan, items };
+    Ok(TaskSpec { auto_review: Some(true), imported: Some(Box::new(imported)), ..spec })
 }
 
 /// Fails if all remaining phases are switched off.

@@ -50,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         auto_review: args.review.then_some(true),
         continues: Some(root),
         first_review: Some(number),
-        answers: Some(review),
+        answered_review: Some(review),
         guidance: args.guidance.clone(),
         max_review_cycles: before.max_review_cycles,
         title: before.title,

@@ -53,7 +53,7 @@ fn free_branch(project: &Project, spec: &TaskSpec, task: TaskId) -> Result<Strin
     let name = spec.branch(task);
     let mut branch = name.clone();
     let mut number = 1_u32;
-    while spec.taken_over.is_some() && project.repository.has_branch(&branch)? {
+    while spec.imported.is_some() && project.repository.has_branch(&branch)? {
         number += 1;
         branch = format!("{name}-{number}");
     }

@@ -152,7 +152,7 @@ fn passed(loop_state: &LoopState) -> bool {
 }
 
 fn fail_on_of(workflow: &Workflow) -> Option<FailThreshold> {
-    workflow.phases.iter().find_map(|phase| phase.policy()).map(|judge| judge.gate.fail_on)
+    workflow.phases.iter().find_map(|phase| phase.policy()).map(|gate_policy| gate_policy.gate.fail_on)
 }
 
 impl Args {

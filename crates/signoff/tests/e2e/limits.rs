@@ -142,7 +142,7 @@ fn a_rate_limit_is_reported_in_the_agents_words() {
       Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
       Resuming: the wait is over
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
-      Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
+      Implementation failed: its provider rate-limited it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     --- stderr

@@ -72,7 +72,7 @@ fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -95,7 +95,7 @@ fn an_agent_that_is_silent_is_stopped() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: printed nothing for too long
-        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect
+        hint: raise `[limits] silence`; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -110,7 +110,7 @@ fn an_agent_that_ignores_sigterm_is_killed() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

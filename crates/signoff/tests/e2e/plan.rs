@@ -349,7 +349,7 @@ fn completed_tasks_are_skipped() {
     Group 1
       [ ] 2  Logout (0/1 step)
 
-    Not to be worked
+    Not scheduled
       [x] 1  Session store (1/1 step)
     ");
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));

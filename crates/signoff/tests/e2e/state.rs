@@ -478,7 +478,7 @@ fn an_invalid_file_creates_nothing() {
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"
     exit 2
     --- stderr
-    error: the file: is longer than 1000000 bytes: it is no state file
+    error: the file: is longer than 1000000 bytes: it is not a state file
       --> stdin:1
     hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");

@@ -227,7 +227,7 @@ fn an_implementation_that_times_out_is_stopped_and_resumed() {
     Running task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -269,7 +269,7 @@ fn a_review_that_times_out_is_stopped_and_resumed() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.general] timeout` sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -310,7 +310,7 @@ fn an_improvement_that_times_out_is_stopped_and_resumed() {
       [1/3] Review: CHANGES_REQUESTED - more
       [2/3] Improving...
       [2/3] Improvement failed: timed out
-        hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the fixer failed (fixer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

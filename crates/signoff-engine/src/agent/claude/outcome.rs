@@ -88,22 +88,22 @@ impl ClaudeOutcome {
             (_, Some("prompt_too_long")) => return AgentErrorKind::PromptTooLong,
             _ => {}
         }
-        let limited = || AgentErrorKind::Limited { seconds: refusal.wait_seconds(text, exit) };
+        let limited = || AgentErrorKind::RateLimited { seconds: refusal.wait_seconds(text, exit) };
         match refusal.error_name.as_deref() {
             Some("rate_limit") => return limited(),
             None if text.contains("limit reached") => return limited(),
             Some("authentication_failed") => return AgentErrorKind::NotLoggedIn,
             Some("billing_error") => return AgentErrorKind::OutOfCredit,
-            Some("model_not_found") => return AgentErrorKind::Model,
+            Some("model_not_found") => return AgentErrorKind::ModelUnavailable,
             Some("overloaded") => return AgentErrorKind::Overloaded,
             _ => {}
         }
         let status = self.api_error_status.or_else(|| parse_status(text));
         match (status.and_then(kind_by_status), refusal.error_name.as_deref()) {
-            (Some(AgentErrorKind::Limited { .. }), _) => limited(),
+            (Some(AgentErrorKind::RateLimited { .. }), _) => limited(),
             (Some(kind), _) => kind,
             // Without a status there was no response, or no readable one.
-            (None, Some("server_error" | "unknown")) if status.is_none() => AgentErrorKind::Broken,
+            (None, Some("server_error" | "unknown")) if status.is_none() => AgentErrorKind::InvalidResponse,
             (None, _) => kind_by_phrase(text).unwrap_or(AgentErrorKind::Other),
         }
     }
@@ -141,7 +141,8 @@ const BEGINNINGS: [(AgentErrorKind, &[&str]); 4] = [
 fn kind_by_phrase(text: &str) -> Option<AgentErrorKind> {
     let known = BEGINNINGS.iter().find(|(_, group)| group.iter().any(|start| text.starts_with(start)));
     let too_long = || text.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
-    let no_model = || (text.contains("model") && text.contains("not supported")).then_some(AgentErrorKind::Model);
+    let no_model =
+        || (text.contains("model") && text.contains("not supported")).then_some(AgentErrorKind::ModelUnavailable);
     known.map(|(kind, _)| *kind).or_else(too_long).or_else(no_model)
 }
 

@@ -157,7 +157,7 @@ impl ClaudeStream {
         }
         let word = retry.error.as_deref().unwrap_or("an error").replace('_', " ");
         let why = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
-        vec![OutputLine::Waits { why, delay }]
+        vec![OutputLine::Waiting { reason: why, delay }]
     }
 
     fn apply_rate_limit(&mut self, limit: ClaudeRateLimit) -> Vec<OutputLine> {
@@ -167,7 +167,7 @@ impl ClaudeStream {
         }
         self.refusal.resets_at = resets_at;
         let window = window.map_or_else(|| "a".to_owned(), |window| window.replace('_', " "));
-        vec![OutputLine::Waits { why: format!("{window} limit of the subscription"), delay: None }]
+        vec![OutputLine::Waiting { reason: format!("{window} limit of the subscription"), delay: None }]
     }
 
     /// Applies a message. Returns `None` if a text block has no text.

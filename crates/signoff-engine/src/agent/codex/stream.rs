@@ -238,7 +238,7 @@ fn is_tool_call(kind: &str, step: &str) -> bool {
 fn parse_error_line(text: String) -> OutputLine {
     let Some(again) = text.strip_prefix("Reconnecting...") else { return OutputLine::Error(text) };
     let why = again.split_once('(').map_or(again, |(_, why)| why.trim_end_matches(')'));
-    OutputLine::Waits { why: why.trim().to_owned(), delay: None }
+    OutputLine::Waiting { reason: why.trim().to_owned(), delay: None }
 }
 
 /// A command without the shell that runs it.
@@ -269,13 +269,13 @@ fn kind_by_status(text: &str) -> Option<AgentErrorKind> {
     let behind = text.split_once("status")?.1.trim_start_matches([':', ' ']);
     let number = behind.split(|letter: char| !letter.is_ascii_digit()).next()?;
     let kind = error_text::kind_by_status(number.parse().ok()?);
-    kind.filter(|kind| *kind != AgentErrorKind::Model || text.contains("model"))
+    kind.filter(|kind| *kind != AgentErrorKind::ModelUnavailable || text.contains("model"))
 }
 
 /// Lower-case phrases of Codex. The first match counts.
 const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
     (AgentErrorKind::SessionGone, &["no rollout found for thread"]),
-    (AgentErrorKind::Limited { seconds: None }, &["usage limit", "rate limit"]),
+    (AgentErrorKind::RateLimited { seconds: None }, &["usage limit", "rate limit"]),
     (AgentErrorKind::OutOfCredit, &["quota exceeded", "exceeded your current quota"]),
     (AgentErrorKind::Overloaded, &["high demand", "overloaded", "at capacity"]),
     (AgentErrorKind::PromptTooLong, &["context window", "input exceeds the maximum length"]),
@@ -283,7 +283,7 @@ const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
         AgentErrorKind::NotLoggedIn,
         &["missing environment variable", "not logged in", "sign in again", "access token could not be refreshed"],
     ),
-    (AgentErrorKind::Broken, &["stream disconnected", "connection failed"]),
+    (AgentErrorKind::InvalidResponse, &["stream disconnected", "connection failed"]),
     (AgentErrorKind::ReportServer, &["required mcp servers failed"]),
     (
         AgentErrorKind::Version,
@@ -300,7 +300,7 @@ fn kind_by_phrase(text: &str) -> Option<AgentErrorKind> {
     let text = text.to_lowercase();
     let unknown = ["does not exist", "not supported", "model_not_found"];
     let model = || text.contains("model") && unknown.iter().any(|phrase| text.contains(phrase));
-    kind_of_phrase(&text, &PHRASES).or_else(|| model().then_some(AgentErrorKind::Model))
+    kind_of_phrase(&text, &PHRASES).or_else(|| model().then_some(AgentErrorKind::ModelUnavailable))
 }
 
 /// The error of a process whose turn did not end. If it did not start, stderr contains the reason.

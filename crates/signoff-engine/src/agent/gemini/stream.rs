@@ -226,7 +226,7 @@ const STOP_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
 /// Lower-case phrases about unusable answers.
 const ANSWER_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
     (AgentErrorKind::OwnLimit, &["exceeded the token limit"]),
-    (AgentErrorKind::Broken, &["empty response", "no final response text", "malformed tool call"]),
+    (AgentErrorKind::InvalidResponse, &["empty response", "no final response text", "malformed tool call"]),
 ];
 
 impl GeminiErrorLine {

@@ -130,7 +130,7 @@ impl JsonStream for QwenStream {
             ("system", Some("retry")) => {
                 self.retrying = true;
                 let delay = line.data.0.delay_ms.map(Duration::from_millis);
-                return Some(vec![OutputLine::Waits { why: "its provider is asked again".to_owned(), delay }]);
+                return Some(vec![OutputLine::Waiting { reason: "its provider is asked again".to_owned(), delay }]);
             }
             (Self::MESSAGE_TYPE, _) => {
                 let own = line.parent_tool_use_id.is_none();
@@ -163,7 +163,7 @@ impl JsonStream for QwenStream {
             }
             Some(QwenEnd::Unanswered) => {
                 let message = "all retries failed";
-                Some(AgentError::new(AgentErrorKind::Broken, message))
+                Some(AgentError::new(AgentErrorKind::InvalidResponse, message))
             }
             Some(QwenEnd::Failure { message }) => Some(error_text::parse_error(&message, None)),
             None => Some(missing_result_error(exit)),
@@ -180,7 +180,7 @@ impl QwenStream {
             match one {
                 OutputLine::Text(text) => kept.message.add(text),
                 OutputLine::Tool { .. } => kept.message.clear(),
-                OutputLine::Denied(_) | OutputLine::Error(_) | OutputLine::Waits { .. } => {}
+                OutputLine::Denied(_) | OutputLine::Error(_) | OutputLine::Waiting { .. } => {}
             }
         }
         lines

@@ -180,7 +180,7 @@ impl Findings {
 fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> Line<'static> {
     let finding = &line.finding;
     let base = if chosen { theme.bold() } else { Style::new() };
-    let state = pad(&line.state.words(), 12);
+    let state = pad(&line.state.label(), 12);
     let severity = pad(finding.severity.as_str(), 9);
     let location = source_location(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
@@ -207,7 +207,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
         (format!("the fixer says {}{}", claim.claim.replace('_', " "), why(&claim.evidence)), theme.faint())
     }));
     texts.extend(line.decisions.iter().map(|decision| {
-        let text = format!("{} by {}{}", decision.state.words(), decision.by, why(&decision.evidence));
+        let text = format!("{} by {}{}", decision.state.label(), decision.by, why(&decision.evidence));
         (text, theme.finding_state(decision.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);

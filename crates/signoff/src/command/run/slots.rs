@@ -275,7 +275,7 @@ fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>> {
 }
 
 fn id(spec: &TaskSpec) -> Option<String> {
-    spec.tracked.as_ref().map(|tracked| tracked.id.clone())
+    spec.tracker.as_ref().map(|tracked| tracked.id.clone())
 }
 
 /// Maximum number of tasks named in one line.
@@ -315,7 +315,7 @@ fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) ->
     };
     let auto_review = is_reviewed(workflow);
     let ready = |spec: &TaskSpec| {
-        let tracked = spec.tracked.as_ref()?;
+        let tracked = spec.tracker.as_ref()?;
         let (id, title, priority) = (tracked.id.clone(), spec.title.clone(), tracked.priority);
         Some(ReadyTask { id, title, priority, auto_review })
     };

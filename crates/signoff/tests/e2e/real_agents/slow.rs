@@ -22,9 +22,9 @@ fn opencode_hangs() {
 fn opencode_is_refused() {
     insta::assert_snapshot!(fault_report(Cli::Opencode, &["500", "429"]), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: scripted 429)
     ");
 }
 
@@ -33,7 +33,7 @@ fn opencode_is_refused() {
 fn opencode_is_cut_off() {
     insta::assert_snapshot!(fault_report(Cli::Opencode, &["cut"]), @"
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off
+              Implementation failed: the provider's response was incomplete
     ");
 }
 
@@ -48,7 +48,7 @@ fn opencode_waits() {
 fn opencode_over_the_protocol_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::OpencodeAcp, &["429", "401"]), @"
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: Internal error: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: Internal error: scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: Internal error: scripted 401
     ");
@@ -60,13 +60,13 @@ fn opencode_over_the_protocol_and_its_provider() {
 fn gemini_cli_over_the_protocol_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::GeminiAcp, &["500", "429", "401", "cut"]), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: scripted 401
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off: terminated
+              Implementation failed: the provider's response was incomplete: terminated
     ");
     cancelled(Cli::GeminiAcp);
 }
