@@ -134,10 +134,10 @@ pub fn check_sandbox(settings: &Settings) -> Result<()> {
     let Some(lacks) = sandbox_support().missing else { return Ok(()) };
     let failure = CliError::usage(format!("sandbox = \"required\", and this system cannot sandbox agents: {lacks}"));
     let hint = if cfg!(target_os = "linux") {
-        "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers \
-         change is undone"
+        "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff \
+         reverts reviewers' changes"
     } else {
-        "work on Linux; or set sandbox = true: then what reviewers change is undone"
+        "work on Linux; or set sandbox = true: then signoff reverts reviewers' changes"
     };
     Err(failure.at(settings.sandbox_origin().to_string()).hint(hint))
 }
@@ -158,7 +158,7 @@ pub fn check_repository(project: &Project) -> Result<()> {
 fn no_commit_error(project: &Project) -> Option<CliError> {
     let CheckoutHead::Unborn { branch } = project.repository.checkout_head().ok()? else { return None };
     let failure = CliError::usage(format!("the repository has no commit yet (branch {branch})"));
-    Some(failure.hint("make the first one: git commit --allow-empty -m \"Start\""))
+    Some(failure.hint("create the first one: git commit --allow-empty -m \"Start\""))
 }
 
 pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> Result<()> {
@@ -214,7 +214,7 @@ fn check_prompt(root: &Path, path: &str, place: &str) -> Result<()> {
 /// Checks that a reviewer with the tool contract has a server to report to.
 fn check_reporting(reviewer: &str) -> Result<()> {
     let Err(error) = host::check_loopback() else { return Ok(()) };
-    let said = "reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available";
+    let said = "reports with a tool, but the report server cannot start: no port on 127.0.0.1 is available";
     let hint = format!("enable the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
     Err(CliError::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
 }
@@ -234,7 +234,7 @@ fn login_warning(agent: &AgentConfig) -> Option<String> {
     let home = crate::settings::home().unwrap_or_default();
     let name = &agent.name;
     (agent_probe::find_login(agent, &agents::variables(), &home) == AgentLogin::None)
-        .then(|| format!("agent {name} is probably not logged in; `signoff agents --check {name}` tries it"))
+        .then(|| format!("agent {name} is probably not logged in; `signoff agents --check {name}` checks it"))
 }
 
 /// Warns about a writable path that does not exist: a sandboxed agent cannot create it.
@@ -245,7 +245,7 @@ fn missing_write_path(path: &str) -> Option<String> {
         None => Path::new(path).to_owned(),
     };
     let missing = place.symlink_metadata().is_err();
-    missing.then(|| format!("sandbox_write: there is no {path}; writers cannot make it"))
+    missing.then(|| format!("sandbox_write: there is no {path}; writers cannot create it"))
 }
 
 /// Prints the warnings.

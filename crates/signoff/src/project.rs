@@ -232,7 +232,7 @@ impl Project {
         let repository = Repository::discover(&git, directory)?;
         let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
-        layout.prepare().map_err(|error| CliError::failed(format!("cannot make {DIRECTORY}: {error}")))?;
+        layout.prepare().map_err(|error| CliError::failed(format!("cannot create {DIRECTORY}: {error}")))?;
         let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
         let options = SqliteOptions { max_pages, busy_timeout: lock_timeout() };
         let store = Arc::new(SqliteStore::open_with_options(layout.root(), options)?);
@@ -291,17 +291,17 @@ pub fn not_started(row: &TaskRow) -> CliError {
     let task = row.id;
     if row.status == TaskStatus::Cancelled {
         return CliError::usage(format!("task {task} was cancelled before it was started"))
-            .hint("`signoff add` adds it again");
+            .hint("`signoff add` adds a new task");
     }
     let not_started = CliError::usage(format!("task {task} has not been started"));
     if row.status == TaskStatus::Blocked {
-        return not_started.hint(format!("`signoff show {task}` says what it waits for"));
+        return not_started.hint(format!("`signoff show {task}` shows what it waits for"));
     }
-    not_started.hint(format!("`signoff work {task}` works it"))
+    not_started.hint(format!("`signoff work {task}` starts it"))
 }
 
 fn unknown_run(run: RunId) -> CliError {
-    CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists what there is")
+    CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists tasks and runs")
 }
 
 fn unknown_task(task: TaskId) -> CliError {

@@ -88,7 +88,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = runtime.block_on(async { termination_signals() });
-    let signals = signals.map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
+    let signals = signals.map_err(cannot_start)?;
     let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
@@ -120,7 +120,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let summary = summary?;
     let (git, commits) = (ctx.repository.git().processes(), commits.commits());
     console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
-    console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
+    console.detail(&format!("CPU time: {:.1} ms", processor_time().as_secs_f64() * 1000.0));
     Ok(RunResult { requested, no_ask, ctx, store, summary })
 }
 
@@ -177,7 +177,8 @@ pub fn runtime() -> Result<Runtime> {
 
 /// The error if the system refuses what every command needs.
 pub fn cannot_start(error: io::Error) -> CliError {
-    CliError::failed(format!("cannot start: {error}"))
+    CliError::failed(format!("cannot start the async runtime: {error}"))
+        .hint("check the limits on open files and processes: `ulimit -a`")
 }
 
 /// Builds the engine context for work without a dispatcher: one job, and no subject.
@@ -341,9 +342,9 @@ impl RunResult {
         let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
-            "Interrupted: `signoff run --resume` goes on where it was".to_owned()
+            "Interrupted: `signoff run --resume` continues".to_owned()
         } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
-            "Interrupted: `signoff work` goes on where it was".to_owned()
+            "Interrupted: `signoff work` continues".to_owned()
         } else {
             "Interrupted: nothing is left to do".to_owned()
         })
@@ -400,7 +401,7 @@ impl RunResult {
         let interrupted = self.summary.interrupted;
         let failed = self.stopped_run(&tasks)?;
         if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
-            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+            console.note("Nothing to do: resolve the tasks that block the run first (`signoff` shows them)");
         }
         let invocation = exit::InvocationSummary {
             run: failed,

@@ -72,7 +72,7 @@ fn none_found_text(rows: &[AgentRow]) -> String {
         return String::new();
     }
     let known: Vec<_> = signoff_engine::agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
-    format!("no agent is configured, and none was found on PATH, of {}\n", known.join(", "))
+    format!("no agent is configured or on PATH (looked for {})\n", known.join(", "))
 }
 
 /// Returns the named agents, or all.
@@ -133,7 +133,7 @@ impl CheckContext<'_> {
     fn announce(&self, looks: &[ListedAgent<'_>], console: &Console) {
         let tried: Vec<_> =
             looks.iter().filter(|look| look.check).map(|look| look.status.agent.name.as_str()).collect();
-        let said = format!("Asking {} for a word", tried.join(", "));
+        let said = format!("Sending a test prompt to {}", tried.join(", "));
         match (tried.is_empty(), console.can_draw()) {
             (true, _) => {}
             (false, true) => console.note(&said),

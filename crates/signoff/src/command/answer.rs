@@ -70,12 +70,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended: &[String]) -> Result<Option<String>> {
     // The result of a loop of the run itself is applied when the run is resumed.
     if loop_id.is_run_level() {
-        return Ok(Some(format!("`signoff run --resume {run}` goes on")));
+        return Ok(Some(format!("`signoff run --resume {run}` continues")));
     }
     let left =
         |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
     let goes_on = ended.is_empty() || project.tasks()?.iter().any(left);
-    Ok(goes_on.then(|| "`signoff work` goes on".to_owned()))
+    Ok(goes_on.then(|| "`signoff work` continues".to_owned()))
 }
 
 fn no_question(id: &str) -> CliError {
@@ -101,5 +101,5 @@ fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow> {
         return Err(no_question(id));
     }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    Err(CliError::usage(format!("there is no open question {id}")).hint(format!("open are {}", ids.join(", "))))
+    Err(CliError::usage(format!("there is no open question {id}")).hint(format!("open questions: {}", ids.join(", "))))
 }

@@ -49,7 +49,7 @@ fn below(rows: Vec<SettingRow>, key: &str) -> Result<Vec<SettingRow>> {
     let found: Vec<_> = rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
     if found.is_empty() {
         return Err(CliError::usage(format!("nothing is set under `{key}`"))
-            .hint("`signoff config` lists every setting that holds"));
+            .hint("`signoff config` lists the settings in effect"));
     }
     Ok(found)
 }

@@ -119,7 +119,7 @@ fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_i
 pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_hand: Option<Head>) -> Result<Vec<Fact>> {
     let known = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
     let Some((loop_state, policy)) = known else {
-        return Err(CliError::failed("the log does not know this task"));
+        return Err(CliError::failed("the log has no loop for this task").hint("`signoff doctor` checks the store"));
     };
     let decided = command::decide(&loop_state.machine, command, policy)?;
     let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
@@ -153,7 +153,7 @@ fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
         .as_ref()
         .map(|_| format!(", or merge its branch by hand: git merge {}", loop_state.branch));
     CliError::usage(format!("{task} cannot land any more: its run {} is over", run_state.run))
-        .hint(format!("`signoff add` adds it again{}", by_hand.unwrap_or_default()))
+        .hint(format!("`signoff add` adds a new task{}", by_hand.unwrap_or_default()))
 }
 
 /// Posts a request and waits for the other process, which polls several times a second. If that process ends without an
@@ -175,7 +175,7 @@ fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &
             (None, None) => host::sleep_briefly(),
         }
     }
-    Err(CliError::failed("the signoff that works on it did not answer")
+    Err(CliError::failed(format!("the process driving run {run} did not answer"))
         .hint("it will apply your decision with its next poll; `signoff status` shows the result"))
 }
 

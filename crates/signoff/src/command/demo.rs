@@ -26,7 +26,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let place = args.directory.clone().map_or_else(|| host::temporary_directory("demo"), Ok)?;
     make_project(&place)?;
-    console.note(&format!("A project was made in {}", place.display()));
+    console.note(&format!("Created a project in {}", place.display()));
     let project = Project::open_at(&place)?;
     for text in demo::tasks() {
         let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(text) };

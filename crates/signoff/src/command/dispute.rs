@@ -98,7 +98,7 @@ fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> 
     if families.len() > 1 {
         let options: Vec<_> = tasks.iter().map(|task| format!("--task {task}")).collect();
         return Err(CliError::usage(format!("several tasks have the finding {prefix}"))
-            .hint(format!("say which: {}", options.join(" or "))));
+            .hint(format!("select one with {}", options.join(" or "))));
     }
     best.map(|(_, place)| place).ok_or_else(|| unknown_finding(prefix))
 }

@@ -9,6 +9,7 @@ use signoff_core::task::TaskSpec;
 use signoff_engine::confine::SandboxSupport;
 use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_store::Store;
+use signoff_term::fit;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 
 use crate::{CliError, CommandExit, Console, Project, Result, preflight};
@@ -96,7 +97,7 @@ fn agents(project: &Project) -> DoctorCheck {
 fn channels(settings: &Settings) -> Option<DoctorCheck> {
     let channels = settings.channels().into_iter().filter(|channel| channel.way != ChannelTarget::Bell);
     let names: Vec<String> = channels.map(|channel| channel.name).collect();
-    let message = || format!("{}; `signoff notify` tries them", names.join(", "));
+    let message = || format!("{}; `signoff notify` tests them", names.join(", "));
     (!names.is_empty()).then(|| DoctorCheck::passed("notify", message()))
 }
 
@@ -113,20 +114,20 @@ pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
         (SandboxBackend::Bubblewrap, _) => "bubblewrap".to_owned(),
         (SandboxBackend::None, _) => "no sandbox".to_owned(),
     };
-    let writers = if settings.sandboxes_writers() { "writers only to their own work" } else { "writers can" };
+    let writers = if settings.sandboxes_writers() { "own worktree only" } else { "anywhere" };
     let lacks = power.missing.as_deref();
-    let held = format!("reviewers cannot write, {writers} ({by})");
+    let held = format!("reviewers: read-only; writers: {writers} ({by})");
     match (settings.sandbox(), lacks) {
-        (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; what reviewers change is undone"),
+        (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; signoff reverts reviewers' changes"),
         (Sandbox::On | Sandbox::Required, None) => {
-            DoctorCheck::passed("sandbox", format!("{held}, and what reviewers change is undone"))
+            DoctorCheck::passed("sandbox", format!("{held}; signoff reverts reviewers' changes"))
         }
         (Sandbox::Required, Some(_)) => match preflight::check_sandbox(settings) {
             Err(failure) => DoctorCheck::failed("sandbox", one_line(&failure)),
             Ok(()) => DoctorCheck::passed("sandbox", held),
         },
         (Sandbox::On, Some(lacks)) if power.backend == SandboxBackend::None => {
-            let open = "agents can write anywhere; what reviewers change is undone";
+            let open = "agents can write anywhere; signoff reverts reviewers' changes";
             DoctorCheck::warning("sandbox", format!("{open} ({lacks})"))
         }
         (Sandbox::On, Some(lacks)) => DoctorCheck::warning("sandbox", format!("{held}; but {lacks}")),
@@ -136,7 +137,7 @@ pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
 fn store(project: &Project) -> Result<DoctorCheck> {
     let problems = project.store.check()?;
     if problems.is_empty() {
-        return Ok(DoctorCheck::passed("store", "the log can be read and the tables agree with it"));
+        return Ok(DoctorCheck::passed("store", "the log is readable and the tables match it"));
     }
     Ok(DoctorCheck::failed("store", format!("{}; `signoff doctor --rebuild` rebuilds the tables", problems.join("; "))))
 }
@@ -148,7 +149,7 @@ fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
     for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
-            Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),
+            Some(problem) => wrong.push(format!("task {} ({path}): {problem}", row.id)),
             None => drop(there.insert(path.clone())),
         }
     }
@@ -156,7 +157,8 @@ fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
         (false, _) => vec![DoctorCheck::failed("worktrees", wrong.join("; "))],
         (true, 0) => Vec::new(),
         (true, count) => {
-            vec![DoctorCheck::passed("worktrees", format!("{count} of unfinished tasks, each on its branch"))]
+            let worktrees = fit::count(count as u64, "worktree");
+            vec![DoctorCheck::passed("worktrees", format!("{worktrees} of unfinished tasks, each on its branch"))]
         }
     })
 }
@@ -165,7 +167,7 @@ fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
 fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<String> {
     let is_there = project.repository.worktree(path).is_ok_and(|worktree| worktree.exists());
     if !is_there {
-        return Some("gone; `signoff work` makes it again".to_owned());
+        return Some("missing; `signoff work` recreates it".to_owned());
     }
     let at = Repository::discover(project.repository.git(), path).and_then(|worktree| worktree.checkout_head());
     let is = match at {

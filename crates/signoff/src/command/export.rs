@@ -70,7 +70,7 @@ fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     let exported = state_v4::export(&project.store.log(run)?, &loop_id, &spec);
     let state = exported.map_err(|error| {
         CliError::usage(format!("task {task} is not an iteration: {error}"))
-            .hint("--format state-v4 is for what `signoff iterate` began; --format jsonl is for every task")
+            .hint("--format state-v4 is for tasks of `signoff iterate`; --format jsonl is for every task")
     })?;
     Ok(state.to_json())
 }
@@ -109,7 +109,7 @@ fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
         return Err(CliError::usage(format!("task {task} has no review yet"))
-            .hint(format!("`signoff review {task} --format sarif` makes one")));
+            .hint(format!("`signoff review {task} --format sarif` creates one")));
     }
     Ok(render(&merge(&open_findings(&loop_state), FailThreshold::Low), FailThreshold::Low, render::ReviewFormat::Sarif))
 }

@@ -66,7 +66,7 @@ fn read(file: &Path, console: &Console) -> Result<IterationState> {
 fn spec(project: &Project, state: IterationState, commit: Commit, console: &Console) -> Result<TaskSpec> {
     let spec = TaskSpec::from_text(&state.task);
     if spec.title.is_empty() {
-        return Err(CliError::usage("task: is empty").hint("write what is to be done"));
+        return Err(CliError::usage("task: is empty").hint("describe what to do"));
     }
     let ExistingDocuments { design, plan, items, note } =
         attempt::find_documents(&project.repository, &commit, &spec.title)?;

@@ -79,7 +79,7 @@ fn nothing_text(rows: &[TaskRow], target: &str) -> String {
     let waiting = rows.iter().filter(|row| waits_for_its_group(row));
     let named: Vec<String> = waiting.map(|row| format!("#{}", row.id)).collect();
     if named.is_empty() {
-        return format!("Nothing to land: everything that is approved is in {target}");
+        return format!("Nothing to land: all approved work is in {target}");
     }
     format!(
         "Nothing to land yet: {} approved and waiting for the group (`signoff` shows what it waits for)",

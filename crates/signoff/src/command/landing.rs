@@ -17,7 +17,7 @@ use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
     self, ApprovedRange, DirectLanding, LandingAttempt, LandingCandidate, LandingLock, LandingProgress, LandingRecords,
 };
-use signoff_store::Store;
+use signoff_store::{Store, StoreError};
 use signoff_term::status::status_line;
 
 use crate::command::decide::facts;
@@ -165,7 +165,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     }
     let branch = run.branch();
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
-        console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
+        console.note(&format!("{branch} has moved since it was approved; later commits do not land"));
     }
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
@@ -239,14 +239,14 @@ fn refused(row: &TaskRow) -> CliError {
     let refused = row.is_refused_by_person();
     let first = match row.status {
         TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck if refused => {
-            format!("it was refused; `signoff improve {task} --review` goes on with it")
+            format!("it was refused; `signoff improve {task} --review` improves it")
         }
-        TaskStatus::Failed | TaskStatus::Stuck => format!("`signoff retry {task}` goes on with it"),
+        TaskStatus::Failed | TaskStatus::Stuck => format!("`signoff retry {task}` continues it"),
         TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused | TaskStatus::Blocked => {
-            "`signoff` says what it waits for".to_owned()
+            "`signoff` shows what it waits for".to_owned()
         }
         TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Cancelled => {
-            format!("`signoff review {task}` has it reviewed")
+            format!("`signoff review {task}` reviews it")
         }
     };
     CliError::failed(message)
@@ -271,8 +271,8 @@ fn land_through_loop(
 ) -> Result<Option<String>> {
     loop {
         let lease = run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
-            CliError::failed(format!("another signoff works on run {run}"))
-                .hint("merge it when that is done: `signoff status` shows how far it is")
+            CliError::from(StoreError::Held(run))
+                .hint("merge it when that run has ended: `signoff status` shows its progress")
         })?;
         let log = project.store.log(run)?;
         let run_state = RunState::from_run_log(run, &log);
@@ -321,7 +321,7 @@ fn check_progress(
     }
     let (row, _) = project.read_only().task_and_all(task)?;
     Err(CliError::failed(format!("task {task} has not landed: {}", status_line(&row).trim_end()))
-        .hint("`signoff` says what it waits for; then merge it again"))
+        .hint("`signoff` shows what it waits for; then merge it again"))
 }
 
 /// The commit that a loop's landing created.
@@ -342,7 +342,7 @@ fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console
         tokio::pin!(work);
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(NOTE_DELAY) => console.note("Landing takes a while: checks are running, or another landing is first"),
+            () = tokio::time::sleep(NOTE_DELAY) => console.note("Landing takes a while: checks are running, or another landing holds the lock"),
         }
         work.await
     });

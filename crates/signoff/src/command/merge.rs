@@ -80,7 +80,7 @@ fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &
     let person = host::user_name();
     console.text(&format!("✓ Task #{task} is APPROVED by {person}, and lands with its group on {}\n", run.branch()))?;
     if !project.store.is_held(run)? {
-        console.note(&format!("`signoff run --resume {run}` goes on"));
+        console.note(&format!("`signoff run --resume {run}` continues"));
     }
     Ok(CommandExit::Done)
 }
@@ -98,7 +98,7 @@ pub fn landed_line(task: TaskId, landed: &LandedWork) -> String {
     let commit = commit.get(..12).unwrap_or(commit);
     match arrival {
         LandedWhen::Now => format!("✓ Task #{task} is in {target} ({commit})"),
-        LandedWhen::Before => format!("✓ Task #{task} was in {target} before"),
-        LandedWhen::Nothing => format!("Task #{task} changes nothing: there is nothing to land"),
+        LandedWhen::Before => format!("✓ Task #{task} is already in {target}"),
+        LandedWhen::Nothing => format!("Task #{task} has no changes to land"),
     }
 }

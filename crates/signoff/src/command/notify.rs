@@ -65,7 +65,7 @@ fn names(settings: &Settings, wanted: &[String]) -> Vec<String> {
 fn unknown(settings: &Settings, name: &str) -> CliError {
     let known = settings.channel_names().join(", ");
     CliError::usage(format!("there is no channel {name}"))
-        .hint(format!("there are {known}; `[notify.channels.{name}]` makes it one"))
+        .hint(format!("known channels: {known}; add `[notify.channels.{name}]` to signoff.toml"))
 }
 
 fn text(report: &NotifyReport) -> String {

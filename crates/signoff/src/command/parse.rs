@@ -37,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let ask = args.ask();
     let input = console.stdin(MAX_BYTES)?;
-    console.detail(&format!("read {} bytes; bar {:?}", input.len(), ask.fail_on));
+    console.detail(&format!("read {} bytes; threshold {:?}", input.len(), ask.fail_on));
     let result = contract::parse(args.contract, args.answer(&input), &ask);
     console.json(&ParseReport::new(&result, &ask))?;
     match result {

@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Replay a recorded run
 ///
 /// On a terminal it shows a screen, with keys to pause and to change the speed, until you close it. Otherwise, and with
-/// --plain, it prints lines. Without --speed it runs ten times as fast as recorded and waits at most two seconds
+/// --plain, it prints lines. Without --speed it runs ten times as fast as recorded and pauses at most two seconds
 /// between two events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff replay 3\n  signoff replay 3 --speed max --plain")]

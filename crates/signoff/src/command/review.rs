@@ -94,7 +94,7 @@ fn print_review(
         let said = result.ctx.layout.attempts(run, loop_id);
         let said = said.strip_prefix(result.ctx.repository.root()).unwrap_or(&said).display();
         console.note(&format!(
-            "Not every reviewer gave a usable review: their output is in {said}; type the same again to repeat it"
+            "Not every reviewer gave a usable review: their output is in {said}; run the command again to repeat the review"
         ));
     }
     if has_no_changes(&loop_state) {
@@ -185,11 +185,9 @@ fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec> {
 }
 
 fn branch_of(project: &Project, task: TaskId) -> Result<String> {
-    project
-        .store
-        .task(task)?
-        .and_then(|row| row.branch)
-        .ok_or_else(|| CliError::failed(format!("task {task} has no branch")))
+    project.store.task(task)?.and_then(|row| row.branch).ok_or_else(|| {
+        CliError::failed(format!("task {task} has no branch")).hint(format!("`signoff show {task}` shows its state"))
+    })
 }
 
 /// The spec of a review of the checkout, described by its commits.

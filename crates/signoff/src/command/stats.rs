@@ -83,7 +83,7 @@ fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<()> {
     match &args.preset {
         Some(wanted) if !presets.contains(wanted) => {
             let known = presets.into_iter().collect::<Vec<_>>().join(", ");
-            Err(CliError::usage(format!("there is no preset `{wanted}`")).hint(format!("there are {known}")))
+            Err(CliError::usage(format!("there is no preset `{wanted}`")).hint(format!("known presets: {known}")))
         }
         Some(_) | None => Ok(()),
     }

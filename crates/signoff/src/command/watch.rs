@@ -101,7 +101,7 @@ pub fn exit(left: CloseReason) -> CommandExit {
 
 /// The error if the drawing thread has ended unexpectedly.
 pub fn screen_error() -> CliError {
-    CliError::failed("the screen broke").hint("--plain shows the same in lines")
+    CliError::failed("the terminal UI crashed").hint("--plain prints lines instead")
 }
 
 fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> Result<CommandExit> {
@@ -367,7 +367,7 @@ pub fn check_run_exists(project: Option<&ReadOnlyProject>, run: RunId) -> Result
         return Ok(());
     }
     let hint = match runs.as_slice() {
-        [] => "nothing was run here yet: `signoff work` works the queue".to_owned(),
+        [] => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
         [one] => format!("the only one is run {}", one.id),
         [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
     };

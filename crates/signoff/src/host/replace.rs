@@ -36,7 +36,7 @@ impl<'p> Replacement<'p> {
             Ok(found) if !found.is_file() => None,
             Ok(found) if found.permissions().readonly() => {
                 return Err(CliError::failed(format!("cannot write {}: it is read-only", path.display()))
-                    .hint("make it writable, then type the same again"));
+                    .hint("make it writable, then run the command again"));
             }
             Ok(_) | Err(_) => Some(LockedTempFile::open(&place).map_err(failed)?),
         };
@@ -64,7 +64,7 @@ pub fn replace_own_file(path: &Path, text: &str) -> Result<()> {
 
 fn failed(path: &Path, error: &io::Error) -> CliError {
     let failure = CliError::failed(format!("cannot write {}: {error}", path.display()));
-    failure.at(path.display().to_string()).hint("what was there before is as it was")
+    failure.at(path.display().to_string()).hint("the old file is unchanged")
 }
 
 /// Resolves a symbolic link to the file that is written.
@@ -78,7 +78,7 @@ fn resolve_link(path: &Path) -> Result<PathBuf> {
     }
     path.canonicalize().map_err(|error| {
         CliError::failed(format!("cannot write {}: {error}", path.display()))
-            .hint("it is a link that leads nowhere: remove it, or make the file it names")
+            .hint("it is a broken symbolic link: remove it, or create its target")
     })
 }
 

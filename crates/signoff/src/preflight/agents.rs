@@ -194,11 +194,11 @@ pub fn program_problem(
             // Show the path as it is configured.
             let given = agent_probe::program_of(agent).filter(|program| program.contains('/'));
             let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
-            Some((format!("{path} is not executable"), format!("make it so: chmod +x {path}")))
+            Some((format!("{path} is not executable"), format!("run `chmod +x {path}`")))
         }
         ProgramStatus::MissingInterpreter { path, interpreter: by } => {
-            let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
-            Some((format!("{} is run by {by}, which is not there", path.display()), hint))
+            let hint = format!("install {by}, or put it on PATH; or set [agents.{}] command", agent.name);
+            Some((format!("{} needs the interpreter {by}, which was not found", path.display()), hint))
         }
     }
 }
@@ -209,7 +209,7 @@ fn missing(agent: &AgentConfig) -> (String, String) {
     let install = known
         .map_or_else(|| "install it".to_owned(), |known| format!("install it (`npm install -g {}`)", known.package));
     let hint = format!("{install}, or set [agents.{}] command in signoff.toml", agent.name);
-    (format!("there is no program {program}"), hint)
+    (format!("program {program} was not found"), hint)
 }
 
 /// The error and hint for a program whose version cannot be used.
@@ -223,10 +223,11 @@ fn version_problem(
             let least = agent_probe::required_version(agent.kind, version)?;
             let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
             let said = format!("version {version} is too old: it must be {least} or later");
-            Some((said, format!("update it (`npm install -g {package}@latest`, or as you installed it)")))
+            Some((said, format!("update it (`npm install -g {package}@latest`, or with your package manager)")))
         }
         Err(VersionError::NotStarted(why)) => {
-            let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
+            let hint =
+                format!("check the output of `{} --version`, or set [agents.{}] command", path.display(), agent.name);
             Some((format!("it cannot be started: {why}"), hint))
         }
         Err(VersionError::NotReported(_)) => None,

@@ -61,11 +61,11 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(None) };
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
-            let text = format!("Answered {}; the task goes on", choice.as_str());
+            let text = format!("Answered {}", choice.as_str());
             Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
-            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} goes on")))
+            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} retried")))
         }
         TuiRequest::Decide(task, TaskDecision::Cancel) => {
             let title = [format!("Task #{task} cancelled")];
@@ -90,9 +90,9 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
 /// Adds how to continue if no process is driving the run.
 fn with_next_step(result: &DecisionResult, text: String) -> String {
     match result {
-        DecisionResult::HandedOver => text,
-        DecisionResult::Recorded { note: None } => format!("{text}: `signoff work` does"),
-        DecisionResult::Recorded { note: Some(note) } => format!("{text}: `signoff work` does; {note}"),
+        DecisionResult::HandedOver => format!("{text}; the task continues"),
+        DecisionResult::Recorded { note: None } => format!("{text}; run `signoff work` to continue"),
+        DecisionResult::Recorded { note: Some(note) } => format!("{text}; run `signoff work` to continue; {note}"),
     }
 }
 

@@ -61,10 +61,10 @@ fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
         DecisionResult::HandedOver => None,
         // No process is driving the task.
         DecisionResult::Recorded { note } => {
-            joined(note.into_iter().chain([format!("`signoff work {task}` works it")]))
+            joined(note.into_iter().chain([format!("`signoff work {task}` starts it")]))
         }
     };
-    Ok(done(format!("Task #{task} goes on"), hint))
+    Ok(done(format!("Task #{task} continues"), hint))
 }
 
 fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
@@ -95,7 +95,7 @@ fn added(new: AddTask) -> Result<ActionOutcome> {
     let task = add::add(&project, spec)?;
     Ok(ActionOutcome {
         message: format!("Added task #{task}: {title}"),
-        hint: Some("`signoff work` works it".to_owned()),
+        hint: Some("`signoff work` starts it".to_owned()),
         added_task: Some(task.0),
     })
 }
@@ -116,7 +116,7 @@ fn spec(new: AddTask) -> Result<TaskSpec> {
         "" => TaskType::default(),
         word => TaskType::parse(word).ok_or_else(|| {
             let known = TaskType::ALL.map(TaskType::as_str).join(", ");
-            CliError::usage(format!("there is no type `{word}`")).hint(format!("there are {known}"))
+            CliError::usage(format!("there is no type `{word}`")).hint(format!("known types: {known}"))
         })?,
     };
     if new.max_cycles == Some(0) {

@@ -92,7 +92,7 @@ fn error_text(failure: &CliError) -> DiffText {
 fn not_shown(file: OmittedFile) -> (String, String) {
     let why = match file.reason {
         OmissionReason::Binary => "a binary file".to_owned(),
-        OmissionReason::Huge { bytes } => format!("too large to be shown: {bytes} bytes"),
+        OmissionReason::Huge { bytes } => format!("too large to show ({} MiB)", bytes.div_ceil(1 << 20)),
     };
     (file.path, why)
 }

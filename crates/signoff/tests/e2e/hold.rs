@@ -205,12 +205,12 @@ fn a_required_sandbox_that_is_missing_starts_no_agent() {
     --- stderr
     error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
       --> signoff.toml:1
-    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
     assert_eq!((doctor.code, doctor.json()["hold"].to_string()), (Some(1), "\"nobody\"".to_owned()));
-    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
+    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes""#);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_required_sandbox_that_is_missing_checks_no_agent() {
     --- stderr
     error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
       --> signoff.toml:1
-    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     // Listing agents does not start them.
@@ -260,13 +260,13 @@ fn doctor_names_the_sandbox() {
     for way in ways() {
         let (hold, message, warning) = said(&project, way);
         assert_eq!(hold, format!("\"{}\"", way.as_str()));
-        assert!(message.starts_with("\"reviewers cannot write, writers can ("), "{message}");
+        assert!(message.starts_with("\"reviewers: read-only; writers: anywhere ("), "{message}");
         assert_eq!(warning, false);
     }
     insta::assert_debug_snapshot!(said(&project, SandboxBackend::None), @r#"
     (
         "\"nobody\"",
-        "\"agents can write anywhere; what reviewers change is undone (a test wants it so)\"",
+        "\"agents can write anywhere; signoff reverts reviewers' changes (a test wants it so)\"",
         Bool(true),
     )
     "#);

@@ -85,7 +85,7 @@ fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
         Some(last) => {
             format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
         }
-        None => "there are no runs yet: `signoff work` works the tasks".to_owned(),
+        None => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
     };
     CliError::usage(format!("there is no run {run}")).hint(hint)
 }
@@ -201,7 +201,7 @@ impl ChangeCounter {
         };
         let base = Commit::new(base.as_str());
         let Some(repository) = &self.repository else {
-            return Changes::unknown("git does not know this repository");
+            return Changes::unknown("git cannot open this repository");
         };
         if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
             return Changes::uncounted();

@@ -6,7 +6,7 @@ use signoff_core::view::{RunState, TaskRow};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
-use signoff_store::{Lease, Store, StoredRun};
+use signoff_store::{Lease, Store, StoreError, StoredRun};
 use signoff_term::json::RunReport;
 use signoff_term::line;
 
@@ -17,7 +17,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
     if let Some((flag, hint)) = fixed_flag(args) {
-        return Err(CliError::usage(format!("{flag} is for a run that begins, not for --resume")).hint(hint));
+        return Err(CliError::usage(format!("{flag} cannot be combined with --resume")).hint(hint));
     }
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
@@ -57,7 +57,7 @@ pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit> {
 
 fn acquire(project: &Project, run: RunId) -> Result<Lease> {
     let lease = run_loop::try_acquire(&*project.store, run)?;
-    lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))
+    lease.ok_or_else(|| CliError::from(StoreError::Held(run)))
 }
 
 fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
@@ -70,10 +70,10 @@ fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Re
 
 /// Returns the first flag that cannot be changed for an existing run, with a hint.
 fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
-    let as_begun = "leave it out: a run goes on as it was begun";
+    let as_begun = "leave it out: a resumed run keeps its original settings";
     let flags = [
         (args.dry_run, "--dry-run", "`signoff status` shows what is unfinished"),
-        (args.land, "--land", "leave it out; `signoff land` brings in what is approved when the run is through"),
+        (args.land, "--land", "leave it out; `signoff land` lands approved work when the run has ended"),
         (args.effort.is_some(), "--effort", as_begun),
         (args.kind.is_some(), "--as", as_begun),
     ];
@@ -85,9 +85,9 @@ fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
 fn nothing_text(project: &Project) -> Result<String> {
     let runs: Vec<String> = project.store.open_runs()?.iter().map(|run| run.id.to_string()).collect();
     Ok(match runs.as_slice() {
-        [] => "Nothing to go on with".to_owned(),
-        [one] => format!("Nothing to go on with here: another signoff works on run {one}"),
-        several => format!("Nothing to go on with here: other signoffs work on runs {}", several.join(", ")),
+        [] => "No run to resume".to_owned(),
+        [one] => format!("No run to resume here: another signoff process is driving run {one}"),
+        several => format!("No run to resume here: other signoff processes are driving runs {}", several.join(", ")),
     })
 }
 
@@ -96,7 +96,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
     let log = project.store.log(run)?;
     let (run_state, row) = (RunState::from_run_log(run, &log), project.store.run(run)?);
     let RunStage::Done(outcome) = run_state.machine.stage else {
-        console.note(&format!("Run {run} was never begun"));
+        console.note(&format!("Run {run} was never started"));
         return Ok(CommandExit::Done);
     };
     if console.json {
@@ -116,10 +116,12 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
     }
     let how = match outcome {
         RunOutcome::Approved if run_state.landed_on_default => "all of it is approved and on the default branch",
-        RunOutcome::Attention if run_state.landed_on_default => "what was not called off is on the default branch",
-        RunOutcome::Approved => "all of it is approved; `signoff land` brings it to the default branch",
-        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs a look",
-        RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",
+        RunOutcome::Attention if run_state.landed_on_default => {
+            "the tasks that were not cancelled are on the default branch"
+        }
+        RunOutcome::Approved => "all of it is approved; `signoff land` lands it on the default branch",
+        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs attention",
+        RunOutcome::Failed | RunOutcome::Cancelled => "it was cancelled",
     };
     console.note(&format!("Run {run} is over: {how}"));
     work::exit_of_run(project, run)
@@ -129,12 +131,10 @@ fn failed_error(run: RunId, part: Option<&str>, row: Option<StoredRun>, refusal:
     let name = row.and_then(|row| row.specification);
     let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
     let hint = match (refusal, name) {
-        (_, _) if part.is_none() => {
-            "`signoff` shows its tasks; `signoff retry ID` goes on with one that failed".to_owned()
-        }
+        (_, _) if part.is_none() => "`signoff` shows its tasks; `signoff retry ID` retries one that failed".to_owned(),
         (Some(EngineError::NotLanded { hint, .. }), _) => hint,
         (_, Some(name)) => format!("`signoff run {name}` plans it again"),
-        (_, None) => "begin it anew with `signoff run`".to_owned(),
+        (_, None) => "start a new run with `signoff run`".to_owned(),
     };
     CliError::failed(format!("run {run} is over: it failed{place}")).hint(hint)
 }

@@ -89,7 +89,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
                 "there is no tracker: neither bd nor br is on the PATH, and there is no {}",
                 tracker::FILE
             ))
-            .hint("install beads and type `bd init`, or name its file: signoff run --as beads FILE"));
+            .hint("install beads and run `bd init`, or name its file: signoff run --as beads FILE"));
         }
     };
     slots.fill_from_tracker(supply, console)
@@ -148,7 +148,7 @@ impl<'a> SlotRun<'a> {
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
         for taken in &offer.taken {
-            console.note(&format!("{} is left out: {}", taken.id, taken_reason(taken)));
+            console.note(&format!("Skipped {}: {}", taken.id, taken_reason(taken)));
         }
         self.print_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
@@ -183,11 +183,11 @@ impl<'a> SlotRun<'a> {
             let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
             let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
             // Even if all tasks are done, one may still have to be closed in the tracker.
-            let with = match tasks.len() {
-                0 => "unfinished".to_owned(),
-                some => format!("with {}", count(some as u64, "unfinished task")),
+            let state = match tasks.len() {
+                0 => "is unfinished".to_owned(),
+                some => format!("has {}", count(some as u64, "unfinished task")),
             };
-            console.note(&format!("Run {run} was left {with}: `signoff run --resume {run}` goes on with it"));
+            console.note(&format!("Run {run} {state}: `signoff run --resume {run}` continues it"));
         }
         Ok(())
     }
@@ -334,32 +334,32 @@ fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) ->
 fn not_ready(task: &SourceTask) -> Option<String> {
     match task.state {
         SourceState::Open if is_nameable(&task.id) => None,
-        SourceState::Open => Some("its id cannot be handed to a program".to_owned()),
+        SourceState::Open => Some("its id is not a valid argument".to_owned()),
         SourceState::Blocked if task.depends_on.is_empty() => Some("blocked".to_owned()),
         SourceState::Blocked => Some(format!("blocked, after {}", task.depends_on.join(", "))),
         SourceState::InProgress | SourceState::Deferred | SourceState::Review => {
             Some(task.state.as_str().replace('_', " "))
         }
-        SourceState::NotWork => Some("no work for an agent".to_owned()),
+        SourceState::NotWork => Some("not a work item".to_owned()),
         SourceState::Done | SourceState::Cancelled => None,
     }
 }
 
-/// `task 3 has it (failed): signoff retry 3 goes on`.
+/// `claimed by task 3 (failed): signoff retry 3 continues it`.
 fn taken_reason(taken: &ExcludedTask) -> String {
     let ExcludedTask { id, by, status } = taken;
     let what_now = match status {
-        TaskStatus::Failed | TaskStatus::Stuck => format!(": `signoff retry {by}` goes on with it"),
+        TaskStatus::Failed | TaskStatus::Stuck => format!(": `signoff retry {by}` continues it"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
             ": `signoff run --resume` continues it if no signoff is running".to_owned()
         }
         TaskStatus::Waiting => ": `signoff` shows what it waits for".to_owned(),
         TaskStatus::Completed => {
-            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds it again")
+            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds a new task")
         }
         TaskStatus::Cancelled => String::new(),
     };
-    format!("task {by} has it ({}){what_now}", status.as_str())
+    format!("claimed by task {by} ({}){what_now}", status.as_str())
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {
@@ -385,8 +385,8 @@ fn print_done(tracker: &Tracker, offer: &TrackerOffer, console: &Console) -> Res
         let more = if done.len() > MAX_NAMED { ", …" } else { "" };
         let ids = done.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
         console.note(&format!(
-            "{ids}{more}: done by signoff, open in {path}. A file does not say what was reopened: `signoff add` \
-             adds it again"
+            "{ids}{more}: done by signoff, open in {path}. signoff cannot see that a task was reopened in a \
+             file: `signoff add` adds a new task"
         ));
     }
     Ok(())
