@@ -70,13 +70,13 @@ impl AgentCheck<'_> {
         let failed = |error| EngineError::io("prepare a trial in", self.scratch_dir, error);
         let launch = self.prepare(&dir).map_err(failed)??;
         let (program, person) = (self.program.to_owned(), self.user_home.to_owned());
-        let keeper = SupervisorLauncher {
+        let supervisor_launcher = SupervisorLauncher {
             program,
             live_dir: self.scratch_dir.join("live"),
             user_home: person,
             secrets: channel_secrets(self.settings),
         };
-        keeper.start(&launch, &dir).await.map_err(failed)
+        supervisor_launcher.start(&launch, &dir).await.map_err(failed)
     }
 
     fn directory(&self) -> AttemptDir {

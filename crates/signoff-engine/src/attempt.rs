@@ -76,7 +76,7 @@ pub struct EngineContext {
     pub settings: Settings,
     /// Used to look up approvals.
     pub store: Arc<dyn Store>,
-    pub keeper: SupervisorLauncher,
+    pub supervisor_launcher: SupervisorLauncher,
     /// Path of the signoff executable, for built-in agents.
     pub program: PathBuf,
     /// The user's home directory, where agents are logged in.
@@ -226,7 +226,7 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
-    let ended = match ctx.keeper.start(&launch, &dir).await {
+    let ended = match ctx.supervisor_launcher.start(&launch, &dir).await {
         Ok(running) => watch(running, listener(&ctx, &spec), &sink).await,
         Err(error) => {
             ctx.reports.expire(&dir);

@@ -330,7 +330,7 @@ impl Story {
     fn new_context(&self, jobs: usize, repository: Repository) -> EngineContext {
         let layout = Layout::new(self.directory.path(), None);
         EngineContext {
-            keeper: SupervisorLauncher {
+            supervisor_launcher: SupervisorLauncher {
                 program: PathBuf::from("/nowhere"),
                 live_dir: layout.live_attempts(),
                 user_home: self.directory.path().to_owned(),

@@ -29,7 +29,7 @@ pub enum CommandExit {
     /// The command line, or a file it names, is wrong.
     Usage = 2,
     /// Nothing failed, but a task needs the user.
-    Attention = 3,
+    NeedsUser = 3,
     /// The user interrupted it.
     Interrupted = 130,
 }
@@ -40,7 +40,7 @@ impl CommandExit {
         match code {
             0 => Self::Done,
             2 => Self::Usage,
-            3 => Self::Attention,
+            3 => Self::NeedsUser,
             130 => Self::Interrupted,
             _ => Self::Failed,
         }

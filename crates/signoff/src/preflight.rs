@@ -52,8 +52,8 @@ pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[
     let run_state = queries::run_state(&*project.store, run)?;
     check_pending_parts(project, &run_state, only)?;
     for (loop_id, loop_state) in &run_state.loops {
-        let goes_on = !loop_state.machine.is_done() || again == Some(loop_id);
-        let Some(policy) = run_state.policy(loop_id).filter(|_| goes_on) else { continue };
+        let continues = !loop_state.machine.is_done() || again == Some(loop_id);
+        let Some(policy) = run_state.policy(loop_id).filter(|_| continues) else { continue };
         let asked = match loop_state.task {
             Some(task) => project.store.task_spec(task)?,
             None => run_state.subject.as_deref().cloned(),
@@ -121,9 +121,9 @@ fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<()> 
 
 /// Probes which sandbox this system supports.
 pub fn sandbox_support() -> SandboxSupport {
-    let ways = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
-    let wanted = host::test_string("SIGNOFF_TEST_HOLD");
-    SandboxSupport::probe(wanted.and_then(|word| ways.into_iter().find(|way| way.as_str() == word)))
+    let backends = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
+    let wanted = host::test_string("SIGNOFF_TEST_SANDBOX");
+    SandboxSupport::probe(wanted.and_then(|word| backends.into_iter().find(|backend| backend.as_str() == word)))
 }
 
 /// Fails if the sandbox is required and this system does not support it.
@@ -131,8 +131,8 @@ pub fn check_sandbox(settings: &Settings) -> Result<()> {
     if settings.sandbox() != Sandbox::Required {
         return Ok(());
     }
-    let Some(lacks) = sandbox_support().missing else { return Ok(()) };
-    let failure = CliError::usage(format!("sandbox = \"required\", and this system cannot sandbox agents: {lacks}"));
+    let Some(missing) = sandbox_support().missing else { return Ok(()) };
+    let failure = CliError::usage(format!("sandbox = \"required\", and this system cannot sandbox agents: {missing}"));
     let hint = if cfg!(target_os = "linux") {
         "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff \
          reverts reviewers' changes"
@@ -168,16 +168,16 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
-        let place = PhaseContext { workflow, phase, task };
+        let context = PhaseContext { workflow, phase, task };
         match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(project, &[role.as_str()])?;
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
-                check_agent(project, &project.settings.writer_in_turn(*role, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(*role, context, 0)?.agent)?;
             }
-            PhaseKind::Gate(judge) => {
-                for name in &judge.gate.reviewers {
-                    let reviewer = project.settings.reviewer_in_turn(name, place, 0)?;
+            PhaseKind::Gate(policy) => {
+                for name in &policy.gate.reviewers {
+                    let reviewer = project.settings.reviewer_in_turn(name, context, 0)?;
                     match project.settings.reviewer_prompt(name) {
                         Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
@@ -193,12 +193,12 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                     }
                 }
                 check_prompts(project, &["review", "fix"])?;
-                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(Role::Fix, context, 0)?.agent)?;
             }
             // Checks that are not configured are detected in the work itself, so it is no error to have none here.
             PhaseKind::Check(_) => {
                 check_prompts(project, &["fix"])?;
-                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(Role::Fix, context, 0)?.agent)?;
             }
         }
     }
@@ -206,9 +206,9 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
 }
 
 /// Checks that a named prompt file can be read.
-fn check_prompt(root: &Path, path: &str, place: &str) -> Result<()> {
+fn check_prompt(root: &Path, path: &str, origin: &str) -> Result<()> {
     let read = PromptFile::at(root, path).read();
-    read.map(drop).map_err(|error| CliError::from(error).at(place))
+    read.map(drop).map_err(|error| CliError::from(error).at(origin))
 }
 
 /// Checks that a reviewer with the tool contract has a server to report to.
@@ -239,12 +239,12 @@ fn login_warning(agent: &AgentConfig) -> Option<String> {
 
 /// Warns about a writable path that does not exist: a sandboxed agent cannot create it.
 fn missing_write_path(path: &str) -> Option<String> {
-    let place = match path.strip_prefix("~/") {
+    let file = match path.strip_prefix("~/") {
         Some(below) => crate::settings::home()?.join(below),
         None if path == Writable::CACHES => return None,
         None => Path::new(path).to_owned(),
     };
-    let missing = place.symlink_metadata().is_err();
+    let missing = file.symlink_metadata().is_err();
     missing.then(|| format!("sandbox_write: there is no {path}; writers cannot create it"))
 }
 
@@ -292,9 +292,9 @@ fn check_one(project: &Project, agent: &AgentConfig) -> Result<()> {
     let Some(program) = agent_probe::program_of(agent) else { return Ok(()) };
     let program = agent_probe::find_program(program, project.repository.checkout());
     let version = |path: &Path| agents::wrong_version(agent, path, project.repository.root());
-    let Some((wrong, hint)) = agents::program_problem(agent, &program, version) else { return Ok(()) };
+    let Some(problem) = agents::program_problem(agent, &program, version) else { return Ok(()) };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
-    let failure = CliError::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
+    let failure = CliError::usage(format!("agent {}: {}", agent.name, problem.message)).hint(problem.hint);
     let key = format!("agents.{}.{key}", agent.name);
     // An agent that is named after its kind may have no setting.
     Err(match project.settings.origins().into_iter().find(|row| row.key == key) {

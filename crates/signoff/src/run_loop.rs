@@ -38,8 +38,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::{ProgressStream, write_stderr};
+use crate::line_output::RunRenderer;
 use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
-use crate::show::RunRenderer;
 use crate::{CliError, CommandExit, Console, Project, Result, host};
 use notifications::NotifyingRenderer;
 
@@ -85,22 +85,23 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let (subject, base) = (request.subject, request.base);
     let ctx = Arc::new(EngineContext { jobs, subject, base, ..engine_context(project)? });
     let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
-    let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
+    let shows_queue =
+        request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = runtime.block_on(async { termination_signals() });
     let signals = signals.map_err(cannot_start)?;
-    let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
+    let screen = open_screen(console, ctx.repository.root(), shows_queue, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
-    let person = presence.unwrap_or_else(|| notifications::user_presence(console));
+    let presence = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
-    let channels = notifications::channel_context(ctx.repository.root(), person);
+    let channels = notifications::channel_context(ctx.repository.root(), presence);
     let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, &channels, store.clone());
     renderer.resend_undelivered();
-    let first_look = ctx.clone();
+    let warm_up_ctx = ctx.clone();
     // Warm the checkout state in the background: the check before each agent is fast if nothing changed.
-    runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
+    runtime.spawn_blocking(move || warm_up_ctx.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = start_report_server(ctx.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), drive, &mut renderer);
@@ -128,7 +129,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
 fn open_screen(
     console: &Console,
     root: &Path,
-    takes: bool,
+    shows_queue: bool,
     handle: &DispatcherHandle,
     attended: bool,
 ) -> Option<Screen> {
@@ -138,7 +139,7 @@ fn open_screen(
     }
     Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, root, |sender| {
         let background = BackgroundWorker::new(root.to_owned(), &sender);
-        let queue = Some(watch_queue(root.to_owned(), takes, sender.clone()));
+        let queue = Some(watch_queue(root.to_owned(), shows_queue, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
     })
 }
@@ -184,13 +185,13 @@ pub fn cannot_start(error: io::Error) -> CliError {
 /// Builds the engine context for work without a dispatcher: one job, and no subject.
 pub fn engine_context(project: Project) -> Result<EngineContext> {
     let program = host::program()?;
-    let person = crate::settings::home().unwrap_or_default();
-    let secrets = attempt::secrets(&project.settings, &person);
+    let user_home = crate::settings::home().unwrap_or_default();
+    let secrets = attempt::secrets(&project.settings, &user_home);
     Ok(EngineContext {
-        keeper: SupervisorLauncher {
+        supervisor_launcher: SupervisorLauncher {
             program: program.clone(),
             live_dir: project.layout.live_attempts(),
-            user_home: person.clone(),
+            user_home: user_home.clone(),
             secrets: attempt::channel_secrets(&project.settings),
         },
         reports: Arc::new(ReportRegistry::new(project.layout.root()).with_secrets(secrets.clone())),
@@ -200,7 +201,7 @@ pub fn engine_context(project: Project) -> Result<EngineContext> {
         settings: project.settings,
         store: project.store,
         program,
-        user_home: person,
+        user_home,
         variables: crate::preflight::agents::variables(),
         jobs: 1,
         subject: None,
@@ -285,11 +286,11 @@ impl RunResult {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
         let all = self.store.tasks()?;
         let unsettled = inbox::unsettled(&all);
-        let meant = |row: &TaskRow| match self.requested.as_slice() {
+        let selected = |row: &TaskRow| match self.requested.as_slice() {
             [] => driven(row) && (!row.status.is_over() || unsettled.contains(&row.id)),
             asked => asked.contains(&TaskId(row.id)),
         };
-        let own = |row: &TaskRow| self.has_changed(row.id) || meant(row);
+        let own = |row: &TaskRow| self.has_changed(row.id) || selected(row);
         let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
         let asked = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
@@ -369,12 +370,12 @@ impl RunResult {
             let failed = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
             all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
         };
-        let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
-        let runs = || self.summary.runs.iter().filter(|(run, _)| at_issue(*run)).map(|(_, stage)| stage);
+        let counts = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
+        let runs = || self.summary.runs.iter().filter(|(run, _)| counts(*run)).map(|(_, stage)| stage);
         if let Some(stage) = runs().find(|stage| stopped(stage)) {
             return Ok(Some(stage));
         }
-        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
+        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| counts(*run)) {
             if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run) {
                 return Ok(Some(stage));
             }
@@ -384,8 +385,8 @@ impl RunResult {
 
     /// Whether the final review of a run ended without an approval. That needs the user even if every task is approved.
     fn final_review_left_open(&self, run: RunId) -> bool {
-        let whole = self.summary.states.get(&run).and_then(|state| state.loops.get(&LoopId::final_review()));
-        whole.is_some_and(|whole| whole.machine.approved_commit().is_none())
+        let final_review = self.summary.states.get(&run).and_then(|state| state.loops.get(&LoopId::final_review()));
+        final_review.is_some_and(|state| state.machine.approved_commit().is_none())
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.
@@ -420,9 +421,9 @@ impl RunResult {
 }
 
 /// Prints each distinct error once. The last one becomes the error of the command.
-pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
+pub fn fail_with(errors: Vec<EngineError>) -> Result<()> {
     let mut printed = BTreeSet::new();
-    let mut failures: Vec<CliError> = troubles.into_iter().map(CliError::from).collect();
+    let mut failures: Vec<CliError> = errors.into_iter().map(CliError::from).collect();
     failures.retain(|failure| printed.insert(failure.to_string()));
     let Some(last) = failures.pop() else { return Ok(()) };
     failures.iter().for_each(|failure| write_stderr(&failure.to_string()));

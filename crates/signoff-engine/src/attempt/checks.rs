@@ -279,7 +279,7 @@ async fn run_uncached(
     let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
     let launch =
         blocking(move || prepare_on_base(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
-    let running = ctx.keeper.start(&launch, &own).await;
+    let running = ctx.supervisor_launcher.start(&launch, &own).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;

@@ -164,7 +164,7 @@ pub async fn check_merge(
         return Ok(Some(LandingResult::ChecksNotRun(AttemptFailure::NotStarted { message })));
     };
     failpoint::pass("land_checks");
-    let running = ctx.keeper.start(&launch, &dir).await;
+    let running = ctx.supervisor_launcher.start(&launch, &dir).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;

@@ -94,7 +94,7 @@ fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
         Some(escort) => {
             let mut command = system::command(escort);
             let length = short_command.input.len().to_string();
-            command.args([ESCORT_SUBCOMMAND, &length, short_command.program]);
+            command.args([CHILD_GUARD_SUBCOMMAND, &length, short_command.program]);
             command
         }
         None => system::command(short_command.program),
@@ -182,7 +182,7 @@ fn read_once(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<boo
 }
 
 /// The subcommand of the escort.
-pub const ESCORT_SUBCOMMAND: &str = "__escort";
+pub const CHILD_GUARD_SUBCOMMAND: &str = "__escort";
 
 /// Exit code if the program does not exist. The escort then prints `NOT_FOUND_MESSAGE`.
 const EXIT_NOT_FOUND: u8 = 127;
@@ -192,12 +192,12 @@ const NOT_FOUND_MESSAGE: &str = "signoff did not find the program\n";
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval on systems without pidfd.
-const ESCORT_POLL_INTERVAL: Duration = Duration::from_millis(10);
+const CHILD_GUARD_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Timeout with a pidfd.
 const PIDFD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs the program in `words`. The first word is the number of stdin bytes for it.
-pub fn run_escort(arguments: &[OsString]) -> ExitCode {
+pub fn run_child_guard(arguments: &[OsString]) -> ExitCode {
     let [length, program, arguments @ ..] = arguments else { return ExitCode::FAILURE };
     let length = length.to_str().and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut input = vec![0; length];
@@ -257,7 +257,7 @@ fn is_parent_gone(handle: Option<&OwnedFd>) -> bool {
     let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
     fds.extend(handle.map(|handle| PollFd::new(handle, PollFlags::IN)));
     let failed =
-        system::poll_fds(&mut fds, if handle.is_some() { PIDFD_TIMEOUT } else { ESCORT_POLL_INTERVAL }).is_err();
+        system::poll_fds(&mut fds, if handle.is_some() { PIDFD_TIMEOUT } else { CHILD_GUARD_POLL_INTERVAL }).is_err();
     // Nothing more is sent, so a readable stdin means that it was closed.
     failed || fds.first().is_some_and(|fd| !fd.revents().is_empty())
 }
@@ -272,7 +272,7 @@ fn kill_descendants() {
         }
         left.iter().for_each(|row| row.identity.send_signal(Signal::KILL));
         reap(None);
-        system::pause(ESCORT_POLL_INTERVAL);
+        system::pause(CHILD_GUARD_POLL_INTERVAL);
     }
     // Without a process table, the group is all that is known, and this process belongs to it.
     #[cfg(not(target_os = "linux"))]

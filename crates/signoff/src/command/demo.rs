@@ -42,7 +42,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&format!("Look around: cd {} && signoff show 1", place.display()));
     }
     // The demo is meant to end with a task that needs discussion.
-    Ok(if exit == CommandExit::Attention { CommandExit::Done } else { exit })
+    Ok(if exit == CommandExit::NeedsUser { CommandExit::Done } else { exit })
 }
 
 fn make_project(place: &Path) -> Result<()> {

@@ -35,8 +35,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
             .push(DoctorCheck::passed("rebuild", format!("{} runs, {} events replayed", rebuilt.runs, rebuilt.facts)));
     }
     checks.push(store(&project)?);
-    let power = preflight::sandbox_support();
-    checks.push(sandbox(&project.settings, &power));
+    let support = preflight::sandbox_support();
+    checks.push(sandbox(&project.settings, &support));
     checks.extend(channels(&project.settings));
     checks.extend(worktrees(&project)?);
     let prompts = preflight::check_named_prompts(&project.settings, project.repository.root());
@@ -44,23 +44,23 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     checks.extend(preflight::warnings(&project).into_iter().map(|said| DoctorCheck::warning("settings", said)));
     checks
         .extend(project.settings.unknown_tools().iter().map(|said| DoctorCheck::warning("settings", said.to_string())));
-    let held = project.settings.sandbox() != Sandbox::Off;
-    let report = DoctorReport::new(checks, if held { power.backend } else { SandboxBackend::None });
+    let sandboxed = project.settings.sandbox() != Sandbox::Off;
+    let report = DoctorReport::new(checks, if sandboxed { support.backend } else { SandboxBackend::None });
     if console.json {
         console.json(&report)?;
     } else {
-        report.checks.iter().try_for_each(|look| console.text(&check_line(look)))?;
+        report.checks.iter().try_for_each(|check| console.text(&check_line(check)))?;
     }
     Ok(if report.ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn check_line(look: &DoctorCheck) -> String {
-    let mark = match (look.ok, look.warning) {
+fn check_line(check: &DoctorCheck) -> String {
+    let mark = match (check.ok, check.warning) {
         (true, false) => "✓",
         (true, true) => "!",
         (false, _) => "✗",
     };
-    format!("{mark} {}: {}\n", look.what, look.message)
+    format!("{mark} {}: {}\n", check.what, check.message)
 }
 
 fn repository(project: &Project) -> DoctorCheck {
@@ -102,22 +102,22 @@ fn channels(settings: &Settings) -> Option<DoctorCheck> {
 }
 
 fn one_line(failure: &CliError) -> String {
-    let said = failure.to_string();
-    said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
+    let text = failure.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
 }
 
 /// Describes what the sandbox prevents agents from writing.
-pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
-    let by = match (power.backend, power.landlock) {
+pub fn sandbox(settings: &Settings, support: &SandboxSupport) -> DoctorCheck {
+    let by = match (support.backend, support.landlock) {
         (SandboxBackend::Landlock, Some(version)) => format!("Landlock, version {version}"),
         (SandboxBackend::Landlock, None) => "Landlock".to_owned(),
         (SandboxBackend::Bubblewrap, _) => "bubblewrap".to_owned(),
         (SandboxBackend::None, _) => "no sandbox".to_owned(),
     };
     let writers = if settings.sandboxes_writers() { "own worktree only" } else { "anywhere" };
-    let lacks = power.missing.as_deref();
+    let missing = support.missing.as_deref();
     let held = format!("reviewers: read-only; writers: {writers} ({by})");
-    match (settings.sandbox(), lacks) {
+    match (settings.sandbox(), missing) {
         (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; signoff reverts reviewers' changes"),
         (Sandbox::On | Sandbox::Required, None) => {
             DoctorCheck::passed("sandbox", format!("{held}; signoff reverts reviewers' changes"))
@@ -126,11 +126,11 @@ pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
             Err(failure) => DoctorCheck::failed("sandbox", one_line(&failure)),
             Ok(()) => DoctorCheck::passed("sandbox", held),
         },
-        (Sandbox::On, Some(lacks)) if power.backend == SandboxBackend::None => {
+        (Sandbox::On, Some(missing)) if support.backend == SandboxBackend::None => {
             let open = "agents can write anywhere; signoff reverts reviewers' changes";
-            DoctorCheck::warning("sandbox", format!("{open} ({lacks})"))
+            DoctorCheck::warning("sandbox", format!("{open} ({missing})"))
         }
-        (Sandbox::On, Some(lacks)) => DoctorCheck::warning("sandbox", format!("{held}; but {lacks}")),
+        (Sandbox::On, Some(missing)) => DoctorCheck::warning("sandbox", format!("{held}; but {missing}")),
     }
 }
 
@@ -145,15 +145,15 @@ fn store(project: &Project) -> Result<DoctorCheck> {
 /// Checks that the worktree of every unfinished task exists and is on its branch.
 fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
     let mut wrong = Vec::new();
-    let mut there: BTreeSet<String> = BTreeSet::new();
+    let mut existing: BTreeSet<String> = BTreeSet::new();
     for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
             Some(problem) => wrong.push(format!("task {} ({path}): {problem}", row.id)),
-            None => drop(there.insert(path.clone())),
+            None => drop(existing.insert(path.clone())),
         }
     }
-    Ok(match (wrong.is_empty(), there.len()) {
+    Ok(match (wrong.is_empty(), existing.len()) {
         (false, _) => vec![DoctorCheck::failed("worktrees", wrong.join("; "))],
         (true, 0) => Vec::new(),
         (true, count) => {

@@ -58,7 +58,7 @@ pub fn edit(
 ) -> Result<DecisionResult> {
     let (run, loop_id) = project.loop_of(task)?;
     let verdict = verdict.to_ascii_uppercase();
-    let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: head_of(project, task)? };
+    let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: branch_head(project, task)? };
     check_no_writer(project, Some(task), run, &loop_id)?;
     decide(project, run, &loop_id, command)
 }
@@ -105,7 +105,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// The tip of the task's branch, which the verdict is about.
-pub fn head_of(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>> {
+pub fn branch_head(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>> {
     let Some(branch) = project.task(task)?.branch else { return Ok(None) };
     Ok(project.repository()?.head_of(&branch)?)
 }

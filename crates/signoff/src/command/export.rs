@@ -16,7 +16,6 @@ use signoff_store::Store;
 use signoff_term::json;
 
 use crate::host::replace::replace;
-use crate::project::not_started;
 use crate::run_loop::task_id;
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, queries};
 
@@ -65,7 +64,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let (run, loop_id) = place(project, task)?;
+    let (run, loop_id) = project.loop_of(task)?;
     let spec = project.store.task_spec(task)?.unwrap_or_default();
     let exported = state_v4::export(&project.store.log(run)?, &loop_id, &spec);
     let state = exported.map_err(|error| {
@@ -73,12 +72,6 @@ fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
             .hint("--format state-v4 is for tasks of `signoff iterate`; --format jsonl is for every task")
     })?;
     Ok(state.to_json())
-}
-
-/// The run and the loop of a task.
-fn place(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId)> {
-    let row = project.task(task)?;
-    project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))
 }
 
 fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
@@ -104,7 +97,7 @@ fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
 }
 
 fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let (run, loop_id) = place(project, task)?;
+    let (run, loop_id) = project.loop_of(task)?;
     let run_state = queries::run_state(&*project.store, run)?;
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {

@@ -59,7 +59,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&nothing_text(&rows, &target));
     }
     let (mut landed_tasks, mut exit) =
-        (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::Attention });
+        (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::NeedsUser });
     for unit in &units {
         let (tasks, end) = if args.dry_run { dry_run(unit, &target, console)? } else { land(unit, console)? };
         landed_tasks.extend(tasks);
@@ -285,7 +285,7 @@ fn land(unit: &LandUnit, console: &Console) -> Result<UnitResult> {
             for row in unit.rows.iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", landed_line(TaskId(row.id), &landed)))?;
             }
-            Ok((unit.rows_with(landed.arrival.status(), Some(&landed.commit), None), CommandExit::Done))
+            Ok((unit.rows_with(landed.when.status(), Some(&landed.commit), None), CommandExit::Done))
         }
         Ok(None) => Ok((unit.rows_with("refused", None, None), CommandExit::Interrupted)),
         Err(failure) => Ok(unit.refused(&failure, console)),

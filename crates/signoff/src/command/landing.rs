@@ -32,7 +32,7 @@ pub struct LandedWork {
     pub target: String,
     /// The commit that landed it; the approved commit if it was there before.
     pub commit: String,
-    pub arrival: LandedWhen,
+    pub when: LandedWhen,
 }
 
 /// When work landed on the default branch.
@@ -41,7 +41,7 @@ pub enum LandedWhen {
     Now,
     Before,
     /// Never: the work has no changes.
-    Nothing,
+    NoChanges,
 }
 
 impl LandedWhen {
@@ -49,7 +49,7 @@ impl LandedWhen {
     pub fn status(self) -> &'static str {
         match self {
             Self::Now => "landed",
-            Self::Before | Self::Nothing => "already",
+            Self::Before | Self::NoChanges => "already",
         }
     }
 
@@ -72,26 +72,26 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
     let (run, loop_id) = read_only.loop_of(task)?;
     let log = project.store.log(run)?;
     let run_state = RunState::from_run_log(run, &log);
-    let under_way = is_landing(&run_state, &loop_id);
+    let landing_started = is_landing(&run_state, &loop_id);
     let target = project.repository.default_branch()?;
     if !project.repository.has_branch(&target)? {
         return Err(GitError::BranchGone(target).into());
     }
-    if !under_way {
+    if !landing_started {
         let commit = approved(&row)?;
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Nothing }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), when: LandedWhen::NoChanges }));
         }
         let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
             return land_with_run(&project, &run_state, console).map(Some);
         }
         if is_in {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), when: LandedWhen::Before }));
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
-            let commit = with_tick_commit(&read_only, &row, &rows, commit);
+            let commit = with_check_off_commit(&read_only, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
             let direct = DirectLanding { run, what, name, commit, message, own };
             return land_directly(project, direct, console).map(Some);
@@ -102,7 +102,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> 
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
     let commit = land_through_loop(project, task, run, &loop_id, console)?;
-    Ok(commit.map(|commit| LandedWork { target, commit, arrival: LandedWhen::Now }))
+    Ok(commit.map(|commit| LandedWork { target, commit, when: LandedWhen::Now }))
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
@@ -161,7 +161,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
-        return Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before });
+        return Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::Before });
     }
     let branch = run.branch();
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
@@ -169,7 +169,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     }
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
+    Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::new(now) })
 }
 
 /// Whether a loop is in the middle of landing on the default branch.
@@ -254,10 +254,10 @@ fn refused(row: &TaskRow) -> CliError {
 }
 
 /// For the last task of a plan, returns the commit that also checks off the plan's tasks.
-fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], commit: Commit) -> Commit {
+fn with_check_off_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], commit: Commit) -> Commit {
     let Some(branch) = row.branch.as_deref().filter(|branch| is_run_branch(branch)) else { return commit };
     let later = |one: &TaskRow| one.branch == row.branch && one.id > row.id && one.base.is_some();
-    if rows.iter().any(later) { commit } else { project.tip_if_tick_commit(branch).map_or(commit, Commit::new) }
+    if rows.iter().any(later) { commit } else { project.tip_if_check_off_commit(branch).map_or(commit, Commit::new) }
 }
 
 /// Lands a task through its loop, again after each time it is sent back and approved again. The limits of the loop
@@ -293,10 +293,10 @@ fn land_through_loop(
         if result.summary.interrupted {
             return Ok(None);
         }
-        let troubles = result.summary.errors;
+        let errors = result.summary.errors;
         drop((result.ctx, result.store));
         project = Project::open()?;
-        check_progress(&project, task, run, loop_id, troubles)?;
+        check_progress(&project, task, run, loop_id, errors)?;
     }
 }
 
@@ -307,15 +307,15 @@ fn check_progress(
     task: TaskId,
     run: RunId,
     loop_id: &LoopId,
-    troubles: Vec<EngineError>,
+    errors: Vec<EngineError>,
 ) -> Result<()> {
     let run_state = queries::run_state(&*project.store, run)?;
     let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
     if state.is_some_and(|state| state.landed) {
-        troubles.into_iter().for_each(|trouble| write_stderr(&CliError::from(trouble).to_string()));
+        errors.into_iter().for_each(|error| write_stderr(&CliError::from(error).to_string()));
         return Ok(());
     }
-    run_loop::fail_with(troubles)?;
+    run_loop::fail_with(errors)?;
     if state.is_some_and(Loop::is_done) {
         return Ok(());
     }
@@ -367,7 +367,7 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let ctx = Arc::new(run_loop::engine_context(project)?);
-    let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
-    let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
+    let landing_result = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
+    let (commit, now) = landing_result.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::new(now) })
 }

@@ -73,7 +73,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         (_, Some(run)) | (Some(TaskOrRun::Run(RunId(run))), None) => for_run(RunId(run))?,
         (Some(TaskOrRun::Task(task)), None) => for_task(task)?,
         (None, None) => {
-            return Err(CliError::usage("a task or a run is missing").hint("signoff report 29, or signoff report run-3"));
+            return Err(
+                CliError::usage("a task or a run is missing").hint("signoff report 29, or signoff report run-3")
+            );
         }
     };
     let text = render(data, format);
@@ -93,15 +95,15 @@ fn check_directory(path: &Path) -> Result<()> {
 }
 
 fn render(data: ReportData, format: ReportFormat) -> String {
-    let account = &data.account;
+    let document = &data.document;
     match format {
         ReportFormat::Html => {
             let (head, tasks) = data.pages();
             page::report_file(&head, tasks)
         }
-        ReportFormat::Markdown => markdown::markdown(account),
-        ReportFormat::Json => account.json(),
-        ReportFormat::Sarif => sarif::sarif(account),
-        ReportFormat::Junit => junit::junit(account),
+        ReportFormat::Markdown => markdown::markdown(document),
+        ReportFormat::Json => document.json(),
+        ReportFormat::Sarif => sarif::sarif(document),
+        ReportFormat::Junit => junit::junit(document),
     }
 }

@@ -69,9 +69,9 @@ fn count_runs(project: &ReadOnlyProject, args: &Args, stats: &mut StatsCollector
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
-            let mut folded = RunHistory::default();
-            queries::for_each_chunk(&*project.store, row.id, 0, |part| folded.extend_attempts(&part))?;
-            stats.add_run(&folded);
+            let mut history = RunHistory::default();
+            queries::for_each_chunk(&*project.store, row.id, 0, |part| history.extend_attempts(&part))?;
+            stats.add_run(&history);
         }
     }
     Ok(presets)

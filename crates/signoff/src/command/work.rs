@@ -129,8 +129,8 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
 fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit {
     let unsettled = inbox::unsettled(all);
     let open = |row: &TaskRow| !row.status.is_over() || unsettled.contains(&row.id);
-    let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
-    let tasks: Vec<TaskRow> = meant.cloned().collect();
+    let selected = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
+    let tasks: Vec<TaskRow> = selected.cloned().collect();
     let invocation = InvocationSummary { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
     CommandExit::from_code(invocation.code())
 }
@@ -207,9 +207,9 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
 fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     const NAMED: usize = 5;
     let driven = BTreeSet::new();
-    let scene = ProjectSnapshot { tasks: all, runs: &[], driven: &driven };
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &driven };
     let line = |row: &&TaskRow| {
-        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), NextStep::for_task(row, &scene))
+        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), NextStep::for_task(row, &snapshot))
     };
     let named: String = waiting.iter().take(NAMED).map(line).collect();
     let more = waiting.len().saturating_sub(NAMED);

@@ -28,18 +28,18 @@ pub struct BackgroundWorker {
 impl BackgroundWorker {
     /// Starts the threads for the repository at `root`.
     pub fn new(root: PathBuf, sender: &ScreenSender) -> Self {
-        let ((lookups, to_look), (decisions, to_decide)) = (mpsc::channel(), mpsc::channel());
-        let (own, tell) = (root.clone(), sender.clone());
-        std::thread::spawn(move || look_up(&own, &to_look, &tell));
-        let tell = sender.clone();
-        std::thread::spawn(move || record_decisions(&root, &to_decide, &tell));
+        let ((lookups, lookup_requests), (decisions, decision_requests)) = (mpsc::channel(), mpsc::channel());
+        let (lookup_root, sender_clone) = (root.clone(), sender.clone());
+        std::thread::spawn(move || look_up(&lookup_root, &lookup_requests, &sender_clone));
+        let sender_clone = sender.clone();
+        std::thread::spawn(move || record_decisions(&root, &decision_requests, &sender_clone));
         Self { lookups, decisions }
     }
 
     /// Handles a request. The result is sent to the screen.
     pub fn handle(&self, request: TuiRequest) {
         match request {
-            TuiRequest::Load(errand) => self.lookups.send(errand).ok(),
+            TuiRequest::Load(request) => self.lookups.send(request).ok(),
             TuiRequest::QuestionDecided(_) | TuiRequest::Decide(..) => self.decisions.send(request).ok(),
             TuiRequest::Quit | TuiRequest::Interrupt | TuiRequest::Replay(_) => None,
         };
@@ -78,8 +78,8 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
             Some(format!("Task #{task} is {word} by {}{note}", host::user_name()))
         }
         TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason }) => {
-            let (place, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;
-            Some(format!("Finding {} is refuted by {}", place.finding, host::user_name()))
+            let (finding_ref, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;
+            Some(format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name()))
         }
         // The question stays open; the screen has shown how to answer it later.
         TuiRequest::QuestionDecided(QuestionDecision::Later { .. }) => None,
@@ -108,23 +108,23 @@ struct FollowedTranscript {
     transcript: TranscriptReader,
     /// The attempt has ended.
     ended: bool,
-    /// Cloned into the part that is on its way to the screen.
+    /// Cloned into the part that was sent to the screen and is not consumed yet.
     pending: Arc<()>,
 }
 
 /// Handles lookups until the channel closes.
-fn look_up(root: &Path, errands: &Receiver<DataRequest>, sender: &ScreenSender) {
+fn look_up(root: &Path, requests: &Receiver<DataRequest>, sender: &ScreenSender) {
     let mut followed = None;
     loop {
         let first = if followed.is_some() {
-            errands.recv_timeout(POLL_INTERVAL)
+            requests.recv_timeout(POLL_INTERVAL)
         } else {
-            errands.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            requests.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
         match first {
             Ok(first) => {
-                for errand in deduplicated(first, errands) {
-                    if let Err(failure) = handle(root, errand, sender, &mut followed) {
+                for request in deduplicated(first, requests) {
+                    if let Err(failure) = handle(root, request, sender, &mut followed) {
                         sender.send(ScreenMessage::Note(failure.one_line()));
                     }
                 }
@@ -139,11 +139,11 @@ fn look_up(root: &Path, errands: &Receiver<DataRequest>, sender: &ScreenSender) 
 }
 
 /// Collects the pending requests without duplicates.
-fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<DataRequest> {
+fn deduplicated(first: DataRequest, requests: &Receiver<DataRequest>) -> Vec<DataRequest> {
     let mut all = vec![first];
-    for errand in errands.try_iter() {
-        if !all.contains(&errand) {
-            all.push(errand);
+    for request in requests.try_iter() {
+        if !all.contains(&request) {
+            all.push(request);
         }
     }
     all
@@ -151,21 +151,21 @@ fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<Data
 
 fn handle(
     root: &Path,
-    errand: DataRequest,
+    request: DataRequest,
     sender: &ScreenSender,
     followed: &mut Option<FollowedTranscript>,
 ) -> Result<()> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
-    match errand {
+    match request {
         DataRequest::Report(task) => {
             let (report, _) = queries::task_report(&project, task)?;
-            sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
+            sender.send_data(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
         }
         DataRequest::Diff(task) => {
             let diff = diff(&project, task);
             let nothing = TuiData::Diff { task, patch: String::new(), stat: String::new() };
             // Send an empty diff on error, so that the screen stops waiting.
-            sender.supply(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
+            sender.send_data(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
             diff?;
         }
         DataRequest::Transcript { run, loop_id, attempt } => {
@@ -204,7 +204,7 @@ fn send_more(followed: &mut FollowedTranscript, sender: &ScreenSender) -> bool {
     if !lines.is_empty() {
         let AttemptKey { run, loop_id, attempt } = followed.attempt.clone();
         let text = lines.iter().map(|line| format!("{line}\n")).collect();
-        sender.supply(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
+        sender.send_data(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
     }
     !(last && followed.ended)
 }

@@ -42,13 +42,14 @@ fn done(message: String, hint: Option<String>) -> ActionOutcome {
 fn answered(question: &str, choice: &str) -> Result<ActionOutcome> {
     let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
     let project = ReadOnlyProject::find()?.ok_or_else(none)?;
-    let answer::RecordedAnswer { question, place, result: taken } = answer::answer(&project, question, choice)?;
+    let answer::RecordedAnswer { question, question_ref, result } = answer::answer(&project, question, choice)?;
     let message = format!("{} answered: {choice}", question.id);
-    let hint = match &taken {
+    let hint = match &result {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended = line::ending_lines(&queries::run_state(&*project.store, place.run)?, &place.loop_id);
-            let next = answer::next_step(&project, place.run, &place.loop_id, &ended)?;
+            let ended =
+                line::ending_lines(&queries::run_state(&*project.store, question_ref.run)?, &question_ref.loop_id);
+            let next = answer::next_step(&project, question_ref.run, &question_ref.loop_id, &ended)?;
             joined(note.iter().cloned().chain(next))
         }
     };
@@ -80,8 +81,8 @@ fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> 
 
 fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
-    let (place, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
-    let message = format!("Finding {} is refuted by {}", place.finding, host::user_name());
+    let (finding_ref, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
+    let message = format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 

@@ -25,7 +25,7 @@ fn shell(env: &TestEnv, script: &str) -> ProgramOutput {
         "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
          for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
          for made in claude codex gemini opencode; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
-         export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
+         export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_SANDBOX=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));
     ProgramOutput { stdout: timeless(&out.stdout), ..out }

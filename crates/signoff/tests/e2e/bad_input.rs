@@ -383,7 +383,7 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
 }
 
 /// Limits how long the program waits for a lock.
-const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_PATIENCE_MS", "200")];
+const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_LOCK_TIMEOUT_MS", "200")];
 
 #[test]
 fn a_lock_on_a_ref_is_waited_for_and_then_named() {

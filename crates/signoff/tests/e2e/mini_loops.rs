@@ -450,7 +450,7 @@ fn a_lock_on_the_branch_is_waited_for_and_then_named() {
         let locks = fixer("a", &["c"]).write(&format!("../../../{lock}"), "").say("Fixed a.\n");
         wanting(script, &["a.txt:1", "c.txt:1"]).rule(locks).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
-    let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_PATIENCE_MS", "200")]);
+    let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_LOCK_TIMEOUT_MS", "200")]);
     assert_eq!(worked.code, Some(1), "{worked}");
     assert!(worked.stderr.contains(&format!("{lock} is held by another program")), "{worked}");
     fs::remove_file(project.env.work().join(lock)).unwrap();

@@ -142,7 +142,7 @@ impl<'a> SlotRun<'a> {
         let tracker =
             Tracker { supply, repository: self.project.repository.clone(), options: run_loop::tracker_options() };
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
-        let report = of_tracker(&tracker.supply, &offer, &workflow);
+        let report = tracker_report(&tracker.supply, &offer, &workflow);
         if self.args.dry_run {
             return console.print(&report, || report.text());
         }
@@ -195,7 +195,7 @@ impl<'a> SlotRun<'a> {
     fn fill_from_queue(self, console: &Console) -> Result<CommandExit> {
         let tasks = ready(&*self.project.store, &[], usize::MAX)?;
         if self.args.dry_run {
-            let report = self.of_queue(&tasks)?;
+            let report = self.queue_report(&tasks)?;
             return console.print(&report, || report.text());
         }
         let mut request = RunRequest {
@@ -280,7 +280,7 @@ const MAX_NAMED: usize = 8;
 
 impl SlotRun<'_> {
     /// The report for the queue.
-    fn of_queue(&self, tasks: &[TaskId]) -> Result<SlotsReport> {
+    fn queue_report(&self, tasks: &[TaskId]) -> Result<SlotsReport> {
         let mut report = SlotsReport::new("queue", Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let spec = self.project.store.task_spec(*task)?.unwrap_or_default();
@@ -304,7 +304,7 @@ impl SlotRun<'_> {
 }
 
 /// The report for a tracker.
-fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
+fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
     let source = match supply {
         TaskSource::Program { name } => name,
         TaskSource::File { path } => path,
