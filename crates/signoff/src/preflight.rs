@@ -214,19 +214,19 @@ fn check_prompt(root: &Path, path: &str, origin: &str) -> Result<()> {
 /// Checks that a reviewer with the tool contract has a server to report to.
 fn check_reporting(reviewer: &str) -> Result<()> {
     let Err(error) = host::check_loopback() else { return Ok(()) };
-    let said = "reports with a tool, but the report server cannot start: no port on 127.0.0.1 is available";
+    let problem = "reports with a tool, but the report server cannot start: no port on 127.0.0.1 is available";
     let hint = format!("enable the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
-    Err(CliError::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
+    Err(CliError::usage(format!("reviewer {reviewer} {problem}: {error}")).hint(hint))
 }
 
 /// Returns problems with the configuration that do not stop work.
 pub fn warnings(project: &Project) -> Vec<String> {
-    let mut said: Vec<String> =
+    let mut warnings: Vec<String> =
         project.settings.copied_into_worktrees().iter().filter_map(|name| missing_copy_file(project, name)).collect();
     let written = project.settings.sandbox_write().iter().filter(|_| project.settings.sandboxes_writers());
-    said.extend(written.filter_map(|path| missing_write_path(path)));
-    said.extend(project.settings.agents().iter().filter_map(login_warning));
-    said
+    warnings.extend(written.filter_map(|path| missing_write_path(path)));
+    warnings.extend(project.settings.agents().iter().filter_map(login_warning));
+    warnings
 }
 
 /// Warns about an agent that is probably not logged in. Only the provider knows, so it is not an error.
@@ -250,8 +250,8 @@ fn missing_write_path(path: &str) -> Option<String> {
 
 /// Prints the warnings.
 pub fn print_warnings(project: &Project, console: &Console) {
-    for said in warnings(project) {
-        console.note(&format!("warning: {said}"));
+    for warning in warnings(project) {
+        console.note(&format!("warning: {warning}"));
     }
 }
 

@@ -394,8 +394,8 @@ impl RunResult {
         let (tasks, questions) = self.task_rows()?;
         self.print_pending(&tasks, &questions, console);
         if console.json {
-            let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
-            let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
+            let has_tasks = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
+            let run = self.summary.runs.iter().rfind(has_tasks).or(self.summary.runs.last());
             let run = run.map(|(run, stage)| (run.0, stage));
             console.json(&RunReport::new(run, tasks.clone(), questions.clone()))?;
         }

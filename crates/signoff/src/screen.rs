@@ -32,7 +32,7 @@ use self::drawing::DrawingThread;
 use self::terminal::TerminalSignal;
 use crate::{Console, host};
 
-/// Maximum number of events per message. A frame may be done between two messages.
+/// Maximum number of events per message. A frame may be drawn between two messages.
 pub const MAX_TRANSITIONS: usize = 1000;
 
 /// Maximum length of an agent's line in characters; no screen shows more.
@@ -138,7 +138,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Opens the screen for the repository at `root`. Returns `None` if the terminal cannot be done on or another
+    /// Opens the screen for the repository at `root`. Returns `None` if the terminal cannot be drawn on or another
     /// process group owns it.
     pub fn open(
         console: &Console,

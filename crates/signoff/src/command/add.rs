@@ -127,9 +127,9 @@ impl Args {
 }
 
 /// Returns the text, read from stdin if it is `-`.
-pub fn text_or_stdin(said: &str, console: &Console) -> Result<String> {
-    if said != "-" {
-        return Ok(said.to_owned());
+pub fn text_or_stdin(text: &str, console: &Console) -> Result<String> {
+    if text != "-" {
+        return Ok(text.to_owned());
     }
     let bytes = console.stdin(host::FILE_LIMIT)?;
     host::utf8("stdin", &bytes).map(str::to_owned)

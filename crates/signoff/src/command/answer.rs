@@ -72,9 +72,9 @@ pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended:
     if loop_id.is_run_level() {
         return Ok(Some(format!("`signoff run --resume {run}` continues")));
     }
-    let left =
+    let unfinished =
         |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
-    let continues = ended.is_empty() || project.tasks()?.iter().any(left);
+    let continues = ended.is_empty() || project.tasks()?.iter().any(unfinished);
     Ok(continues.then(|| "`signoff work` continues".to_owned()))
 }
 

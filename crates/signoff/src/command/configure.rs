@@ -80,7 +80,7 @@ fn show(console: &Console) -> Result<CommandExit> {
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let text = rows.iter().map(|row: &PhaseRow| row.line(width) + "\n").collect();
     console.print(&PhasesReport::new(rows), || text)?;
-    settings.unknown_tools().iter().for_each(|said| console.note(&format!("warning: {said}")));
+    settings.unknown_tools().iter().for_each(|warning| console.note(&format!("warning: {warning}")));
     Ok(CommandExit::Done)
 }
 
@@ -199,8 +199,8 @@ impl<'t> Proposal<'t> {
     pub fn note_remaining(&mut self) {
         let rows = self.settings.workflow_rows(PHASES);
         let files: BTreeSet<_> = rows.iter().filter_map(|row| file_of(&row.origin)).collect();
-        let said = |file: &str| format!("{file} still contains settings of the phases");
-        self.notes.extend(files.into_iter().map(said));
+        let note = |file: &str| format!("{file} still contains settings of the phases");
+        self.notes.extend(files.into_iter().map(note));
     }
 
     /// Writes the file and reports it. Fails if the file has changed since it was read.
@@ -277,9 +277,9 @@ fn located_error(target: &ConfigTarget, edited: &EditedFile, error: ConfigError)
             CliError::usage(message).at(key).hint("nothing was written: `signoff config` lists the settings in effect")
         }
         None => {
-            let said = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+            let text = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
             CliError::usage(message)
-                .at(format!("{file}, at the line `{}`", said.trim()))
+                .at(format!("{file}, at the line `{}`", text.trim()))
                 .hint("nothing was written: fix that line first, or with another --set in the same command")
         }
     }

@@ -41,9 +41,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     checks.extend(worktrees(&project)?);
     let prompts = preflight::check_named_prompts(&project.settings, project.repository.root());
     checks.extend(prompts.err().map(|failure| DoctorCheck::failed("prompts", one_line(&failure))));
-    checks.extend(preflight::warnings(&project).into_iter().map(|said| DoctorCheck::warning("settings", said)));
+    checks.extend(preflight::warnings(&project).into_iter().map(|text| DoctorCheck::warning("settings", text)));
     checks
-        .extend(project.settings.unknown_tools().iter().map(|said| DoctorCheck::warning("settings", said.to_string())));
+        .extend(project.settings.unknown_tools().iter().map(|text| DoctorCheck::warning("settings", text.to_string())));
     let sandboxed = project.settings.sandbox() != Sandbox::Off;
     let report = DoctorReport::new(checks, if sandboxed { support.backend } else { SandboxBackend::None });
     if console.json {

@@ -94,10 +94,10 @@ fn warn(project: &Project, file: &Path, commit: &Commit, console: &Console) -> R
     let checkout = project.repository.checkout();
     let uncommitted = project.repository.uncommitted()?;
     let is_own = |path: &PathBuf| own.is_some() && std::fs::canonicalize(checkout.join(path)).ok() == own;
-    let left = uncommitted.iter().find(|path| !is_own(path));
-    if let Some(left) = left {
-        let left = left.display();
-        console.note(&format!("warning: uncommitted files are not imported, such as {left}"));
+    let other = uncommitted.iter().find(|path| !is_own(path));
+    if let Some(file) = other {
+        let file = file.display();
+        console.note(&format!("warning: uncommitted files are not imported, such as {file}"));
     }
     if project.repository.base_of(commit)? == *commit {
         console.note("warning: the work so far is already on the default branch: reviews cover only new changes");

@@ -119,8 +119,8 @@ fn not_a_report(file: &str, error: &serde_json::Error) -> CliError {
 /// The parser's message without the position, which is printed on its own line.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
 fn is_stdin(file: &Path) -> bool {

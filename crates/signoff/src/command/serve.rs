@@ -69,7 +69,7 @@ fn check_remote(args: &Args) -> Result<()> {
 
 async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<()> {
     // Install the handlers first: a reader of the address may send a signal at once.
-    // A signal signals the server successfully.
+    // A signal ends the server successfully.
     let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let at = SocketAddr::new(args.host, args.port);
     let usual = ConnectionLimits::default();

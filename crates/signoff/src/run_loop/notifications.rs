@@ -71,8 +71,7 @@ impl<R: Renderer> NotifyingRenderer<R> {
     }
 
     fn watch(&mut self, run: RunId) -> &mut NotificationWatcher {
-        let (task, run_caps) = (self.task_caps, self.run_caps);
-        self.watches.entry(run).or_insert_with(|| NotificationWatcher::new(task, run_caps))
+        self.watches.entry(run).or_insert_with(|| NotificationWatcher::new(self.task_caps, self.run_caps))
     }
 
     fn send(&self, all: &[Notification]) {

@@ -25,7 +25,7 @@ const MAX_MESSAGES: usize = 20_000;
 /// Maximum time for applying messages before a frame is drawn.
 const MAX_APPLY: SignedDuration = SignedDuration::from_millis(20);
 
-/// The same while events are terminal in: a long log loads faster with fewer frames in between.
+/// The same while events are applied: a long log loads faster with fewer frames in between.
 const MAX_APPLY_LOG: SignedDuration = SignedDuration::from_millis(100);
 
 /// The state of the drawing thread.
@@ -255,7 +255,7 @@ impl DrawingThread {
     fn resume(&mut self) {
         self.stopped = false;
         if self.terminal.as_ref().is_some_and(|terminal| !terminal.is_raw()) {
-            // The terminal is terminal again at once if this process is in the foreground.
+            // The terminal is acquired again at once if this process is in the foreground.
             drop(self.terminal.take());
         }
         if let Some(terminal) = &mut self.terminal {

@@ -61,8 +61,8 @@ impl InboxWatcher {
         let open = runs.iter().filter(|run| !run.failed_as_a_whole()).map(|run| run.id);
         self.open = taken_up.chain(open).collect();
         self.held = queries::held_runs(&*project.store, &self.open)?;
-        let left = self.open.difference(&self.held).copied().map(RunId).collect();
-        Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, left))
+        let abandoned = self.open.difference(&self.held).copied().map(RunId).collect();
+        Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, abandoned))
     }
 }
 
@@ -73,8 +73,8 @@ fn is_fresh(at: Option<Timestamp>, now: Timestamp, longest: SignedDuration) -> b
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Starts a thread that polls the store until the returned sender is dropped. `shows_queue` tells whether to send the queue:
-/// only if the run takes tasks from it.
+/// Starts a thread that polls the store until the returned sender is dropped. It sends the queue only if `shows_queue`:
+/// if the run takes tasks from the queue.
 pub fn watch_queue(root: PathBuf, shows_queue: bool, sender: ScreenSender) -> Sender<()> {
     let (stop_sender, stop) = mpsc::channel();
     // Errors are ignored here; the dispatcher reports them.

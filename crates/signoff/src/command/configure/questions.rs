@@ -158,7 +158,7 @@ fn without_explanation(option: &str) -> &str {
 /// The user's reply to a prompt; `None` to go back.
 fn reply<T>(answer: InquireResult<T>) -> Result<Option<T>> {
     match answer {
-        Ok(said) => Ok(Some(said)),
+        Ok(value) => Ok(Some(value)),
         Err(InquireError::OperationCanceled) => Ok(None),
         Err(InquireError::OperationInterrupted) => Err(CliError::interrupted()),
         Err(error) => Err(CliError::failed(format!("cannot ask on this terminal: {error}"))

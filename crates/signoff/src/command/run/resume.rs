@@ -129,12 +129,12 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
 
 fn failed_error(run: RunId, part: Option<&str>, row: Option<StoredRun>, refusal: Option<EngineError>) -> CliError {
     let name = row.and_then(|row| row.specification);
-    let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
+    let in_part = part.map(|part| format!(" in {part}")).unwrap_or_default();
     let hint = match (refusal, name) {
         (_, _) if part.is_none() => "`signoff` shows its tasks; `signoff retry ID` retries one that failed".to_owned(),
         (Some(EngineError::NotLanded { hint, .. }), _) => hint,
         (_, Some(name)) => format!("`signoff run {name}` plans it again"),
         (_, None) => "start a new run with `signoff run`".to_owned(),
     };
-    CliError::failed(format!("run {run} is over: it failed{place}")).hint(hint)
+    CliError::failed(format!("run {run} is over: it failed{in_part}")).hint(hint)
 }

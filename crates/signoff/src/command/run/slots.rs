@@ -147,8 +147,8 @@ impl<'a> SlotRun<'a> {
             return console.print(&report, || report.text());
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
-        for taken in &offer.taken {
-            console.note(&format!("Skipped {}: {}", taken.id, taken_reason(taken)));
+        for excluded in &offer.taken {
+            console.note(&format!("Skipped {}: {}", excluded.id, exclusion_reason(excluded)));
         }
         self.print_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
@@ -221,7 +221,7 @@ impl<'a> SlotRun<'a> {
             let facts = start_run::slots(workflow, policy, self.no_ask);
             request.opened.push((self.project.store.open_run(clock::now())?, facts));
         }
-        self.drive(request, console, |store| ready(store, &[], usize::MAX).map(|left| left.len()))
+        self.drive(request, console, |store| ready(store, &[], usize::MAX).map(|tasks| tasks.len()))
     }
 
     /// Runs the dispatcher and prints how many tasks were not started because one failed.
@@ -229,12 +229,12 @@ impl<'a> SlotRun<'a> {
         self,
         request: RunRequest,
         console: &Console,
-        left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
+        count_ready: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
     ) -> Result<CommandExit> {
         let (jobs, keep_going) = (self.jobs(), self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
         let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
-        let left = if failed && !keep_going { left(&*result.store)? } else { 0 };
+        let left = if failed && !keep_going { count_ready(&*result.store)? } else { 0 };
         if left > 0 {
             let tasks = count(left as u64, "task");
             console.note(&format!("{tasks} not started after a failure: --keep-going starts them anyway"));
@@ -317,8 +317,8 @@ fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow
         Some(ReadyTask { id, title, priority, auto_review })
     };
     let left_out = |task: &SourceTask| {
-        let taken = offer.taken.iter().find(|taken| taken.id == task.id);
-        let reason = taken.map(taken_reason).or_else(|| not_ready(task))?;
+        let excluded = offer.taken.iter().find(|excluded| excluded.id == task.id);
+        let reason = excluded.map(exclusion_reason).or_else(|| not_ready(task))?;
         Some(SkippedTask { id: task.id.clone(), title: task.title.clone(), reason })
     };
     let warning = |warning: &Warning| format!("{source}:{}: {}", warning.line, warning.message);
@@ -346,8 +346,8 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 }
 
 /// `claimed by task 3 (failed): signoff retry 3 continues it`.
-fn taken_reason(taken: &ExcludedTask) -> String {
-    let ExcludedTask { id, by, status } = taken;
+fn exclusion_reason(excluded: &ExcludedTask) -> String {
+    let ExcludedTask { id, by, status } = excluded;
     let what_now = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": `signoff retry {by}` continues it"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
