@@ -518,7 +518,7 @@ fn no_agent_starts_if_its_start_cannot_be_recorded() {
       [1/3] Implementing...
     --- stderr
     error: the database is busy: another program holds it
-    hint: try again when it is done
+    hint: run the command again when the other program is done
     ");
     assert_eq!(project.calls().all().len(), 1, "{}", project.calls().summary());
     finishes(&project);

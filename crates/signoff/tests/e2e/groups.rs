@@ -889,7 +889,7 @@ fn a_cancelled_task_cannot_land_after_its_run_is_over() {
     exit 2
     --- stderr
     error: task 2 cannot land any more: its run 1 is over
-    hint: `signoff add` adds it again, or merge its branch by hand: git merge signoff/task-2-log-out
+    hint: `signoff add` adds a new task, or merge its branch by hand: git merge signoff/task-2-log-out
     ");
     let forced = project.run(&["merge", "2", "--force", "--reason", "it is fine"]);
     assert_eq!((forced.code, forced.stderr.contains("cannot land any more")), (Some(2), true), "{forced}");

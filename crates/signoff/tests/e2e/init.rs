@@ -195,7 +195,7 @@ fn without_an_agent_it_prints_what_to_do() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    no agent that can be used was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
+    no usable agent on PATH (looked for claude, codex, gemini, opencode, qwen, copilot)
     next: install one and run `signoff init --force`, or describe yours in signoff.toml
     ");
     assert_eq!(env.run(&["config"]).code, Some(0));

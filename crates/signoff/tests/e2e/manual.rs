@@ -403,7 +403,7 @@ fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     exit 2
     --- stderr
     error: task 2 was cancelled before it was started
-    hint: `signoff add` adds it again
+    hint: `signoff add` adds a new task
     ");
     let told = project.run(&["review", "2"]);
     for words in [&["improve"][..], &["retry"], &["diff"], &["logs"], &["edit", "--verdict", "APPROVED"]] {

@@ -519,7 +519,7 @@ fn after_a_stopped_task_the_later_ones_wait() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 0
     --- stderr
-    Nothing to go on with
+    No run to resume
     ");
     insta::assert_snapshot!(project.run(&["run", "--resume", "9"]), @"
     exit 2

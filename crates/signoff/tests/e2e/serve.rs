@@ -107,7 +107,7 @@ fn a_diff_page_writes_nothing_and_names_omitted_files() {
         let body = page.get(path).body;
         assert!(body.contains("not committed"), "{path}: {body}");
         assert!(body.contains("logo.png") && body.contains("a binary file"), "{path}: {body}");
-        assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to be shown: 274877906944 bytes"));
+        assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to show (262144 MiB)"));
     }
     assert_eq!(project.git("count-objects -v"), objects);
     // The reason for a missing diff is shown in its place.
@@ -453,6 +453,6 @@ fn outside_of_a_repository_it_is_an_error() {
     --- stderr
     error: this is not a git repository
       --> [ROOT]/work
-    hint: go to one, or make one with `git init`
+    hint: cd into a repository, or run `git init`
     ");
 }

@@ -199,7 +199,7 @@ fn a_tracker_file_is_only_read() {
     exit 0
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
-    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. A file does not say what was reopened: `signoff add` adds it again
+    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. signoff cannot see that a task was reopened in a file: `signoff add` adds a new task
     Nothing is ready in .beads/issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "--as", "beads", ".beads/issues.jsonl", "--dry-run"])), @"
@@ -566,6 +566,6 @@ fn a_tracker_that_fails_during_the_run_loses_nothing() {
     insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"
     exit 0
     --- stderr
-    Nothing to go on with
+    No run to resume
     ");
 }
