@@ -681,7 +681,7 @@ fn a_plan_in_another_format_than_stated() {
     --- stderr
     error: not JSON; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line
       --> plan.md:1
-    hint: fix the file, or set its format with --as: plan, spec, beads
+    hint: fix the file, or set its kind with --as: plan, spec, beads
     "#);
 }
 
