@@ -394,7 +394,7 @@ fn a_file_changed_by_another_program_is_not_overwritten() {
 fn reset_asks_for_confirmation_on_a_terminal() {
     let project = project();
     let terminal = project.env.terminal(&["configure", "--reset"]);
-    insta::assert_snapshot!(terminal.wait_for("back? (Y/n)"), @"
+    insta::assert_snapshot!(terminal.wait_for("settings? (Y/n)"), @"
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
     ? Remove these settings? (Y/n)
     ");
@@ -407,7 +407,7 @@ fn reset_asks_for_confirmation_on_a_terminal() {
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
     let terminal = project.env.terminal(&["configure", "--reset"]);
-    terminal.wait_for("back? (Y/n)");
+    terminal.wait_for("settings? (Y/n)");
     terminal.send(key::ENTER);
     assert_eq!(terminal.finish().code, Some(0));
     assert!(!project.read("signoff.toml").contains("presets"));
