@@ -4,7 +4,7 @@
 //! starts the agent, saves its output to files, enforces the limits, ends the agent and its child processes,
 //! and writes the result. The main program holds one end of a pipe to it. When the main program exits or is
 //! killed, the pipe closes, and the supervisor ends the agent. If the supervisor itself is killed,
-//! `recover_attempt` and `kill_strays` find its processes by process id and start time, and by an environment
+//! `recover_attempt` and `kill_orphans` find its processes by process id and start time, and by an environment
 //! variable that all of them inherit.
 
 mod attempt_dir;
@@ -25,7 +25,7 @@ use crate::sandbox::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::{create_private_dir, file_len, open_private};
-pub use crash_cleanup::{kill_strays, recover_attempt};
+pub use crash_cleanup::{kill_orphans, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};

@@ -148,7 +148,7 @@ fn run_command(arguments: Vec<OsString>) -> CommandExit {
                 failure.exit
             });
             // With `--lenient` a script does not stop.
-            if lenient && exit == CommandExit::Attention { CommandExit::Done } else { exit }
+            if lenient && exit == CommandExit::NeedsUser { CommandExit::Done } else { exit }
         }
         // Help and version are "errors" that exit with 0; everything else is wrong usage. A failed write is ignored.
         Err(error) => {
@@ -198,7 +198,7 @@ fn dispatch(cli: Cli) -> Result<CommandExit> {
         Some(CliCommand::Workflow(args)) => workflow::run(&args, &console),
         Some(CliCommand::Tasks(args)) => tasks::run(&args, &console),
         Some(CliCommand::Completions(args)) => completions::run(&args, Cli::command(), &console),
-        None => status::attention(&console),
+        None => status::print_inbox(&console),
     }
 }
 

@@ -83,7 +83,7 @@ fn kill_supervisor(dir: &AttemptDir) {
 /// Ends the processes of attempts whose supervisors were killed. Returns the number of processes.
 ///
 /// `live_dir` is the launcher's directory of links. Skips attempts that have a supervisor.
-pub fn kill_strays(live_dir: &Path) -> io::Result<u32> {
+pub fn kill_orphans(live_dir: &Path) -> io::Result<u32> {
     let entries = match fs::read_dir(live_dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -94,13 +94,13 @@ pub fn kill_strays(live_dir: &Path) -> io::Result<u32> {
         let link = link?.path();
         // Other entries are not ours.
         if let Ok(directory) = fs::read_link(&link) {
-            ended += kill_strays_of(&link, &directory)?;
+            ended += kill_orphans_of(&link, &directory)?;
         }
     }
     Ok(ended)
 }
 
-fn kill_strays_of(link: &Path, directory: &Path) -> io::Result<u32> {
+fn kill_orphans_of(link: &Path, directory: &Path) -> io::Result<u32> {
     let dir = AttemptDir::new(directory);
     let ended = match dir.try_lock() {
         Ok(None) => return Ok(0),

@@ -222,7 +222,7 @@ async fn read_lines(
 pub struct SupervisorLauncher {
     /// The program, which is started with `SUPERVISOR_SUBCOMMAND` and the attempt's directory.
     pub program: PathBuf,
-    /// A directory of links to the supervised attempts, for `kill_strays`. Created when needed.
+    /// A directory of links to the supervised attempts, for `kill_orphans`. Created when needed.
     pub live_dir: PathBuf,
     /// The user's home. Secrets found there are redacted from all output.
     pub user_home: PathBuf,

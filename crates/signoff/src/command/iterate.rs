@@ -81,7 +81,7 @@ impl Args {
         let no_ask = console.no_ask || project.settings.no_ask();
         let lease = project.store.open_run(clock::now())?;
         let numbers = project.store.reserve_tasks(1)?;
-        let task = numbers.into_iter().next().ok_or_else(|| CliError::failed("the task was not kept"))?;
+        let task = numbers.into_iter().next().ok_or_else(add::no_task_id)?;
         let branch = free_branch(&project, &spec, task)?;
         let facts = start_run::single(workflow, task, spec, branch, no_ask);
         if self.queue {

@@ -37,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let request = args.review_request();
     let input = console.stdin(MAX_BYTES)?;
-    console.detail(&format!("read {} bytes; bar {:?}", input.len(), request.fail_on));
+    console.detail(&format!("read {} bytes; threshold {:?}", input.len(), request.fail_on));
     let result = contract::parse(args.contract, args.answer(&input), &request);
     console.json(&ParseReport::new(&result, &request))?;
     match result {

@@ -35,8 +35,9 @@ fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, Loop
             .hint(format!("commit to its branch, then `signoff review {task}`")));
     }
     if row.kind == TaskType::Review && row.reason == Some(Reason::GateFailed) {
-        return Err(CliError::usage(format!("there is nothing to retry: review {task} is done"))
-            .hint(format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again")));
+        return Err(CliError::usage(format!("there is nothing to retry: review {task} is done")).hint(format!(
+            "`signoff improve {task}` improves what it found, `signoff review {task}` reviews it again"
+        )));
     }
     project.loop_of(task)
 }
@@ -52,8 +53,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (project, (run, loop_id), tasks) = match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
-            let place = loop_to_retry(&project, task)?;
-            (project, place, vec![task])
+            let target = loop_to_retry(&project, task)?;
+            (project, target, vec![task])
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;
@@ -70,10 +71,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let is_done = args.queue || result == DecisionResult::HandedOver;
     match args.id {
         TaskOrRun::Task(task) if is_done => {
-            super::print_task(&project, task, &format!("Task #{task} goes on\n"), console)
+            super::print_task(&project, task, &format!("Task #{task} continues\n"), console)
         }
         TaskOrRun::Run(_) if is_done => {
-            super::print_run(&project, run, &format!("The final review of run {run} goes on\n"), console)
+            super::print_run(&project, run, &format!("The final review of run {run} continues\n"), console)
         }
         TaskOrRun::Task(task) => work::work(project.open_for_work()?, &work::Args::for_task(task), console),
         TaskOrRun::Run(_) => resume::resume_run(project.open_for_work()?, run, console),

@@ -509,7 +509,7 @@ fn a_deleted_branch_is_restored_at_its_last_commit() {
     exit 1
     --- stderr
     error: the branch signoff/task-1-one does not exist
-    hint: `signoff review 1` makes it again at its last commit, if git still has that
+    hint: `signoff review 1` recreates it at its last commit, if git still has it
     ");
     let review = project.run(&["review", "1"]);
     assert_eq!(review.code, Some(0), "{review}");
@@ -531,13 +531,13 @@ fn a_deleted_branch_whose_commit_is_gone_is_an_error() {
     exit 1
     --- stderr
     error: the branch signoff/task-1-one does not exist
-    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    hint: `git branch signoff/task-1-one COMMIT` recreates it if git still has its commit; otherwise add the task again
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 1
     --- stderr
     error: the branch signoff/task-1-one does not exist
-    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    hint: `git branch signoff/task-1-one COMMIT` recreates it if git still has its commit; otherwise add the task again
     ");
 }
 

@@ -120,7 +120,7 @@ fn one_ctrl_c_lets_the_agent_finish_and_starts_no_other() {
       [1/3] Implementing...
       [1/3] Implementation complete
     --- stderr
-    Interrupted: `signoff work` goes on where it was
+    Interrupted: `signoff work` continues
     ");
     insta::assert_snapshot!(project.calls().summary(), @"implement task 1 cycle 0: exit 0");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -164,7 +164,7 @@ fn two_ctrl_c_stop_the_agent() {
       [1/3] Implementing...
       [1/3] An attempt was interrupted
     --- stderr
-    Interrupted: `signoff work` goes on where it was
+    Interrupted: `signoff work` continues
     ");
     insta::assert_snapshot!(goes_on(&project), @"
     implement task 1 cycle 0: did not end
@@ -295,7 +295,7 @@ fn an_interrupted_plan_prints_how_to_continue() {
       [1/3] Implementing...
       [1/3] An attempt was interrupted
     --- stderr
-    Interrupted: `signoff run --resume` goes on where it was
+    Interrupted: `signoff run --resume` continues
     ");
     insta::assert_snapshot!(project.run(&[]).stdout, @"
     Interrupted:
@@ -330,7 +330,7 @@ fn two_ctrl_c_stop_the_landing_of_a_run_and_it_lands_after_resuming() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     Landing on the default branch
     --- stderr
-    Interrupted: `signoff run --resume` goes on where it was
+    Interrupted: `signoff run --resume` continues
     ");
     assert_eq!(project.git("rev-parse main"), before);
     fs::write(project.env.root().join("go"), "").unwrap();

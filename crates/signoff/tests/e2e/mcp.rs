@@ -562,7 +562,7 @@ fn a_persons_client_works_before_the_first_task_but_only_in_a_repository() {
     --- stderr
     error: this is not a git repository
       --> [ROOT]/work
-    hint: go to one, or make one with `git init`
+    hint: cd into a repository, or run `git init`
     ");
     insta::assert_snapshot!(project.run(&["mcp"]), @"exit 0");
 }

@@ -155,7 +155,7 @@ fn channels_can_be_tested() {
     exit 2
     --- stderr
     error: there is no channel pigeon
-    hint: there are bell, desktop, hook; `[notify.channels.pigeon]` makes it one
+    hint: known channels: bell, desktop, hook; add `[notify.channels.pigeon]` to signoff.toml
     ");
     let report = project.run(&["notify", "hook", "--json"]).json();
     assert_eq!((&report["ok"], &report["channels"][0]["events"][0]), (&true.into(), &"done".into()));

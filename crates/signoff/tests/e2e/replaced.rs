@@ -157,7 +157,7 @@ fn a_link_in_place_of_all_worktrees_is_refused() {
     exit 1
     --- stderr
     error: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
-    hint: remove the link, or name the directory it leads to as worktree.directory
+    hint: remove the link, or set worktree.directory to its target
     ");
     assert_eq!(other(&project), before);
     project.env.shell("rm .signoff/worktrees");

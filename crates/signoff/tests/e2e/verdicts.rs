@@ -380,7 +380,7 @@ fn retry_is_refused_if_there_is_nothing_to_retry() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"

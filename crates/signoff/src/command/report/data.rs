@@ -22,7 +22,7 @@ use crate::{CliError, ReadOnlyProject, Result, host};
 
 /// A report document and what the HTML page needs besides.
 pub struct ReportData {
-    pub account: ReportDocument,
+    pub document: ReportDocument,
     /// The run, if the report is about one.
     pub run: Option<RunRow>,
     /// The name of the repository.
@@ -38,16 +38,16 @@ pub fn for_task(task: TaskId) -> Result<ReportData> {
         let mut data = RunData::empty(&read_only)?;
         let loop_id = signoff_engine::dispatcher::loop_id(task);
         let tasks = vec![data.task(&read_only, row, &loop_id)?];
-        let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, Vec::new(), tasks);
-        return Ok(ReportData { account, run: None, project });
+        let document = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, Vec::new(), tasks);
+        return Ok(ReportData { document, run: None, project });
     };
     let mut data = RunData::load(&read_only, run)?;
     let tasks = vec![data.task(&read_only, row, &loop_id)?];
-    let parts = PartSection::checkpoint_reviews(&data.folded, &loop_id);
+    let parts = PartSection::checkpoint_reviews(&data.history, &loop_id);
     let rows: Vec<TaskRow> = all.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     let run = read_only.store.run(run)?.map(|row| data.run(row.into(), &rows));
-    let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), run, parts, tasks);
-    Ok(ReportData { account, run: None, project })
+    let document = ReportDocument::new(DocumentSubject::task(task.0), made_at(), run, parts, tasks);
+    Ok(ReportData { document, run: None, project })
 }
 
 /// Collects the data of a run with all its tasks.
@@ -68,16 +68,16 @@ pub fn for_run(run: RunId) -> Result<ReportData> {
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
         let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
         tasks.push(data.task(&read_only, row.clone(), &loop_id)?);
-        has_landed |= data.folded.state.loop_state(&loop_id).is_some_and(|this| this.landed);
-        data.folded.forget(&loop_id);
+        has_landed |= data.history.state.loop_state(&loop_id).is_some_and(|this| this.landed);
+        data.history.forget(&loop_id);
         loops.insert(loop_id);
     }
-    let parts = PartSection::all(&data.folded, &loops);
-    let mut run_account = data.run(row.clone(), &rows);
-    let branch = run_account.branch.as_deref();
-    run_account.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
-    let account = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_account), parts, tasks);
-    Ok(ReportData { account, run: Some(row), project: project(&read_only) })
+    let parts = PartSection::all(&data.history, &loops);
+    let mut run_section = data.run(row.clone(), &rows);
+    let branch = run_section.branch.as_deref();
+    run_section.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
+    let document = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_section), parts, tasks);
+    Ok(ReportData { document, run: Some(row), project: project(&read_only) })
 }
 
 fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
@@ -85,7 +85,7 @@ fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
         Some(last) => {
             format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
         }
-        None => "there are no runs yet: `signoff work` works the tasks".to_owned(),
+        None => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
     };
     CliError::usage(format!("there is no run {run}")).hint(hint)
 }
@@ -100,7 +100,7 @@ fn project(read_only: &ReadOnlyProject) -> String {
 
 /// The log of a run and other data shared by its tasks, read once.
 struct RunData {
-    folded: RunHistory,
+    history: RunHistory,
     counter: ChangeCounter,
     artifacts: BTreeMap<TaskId, Vec<String>>,
     questions: Vec<QuestionRow>,
@@ -111,7 +111,7 @@ struct RunData {
 impl RunData {
     fn empty(project: &ReadOnlyProject) -> Result<Self> {
         Ok(Self {
-            folded: RunHistory::default(),
+            history: RunHistory::default(),
             counter: ChangeCounter::new(project),
             artifacts: artifacts(project),
             questions: project.store.questions()?,
@@ -121,7 +121,7 @@ impl RunData {
 
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
         let mut this = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, 0, |part| this.folded.extend(part))?;
+        for_each_chunk(&*project.store, run, 0, |part| this.history.extend(part))?;
         Ok(this)
     }
 
@@ -130,10 +130,10 @@ impl RunData {
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
         let is_signed_off = report::result_of_task(&row, self.driven).kind == "passed";
-        let this = self.folded.state.loop_state(loop_id);
+        let this = self.history.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, this, is_signed_off);
         let voided = void_approval_note(project, &row);
-        let mut report = self.folded.report(row, loop_id, self.artifacts.remove(&task).unwrap_or_default());
+        let mut report = self.history.report(row, loop_id, self.artifacts.remove(&task).unwrap_or_default());
         report.voided = voided;
         // Show the question under its number in the repository.
         report.question = self.questions.iter().find(|one| one.task_id == Some(task.0)).cloned();
@@ -143,23 +143,23 @@ impl RunData {
     fn run(&self, row: RunRow, tasks: &[TaskRow]) -> RunSection {
         let tasks: Vec<ReportResult> = tasks.iter().map(|row| report::result_of_task(row, self.driven)).collect();
         let questions: Vec<QuestionRow> = self.questions.iter().filter(|one| one.run_id == row.id).cloned().collect();
-        let account = RunSection::new(row, &self.folded, &tasks, &questions, self.driven);
-        let subject = self.folded.state.subject.as_ref();
-        RunSection { asked: subject.map(|spec| spec.description.clone()), ..account }
+        let section = RunSection::new(row, &self.history, &tasks, &questions, self.driven);
+        let subject = self.history.state.subject.as_ref();
+        RunSection { asked: subject.map(|spec| spec.description.clone()), ..section }
     }
 }
 
 impl ReportData {
     /// Returns the head of the report and its tasks.
     pub fn pages(self) -> (ReportHead, Vec<TaskPage>) {
-        let Self { account, run, project } = self;
-        let driven = account.run.as_ref().is_some_and(|run| run.driven);
-        let section = account.run.filter(|_| account.subject.kind == "run");
+        let Self { document, run, project } = self;
+        let driven = document.run.as_ref().is_some_and(|run| run.driven);
+        let section = document.run.filter(|_| document.subject.kind == "run");
         // The tables are updated when a task ends; the totals include the cost of running tasks.
-        let Totals { cost_usd, cost_is_estimated, roles, .. } = account.totals;
+        let Totals { cost_usd, cost_is_estimated, roles, .. } = document.totals;
         let run = run.map(|run| RunRow { cost_usd, cost_is_estimated, ..run });
-        let tasks = account.tasks.into_iter().map(|task| page(task, &project, driven)).collect();
-        (ReportHead { project, run, section, parts: account.parts, roles, made_at: host::now() }, tasks)
+        let tasks = document.tasks.into_iter().map(|task| page(task, &project, driven)).collect();
+        (ReportHead { project, run, section, parts: document.parts, roles, made_at: host::now() }, tasks)
     }
 }
 
@@ -201,7 +201,7 @@ impl ChangeCounter {
         };
         let base = Commit::new(base.as_str());
         let Some(repository) = &self.repository else {
-            return Changes::unknown("git does not know this repository");
+            return Changes::unknown("git cannot open this repository");
         };
         if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
             return Changes::uncounted();

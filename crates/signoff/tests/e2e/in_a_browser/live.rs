@@ -103,7 +103,7 @@ fn a_task_is_added_retried_edited_and_cancelled_with_the_keyboard_and_the_mouse(
     browser.click_on("Stop");
     browser.wait_for("MAX_CYCLES_REACHED");
     browser.click_on("Retry task 1");
-    browser.wait_for("Task #1 goes on");
+    browser.wait_for("Task #1 continues");
     project.run(&["work", "1"]);
     assert_eq!(status(&project, 1), "\"completed\" \"APPROVED\"");
     browser.open(&address(&served, "/tasks/2"));
@@ -233,7 +233,7 @@ fn a_click_during_an_update_is_not_lost() {
         browser.wait_until(&row(2, "cancelled"));
         assert_eq!(browser.run(&format!("return window.button === document.querySelector({retry:?})")), true);
     });
-    browser.wait_for("Task #1 goes on");
+    browser.wait_for("Task #1 continues");
     assert_ne!(status(&project, 1), before);
 }
 

@@ -188,7 +188,7 @@ fn a_cancelled_task_releases_its_bead() {
     insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    Skipped b-1: claimed by task 1 (failed): `signoff retry 1` continues it
     Nothing is ready in issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
@@ -225,7 +225,7 @@ fn a_killed_run_is_named_before_the_next_one() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Run 1 has 1 unfinished task: `signoff run --resume 1` continues it
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -255,7 +255,7 @@ fn a_killed_run_is_named_before_the_next_one() {
       #2 b-2 Landed on signoff/run-2 as [COMMIT]
     ○ Task #2 (b-2) completed (not reviewed)
     --- stderr
-    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Run 1 has 1 unfinished task: `signoff run --resume 1` continues it
     ");
     assert_eq!(project.run(&["run", "--resume", "1"]).code, Some(0));
     assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);

@@ -125,7 +125,7 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    Skipped b-1: claimed by task 1 (failed): `signoff retry 1` continues it
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"

@@ -3,7 +3,7 @@
 use signoff_core::sandbox::SandboxBackend;
 use signoff_testkit::TestProject;
 
-use crate::hold::{attempts, project, ways, work};
+use crate::sandbox::{attempts, project, ways, work};
 
 const APPROVES: &str = "echo\necho '**Verdict: APPROVED**'\n";
 
