@@ -199,10 +199,10 @@ own=$(median "$place/own")
 shell=$(median "$place/loop")
 bare=$(median "$place/bare")
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", (b > 0) ? a / b : 0 }'; }
-note "processor time of $tasks tasks: signoff" "$own" ms
-note "processor time of $tasks tasks: the same from a shell" "$shell" ms
-row 'processor time, over the same from a shell' "$(ratio "$own" "$shell")" 2 times
-note 'processor time, over the bare agents without any git' "$(ratio "$own" "$bare")" times
+note "CPU time of $tasks tasks: signoff" "$own" ms
+note "CPU time of $tasks tasks: the same from a shell" "$shell" ms
+row 'CPU time, over the same from a shell' "$(ratio "$own" "$shell")" 2 times
+note 'CPU time, over the bare agents without any git' "$(ratio "$own" "$bare")" times
 
 # 3. Two reviewers in parallel, of one and of two seconds: the time of the round beyond the slower one.
 if [ -n "$clock" ]; then
@@ -272,7 +272,7 @@ else
     note 'memory of work' '-' 'not measured: there is no /proc'
 fi
 cd "$place/many"
-note "processor time of a task, $tasks tasks in a row" "$((own / tasks))" ms
+note "CPU time of a task, $tasks tasks in a row" "$((own / tasks))" ms
 front=$(seq 5 24)
 # shellcheck disable=SC2086
 note "the same, at the front of a queue of $many" "$(($(cpu "$signoff" work --jobs 1 $front) / 20))" ms

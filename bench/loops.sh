@@ -128,6 +128,6 @@ repository again 64
 set -- $(measure again 64 2)
 row '64 loops at once, agents of 2 s: over the 8 s of one loop alone' "$(awk -v t="$1" 'BEGIN { printf "%.2f", t / 8 }')" 1.25 times
 note '64 loops: landing all of them after that' "$2" s
-row '64 loops: processor time of signoff and its git, for each loop' "$(((own - agents) / 64))" 80 ms
-note '64 loops: processor time of the agents themselves, for each loop' "$((agents / 64))" ms
+row '64 loops: CPU time of signoff and its git, for each loop' "$(((own - agents) / 64))" 80 ms
+note '64 loops: CPU time of the agents themselves, for each loop' "$((agents / 64))" ms
 exit "$over"

@@ -9,7 +9,7 @@
 # Code is not available because npm or its registry is missing. Needs cargo, git, a POSIX shell, and a `date` that
 # supports %N.
 #
-# "Own processor time" is the user and system time of signoff and of the supervisor of each attempt, all threads, as the
+# "Own CPU time" is the user and system time of signoff and of the supervisor of each attempt, all threads, as the
 # kernel counts it: the program prints its own with -v, each supervisor writes it to `result.json`. It excludes the agent,
 # git, and the end of a process after its report. The time with git is measured with an agent that repeats the output of
 # Claude Code and takes no time: all CPU time minus that of the agent.
@@ -135,9 +135,9 @@ quartiles() {
 }
 
 # Print the CPU time of the last `signoff -v work`, in milliseconds: its own, and that of its supervisors.
-own() { sed -n 's/^processor: \([0-9.]*\) ms of its own$/\1/p' "$1"; }
+own() { sed -n 's/^CPU time: \([0-9.]*\) ms$/\1/p' "$1"; }
 supervisor_time() { cat .signoff/runs/"$1"/*/a*/result.json | tr ',}' '\n\n' | awk -F: '/"keeper_cpu_us"/ { sum += $2 } END { printf "%.3f", sum / 1000 }'; }
-over_all() { awk -v own="$1" -v kept="$2" -v n="$3" 'BEGIN { printf "%.1f", (own + kept) / n }'; }
+over_all() { awk -v own="$1" -v supervisor_ms="$2" -v n="$3" 'BEGIN { printf "%.1f", (own + supervisor_ms) / n }'; }
 
 # worked RUN NUMBER: checks that the run has NUMBER attempts and all succeeded.
 worked() { [ "$(cat .signoff/runs/"$1"/*/a*/result.json | grep -o '"code":0' | wc -l)" -eq "$2" ] && [ "$(ls -d .signoff/runs/"$1"/*/a* | wc -l)" -eq "$2" ]; }
@@ -181,12 +181,12 @@ for number in 1 2 3 4 5; do
     over_all "$(own "$place/said")" "$(supervisor_time "$number")" 1 >>"$place/once-took"
     echo >>"$place/once-took"
 done
-row 'own processor time of one attempt, with the whole program' "$(median "$place/once-took")" 20 ms
+row 'own CPU time of one attempt, with the whole program' "$(median "$place/once-took")" 20 ms
 repository row "$claude"
 for number in $(seq 10); do add "$number"; done
 "$signoff" -v work --jobs 1 >/dev/null 2>"$place/said"
 worked 1 10 || fail 'an attempt did not end well'
-row 'own processor time of an attempt, 10 tasks in a row' "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 10)" 20 ms
+row 'own CPU time of an attempt, 10 tasks in a row' "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 10)" 20 ms
 note '  of which its supervisor' "$(over_all 0 "$(supervisor_time 1)" 10)" ms
 
 # 3. All CPU time besides the agent, git included. The agent repeats the output and the changes of Claude Code.
@@ -212,7 +212,7 @@ all=$(cpu "$signoff" -v work --jobs 1)
 worked 1 "$tasks" || fail 'an attempt did not end well'
 itself=$(over_all "$(own "$place/said")" "$(supervisor_time 1)" "$tasks")
 bare=$(cpu sh "$place/bare.sh" "$tasks")
-row "own processor time of an attempt, $tasks tasks, agent of no time" "$itself" 20 ms
+row "own CPU time of an attempt, $tasks tasks, agent of no time" "$itself" 20 ms
 note '  with git, which makes the worktree, the branch and the commit' \
     "$(awk -v all="$all" -v bare="$bare" -v n="$tasks" 'BEGIN { printf "%.1f", (all - bare) / n }')" ms
 # Wall-clock time, without the variance of Claude Code.
@@ -237,7 +237,7 @@ repository long "$place/again"
 add 1
 "$signoff" -v work >/dev/null 2>"$place/said"
 worked 1 1 || fail 'an attempt did not end well'
-note "own processor time of one attempt that prints $(($(wc -c <"$place/long") / 1000000)) MB" "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 1)" ms
+note "own CPU time of one attempt that prints $(($(wc -c <"$place/long") / 1000000)) MB" "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 1)" ms
 
 # 4. Pairs.
 repository pairs "$claude"

@@ -79,8 +79,7 @@ fn log() -> Vec<RecordedFact> {
 }
 
 fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
-    let moved =
-        |standing| Fact::Run(RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: id.clone(), standing }));
+    let moved = |status| Fact::Run(RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: id.clone(), status }));
     let mut push = |fact| facts.push(Fact::Loop(id.clone(), fact));
     let (title, branch) = (format!("task {number}"), format!("signoff/task-{number}"));
     push(LoopFact::Added { task: TaskId(number), title, branch });

@@ -15,7 +15,7 @@ pub enum OutputLine {
     /// The agent was denied a tool.
     Denied(DeniedTool),
     /// The agent waits for its provider.
-    Waits { why: String, delay: Option<Duration> },
+    Waiting { reason: String, delay: Option<Duration> },
     /// An error reported by the agent, which may continue.
     Error(String),
 }
@@ -85,13 +85,15 @@ pub struct AgentError {
 #[serde(rename_all = "snake_case")]
 pub enum AgentErrorKind {
     /// The provider limits the request rate; `seconds` is the requested delay.
-    Limited { seconds: Option<u64> },
+    #[serde(rename = "limited")]
+    RateLimited { seconds: Option<u64> },
     /// The provider is overloaded.
     Overloaded,
     /// The agent has no valid login or key.
     NotLoggedIn,
     /// The model is unknown or not available to this account.
-    Model,
+    #[serde(rename = "model")]
+    ModelUnavailable,
     /// The account has no credit, or its quota is used up.
     #[serde(rename = "money")]
     OutOfCredit,
@@ -102,7 +104,8 @@ pub enum AgentErrorKind {
     #[serde(rename = "bound")]
     OwnLimit,
     /// The provider's response broke off or was invalid.
-    Broken,
+    #[serde(rename = "broken")]
+    InvalidResponse,
     /// The session to resume does not exist any more.
     #[serde(rename = "session")]
     SessionGone,
@@ -136,7 +139,7 @@ impl AgentError {
     /// The delay before a retry, if a retry after a delay can help. The inner value is none if the provider named no
     /// delay.
     pub fn retry_after(&self) -> Option<Option<Duration>> {
-        if let AgentErrorKind::Limited { seconds } = self.kind {
+        if let AgentErrorKind::RateLimited { seconds } = self.kind {
             return Some(seconds.map(Duration::from_secs));
         }
         (self.kind == AgentErrorKind::Overloaded).then_some(None)
@@ -148,7 +151,7 @@ impl AgentError {
             AgentErrorKind::NotLoggedIn => {
                 &format!("log in with the agent itself, or give it its key; then `signoff agents --check {agent}`")
             }
-            AgentErrorKind::Model => &format!("`[agents.{agent}] model` names the model"),
+            AgentErrorKind::ModelUnavailable => &format!("`[agents.{agent}] model` names the model"),
             AgentErrorKind::OutOfCredit => "top up the account, or set `fallback` to another agent",
             AgentErrorKind::PromptTooLong => "make the task smaller",
             AgentErrorKind::Version => {
@@ -163,14 +166,18 @@ impl AgentError {
             AgentErrorKind::OwnLimit => {
                 &format!("raise it where it is set: `[agents.{agent}] args` and `env`, or the agent's own settings")
             }
-            AgentErrorKind::Broken | AgentErrorKind::Other if self.is_connection_error() => {
+            AgentErrorKind::InvalidResponse | AgentErrorKind::Other if self.is_connection_error() => {
                 "check the network, the proxy variables and the address of the provider"
             }
-            AgentErrorKind::Broken => "try again; if the error persists, check the status page of the provider",
+            AgentErrorKind::InvalidResponse => {
+                "try again; if the error persists, check the status page of the provider"
+            }
             AgentErrorKind::NoResult | AgentErrorKind::Other => {
                 &format!("`signoff agents --check {agent}` tries it by itself")
             }
-            AgentErrorKind::Limited { .. } | AgentErrorKind::Overloaded | AgentErrorKind::SessionGone => return None,
+            AgentErrorKind::RateLimited { .. } | AgentErrorKind::Overloaded | AgentErrorKind::SessionGone => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }
@@ -186,8 +193,8 @@ impl AgentError {
         const SIGNS: &str = "connection refused|connectionrefused|econnrefused|enotfound|eai_again|ehostunreach|\
             enetunreach|etimedout|getaddrinfo|dns error|name resolution|could not resolve|unable to connect|\
             could not connect|error trying to connect";
-        let said = self.message.to_lowercase();
-        SIGNS.split('|').any(|sign| said.contains(sign))
+        let message = self.message.to_lowercase();
+        SIGNS.split('|').any(|sign| message.contains(sign))
     }
 }
 
@@ -199,22 +206,22 @@ pub fn manual_check_hint(program: &str) -> String {
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            AgentErrorKind::Limited { .. } => "rate limited",
+            AgentErrorKind::RateLimited { .. } => "rate limited",
             AgentErrorKind::Overloaded => "its provider is overloaded",
             AgentErrorKind::NotLoggedIn => "not logged in",
-            AgentErrorKind::Model => "the model cannot be used",
-            AgentErrorKind::OutOfCredit => "no money left",
+            AgentErrorKind::ModelUnavailable => "the model cannot be used",
+            AgentErrorKind::OutOfCredit => "the account has no credit",
             AgentErrorKind::PromptTooLong => "the prompt is too long for the model",
-            AgentErrorKind::OwnLimit => "a bound of its own was reached",
-            AgentErrorKind::Broken | AgentErrorKind::Other if self.is_connection_error() => {
+            AgentErrorKind::OwnLimit => "it reached its own turn or cost limit",
+            AgentErrorKind::InvalidResponse | AgentErrorKind::Other if self.is_connection_error() => {
                 "its provider could not be reached"
             }
-            AgentErrorKind::Broken => "the answer of its provider broke off",
-            AgentErrorKind::SessionGone => "it does not know its session any more",
+            AgentErrorKind::InvalidResponse => "the provider's response was incomplete",
+            AgentErrorKind::SessionGone => "its session no longer exists",
             AgentErrorKind::ReportServer => "it could not reach the server for reports",
             AgentErrorKind::Version => "it does not understand its command line",
             AgentErrorKind::Protocol => "it does not speak the Agent Client Protocol",
-            AgentErrorKind::NoResult => "it ended without saying how",
+            AgentErrorKind::NoResult => "it ended without a result",
             AgentErrorKind::Other => "it ended with an error",
         };
         if self.message.is_empty() { f.write_str(what) } else { write!(f, "{what}: {}", self.message) }
@@ -250,8 +257,8 @@ impl OutputLine {
             Self::Tool { name, about } => format!("[{name}] {about}"),
             Self::Denied(DeniedTool { tool, about }) if about.is_empty() => format!("[{tool}] (not allowed)"),
             Self::Denied(DeniedTool { tool, about }) => format!("[{tool}] {about} (not allowed)"),
-            Self::Waits { why, delay: Some(delay) } => format!("(waits {} s: {why})", delay.as_secs()),
-            Self::Waits { why, delay: None } => format!("(waits: {why})"),
+            Self::Waiting { reason, delay: Some(delay) } => format!("(waits {} s: {reason})", delay.as_secs()),
+            Self::Waiting { reason, delay: None } => format!("(waits: {reason})"),
             Self::Error(message) => format!("(error: {message})"),
         }
     }
@@ -272,19 +279,20 @@ mod tests {
             ["API Error: Connection refused", "getaddrinfo EAI_AGAIN api.example", "connect ETIMEDOUT 10.0.0.1:443"]
         {
             let expected = format!("its provider could not be reached: {words} | {unreached}");
-            assert_eq!(describe(AgentErrorKind::Broken, words), expected);
+            assert_eq!(describe(AgentErrorKind::InvalidResponse, words), expected);
             assert_eq!(describe(AgentErrorKind::Other, words), expected);
         }
         assert_eq!(
-            describe(AgentErrorKind::Broken, "terminated"),
-            "the answer of its provider broke off: terminated | try again; if the error persists, check the \
+            describe(AgentErrorKind::InvalidResponse, "terminated"),
+            "the provider's response was incomplete: terminated | try again; if the error persists, check the \
              status page of the provider"
         );
     }
 
     #[test]
     fn check_hints_do_not_suggest_a_check() {
-        for kind in [AgentErrorKind::NoResult, AgentErrorKind::Other, AgentErrorKind::Protocol, AgentErrorKind::Broken]
+        for kind in
+            [AgentErrorKind::NoResult, AgentErrorKind::Other, AgentErrorKind::Protocol, AgentErrorKind::InvalidResponse]
         {
             let hint = AgentError::new(kind, "x").hint_for_check("a", "/bin/agent").unwrap();
             assert!(!hint.contains("--check"), "{hint}");

@@ -4,17 +4,17 @@
 //! one pass: each family of tools has a small parser that keeps the state it needs. If no parser understands the
 //! output, the finding is the end of the output.
 
+mod diagnostic;
 mod go;
 mod javascript;
 mod output;
 mod python;
-mod remark;
 mod rust;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use remark::{Remark, RemarkLevel};
+use diagnostic::{Diagnostic, DiagnosticLevel};
 use serde::{Deserialize, Serialize};
 
 pub use output::relative_paths;
@@ -58,56 +58,57 @@ impl CheckRun {
 }
 
 /// Reviews the results: approved if all commands exited with 0, inconclusive if there are none.
-pub fn review(reviewer: &ReviewerName, kind: ReviewerKind, ran: &[CheckRun]) -> Review {
-    if ran.is_empty() {
+pub fn review(reviewer: &ReviewerName, kind: ReviewerKind, runs: &[CheckRun]) -> Review {
+    if runs.is_empty() {
         let why = Inconclusive::Missing("no check was run".to_owned());
         return Review::inconclusive(reviewer.clone(), kind, why);
     }
-    let passed = ran.iter().all(CheckRun::passed);
+    let passed = runs.iter().all(CheckRun::passed);
     let verdict = if passed { Verdict::Approved } else { Verdict::ChangesRequested };
-    let (findings, minor) = read(reviewer, ran);
+    let (findings, minor) = read(reviewer, runs);
     Review {
         confidence: Confidence::High,
         findings,
         minor,
-        checked: ran.iter().map(CheckRun::describe).collect(),
-        summary: summary(ran),
+        checked: runs.iter().map(CheckRun::describe).collect(),
+        summary: summary(runs),
         ..Review::new(reviewer.clone(), kind, verdict)
     }
 }
 
 /// The findings of the failed commands, without duplicates.
-pub fn findings(source: &ReviewerName, ran: &[CheckRun]) -> Vec<Finding> {
-    read(source, ran).0
+pub fn findings(source: &ReviewerName, runs: &[CheckRun]) -> Vec<Finding> {
+    read(source, runs).0
 }
 
-fn summary(ran: &[CheckRun]) -> String {
-    let failed: Vec<_> = ran.iter().filter(|ran| !ran.passed()).map(CheckRun::describe).collect();
-    let passed = ran.len() - failed.len();
-    let checks = if ran.len() == 1 { "check" } else { "checks" };
+fn summary(runs: &[CheckRun]) -> String {
+    let failed: Vec<_> = runs.iter().filter(|run| !run.passed()).map(CheckRun::describe).collect();
+    let passed = runs.len() - failed.len();
+    let checks = if runs.len() == 1 { "check" } else { "checks" };
     match failed.as_slice() {
         [] => format!("{passed} {checks} passed."),
-        failed => format!("{passed} of {} {checks} passed; {}.", ran.len(), failed.join("; ")),
+        failed => format!("{passed} of {} {checks} passed; {}.", runs.len(), failed.join("; ")),
     }
 }
 
 /// Reads the outputs of all commands. Two commands that compile the same file report the same errors, so duplicates
 /// are dropped.
-fn read(source: &ReviewerName, ran: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
+fn read(source: &ReviewerName, runs: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
     let (mut findings, mut notes, mut tails) = (Vec::new(), Vec::new(), Vec::new());
     let mut reported = BTreeSet::new();
-    for ran in ran {
-        let plain = output::plain(&ran.output);
-        let mut sorted = SortedRemarks::new(ran, output::remarks(&plain));
-        if !ran.passed() && !sorted.explains(ran) {
+    for run in runs {
+        let plain = output::plain(&run.output);
+        let mut sorted = SortedDiagnostics::new(run, output::diagnostics(&plain));
+        if !run.passed() && !sorted.explains(run) {
             tails.push((findings.len(), tail(&plain)));
-            findings.push(finding(source, ran, Severity::Critical, &Remark::unplaced(&ran.describe())));
+            findings.push(finding(source, run, Severity::Critical, &Diagnostic::without_location(&run.describe())));
         }
-        let mut is_new = |remark: &Remark| reported.insert((remark.place.clone(), remark.message.clone()));
-        sorted.blocking.retain(|(_, remark)| is_new(remark));
+        let mut is_new =
+            |diagnostic: &Diagnostic| reported.insert((diagnostic.location.clone(), diagnostic.message.clone()));
+        sorted.blocking.retain(|(_, diagnostic)| is_new(diagnostic));
         sorted.harmless.retain(is_new);
-        findings.extend(sorted.findings(source, ran));
-        notes.extend(sorted.notes(ran));
+        findings.extend(sorted.findings(source, run));
+        notes.extend(sorted.notes(run));
     }
     assign_ids(&mut findings);
     // The output contains times and temporary paths. It is added after the ids are assigned, so that they stay
@@ -118,26 +119,26 @@ fn read(source: &ReviewerName, ran: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
     (findings, notes)
 }
 
-/// The remarks of a command, split into blocking and harmless ones.
-struct SortedRemarks {
-    blocking: Vec<(Severity, Remark)>,
-    harmless: Vec<Remark>,
+/// The diagnostics of a command, split into blocking and harmless ones.
+struct SortedDiagnostics {
+    blocking: Vec<(Severity, Diagnostic)>,
+    harmless: Vec<Diagnostic>,
 }
 
-impl SortedRemarks {
-    fn new(ran: &CheckRun, remarks: Vec<Remark>) -> Self {
+impl SortedDiagnostics {
+    fn new(run: &CheckRun, diagnostics: Vec<Diagnostic>) -> Self {
         let mut sorted = Self { blocking: Vec::new(), harmless: Vec::new() };
-        for remark in remarks {
-            let severity = match (ran.passed(), remark.level) {
-                (false, RemarkLevel::Error | RemarkLevel::Unstated) => Some(Severity::Critical),
-                (false, RemarkLevel::Warning) => Some(Severity::Important),
-                (false, RemarkLevel::Note) | (true, RemarkLevel::Error | RemarkLevel::Warning) => None,
+        for diagnostic in diagnostics {
+            let severity = match (run.passed(), diagnostic.level) {
+                (false, DiagnosticLevel::Error | DiagnosticLevel::Unstated) => Some(Severity::Critical),
+                (false, DiagnosticLevel::Warning) => Some(Severity::Important),
+                (false, DiagnosticLevel::Note) | (true, DiagnosticLevel::Error | DiagnosticLevel::Warning) => None,
                 // A command that passed may print locations for any reason.
-                (true, RemarkLevel::Unstated | RemarkLevel::Note) => continue,
+                (true, DiagnosticLevel::Unstated | DiagnosticLevel::Note) => continue,
             };
             match severity {
-                Some(severity) => sorted.blocking.push((severity, remark)),
-                None => sorted.harmless.push(remark),
+                Some(severity) => sorted.blocking.push((severity, diagnostic)),
+                None => sorted.harmless.push(diagnostic),
             }
         }
         // Worst first, so that the limit does not drop errors in favour of warnings.
@@ -145,56 +146,57 @@ impl SortedRemarks {
         sorted
     }
 
-    /// Whether the remarks explain the failure. Warnings alone do not, and no output explains a killed command.
-    fn explains(&self, ran: &CheckRun) -> bool {
-        ran.code.is_some() && self.blocking.first().is_some_and(|(severity, _)| *severity == Severity::Critical)
+    /// Whether the diagnostics explain the failure. Warnings alone do not, and no output explains a killed command.
+    fn explains(&self, run: &CheckRun) -> bool {
+        run.code.is_some() && self.blocking.first().is_some_and(|(severity, _)| *severity == Severity::Critical)
     }
 
-    fn findings(&self, source: &ReviewerName, ran: &CheckRun) -> Vec<Finding> {
+    fn findings(&self, source: &ReviewerName, run: &CheckRun) -> Vec<Finding> {
         let shown = self.blocking.iter().take(MAX_PER_COMMAND);
-        let mut findings: Vec<_> = shown.map(|(severity, remark)| finding(source, ran, *severity, remark)).collect();
+        let mut findings: Vec<_> =
+            shown.map(|(severity, diagnostic)| finding(source, run, *severity, diagnostic)).collect();
         if let Some((severity, _)) = self.blocking.get(MAX_PER_COMMAND) {
-            let more = format!("`{}` reports {} more like these.", ran.name, self.blocking.len() - MAX_PER_COMMAND);
-            findings.push(finding(source, ran, *severity, &Remark::unplaced(&more)));
+            let more = format!("`{}` reports {} more like these.", run.name, self.blocking.len() - MAX_PER_COMMAND);
+            findings.push(finding(source, run, *severity, &Diagnostic::without_location(&more)));
         }
         findings
     }
 
-    fn notes(&self, ran: &CheckRun) -> Vec<Note> {
+    fn notes(&self, run: &CheckRun) -> Vec<Note> {
         let mut notes: Vec<_> = self.harmless.iter().take(MAX_PER_COMMAND).map(note).collect();
         if self.harmless.len() > MAX_PER_COMMAND {
-            let description = format!("`{}` has {} more notes.", ran.name, self.harmless.len() - MAX_PER_COMMAND);
+            let description = format!("`{}` has {} more notes.", run.name, self.harmless.len() - MAX_PER_COMMAND);
             notes.push(Note { file: None, line: None, description });
         }
         notes
     }
 }
 
-fn finding(source: &ReviewerName, ran: &CheckRun, severity: Severity, remark: &Remark) -> Finding {
-    let (file, line) = remark.location();
+fn finding(source: &ReviewerName, run: &CheckRun, severity: Severity, diagnostic: &Diagnostic) -> Finding {
+    let (file, line) = diagnostic.file_and_line();
     Finding {
         file,
         line,
-        requirement: Some(format!("`{}` exits with 0", ran.command)),
-        suggestion: remark.suggestion.clone(),
-        ..Finding::new(source, KIND, severity, remark.message.clone())
+        requirement: Some(format!("`{}` exits with 0", run.command)),
+        suggestion: diagnostic.suggestion.clone(),
+        ..Finding::new(source, KIND, severity, diagnostic.message.clone())
     }
 }
 
-fn note(remark: &Remark) -> Note {
-    let (file, line) = remark.location();
-    Note { file, line, description: remark.message.clone() }
+fn note(diagnostic: &Diagnostic) -> Note {
+    let (file, line) = diagnostic.file_and_line();
+    Note { file, line, description: diagnostic.message.clone() }
 }
 
 /// The end of an output that names no location.
 fn tail(output: &str) -> String {
-    let said = output.trim_end();
-    if said.trim_start().is_empty() {
+    let text = output.trim_end();
+    if text.trim_start().is_empty() {
         return " and printed nothing.".to_owned();
     }
-    let lines = said.rmatch_indices('\n').nth(TAIL_LINES - 1).map_or(0, |(at, _)| at + 1);
-    let characters = said.char_indices().rev().nth(TAIL_CHARACTERS - 1).map_or(0, |(at, _)| at);
-    format!(". The end of its output:\n{}", said[lines.max(characters)..].trim_matches('\n'))
+    let lines = text.rmatch_indices('\n').nth(TAIL_LINES - 1).map_or(0, |(at, _)| at + 1);
+    let characters = text.char_indices().rev().nth(TAIL_CHARACTERS - 1).map_or(0, |(at, _)| at);
+    format!(". The end of its output:\n{}", text[lines.max(characters)..].trim_matches('\n'))
 }
 
 /// The findings of checks on a commit, compared with those of the same checks on its base.
@@ -221,8 +223,8 @@ impl BaseComparison {
 }
 
 /// Splits the findings of a commit. Without a result for the base, all of them are new.
-pub fn compare_with_base(source: &ReviewerName, ran: &[CheckRun], base: &[CheckRun]) -> BaseComparison {
-    compare_findings(findings(source, ran), &findings(source, base))
+pub fn compare_with_base(source: &ReviewerName, runs: &[CheckRun], base: &[CheckRun]) -> BaseComparison {
+    compare_findings(findings(source, runs), &findings(source, base))
 }
 
 /// Pairs each finding of the base with at most one of the commit. Of two equal findings, one is new if the base has
@@ -249,8 +251,8 @@ fn is_same(one: &Finding, other: &Finding) -> bool {
 
 /// Whether two findings differ only in their lines.
 fn differs_only_in_line(one: &Finding, other: &Finding) -> bool {
-    let place = one.file.is_some() && one.file == other.file;
-    place && one.requirement == other.requirement && one.description == other.description
+    let same_file = one.file.is_some() && one.file == other.file;
+    same_file && one.requirement == other.requirement && one.description == other.description
 }
 
 /// The text without numbers and temporary paths, which differ between runs.
@@ -265,10 +267,10 @@ fn stable(text: &str) -> String {
 pub fn review_against_base(
     reviewer: &ReviewerName,
     kind: ReviewerKind,
-    ran: &[CheckRun],
+    runs: &[CheckRun],
     base: &[CheckRun],
 ) -> (Review, BaseComparison) {
-    let review = review(reviewer, kind, ran);
+    let review = review(reviewer, kind, runs);
     let sorted = compare_findings(review.findings.clone(), &findings(reviewer, base));
     if sorted.on_base.is_empty() {
         return (review, sorted);

@@ -42,14 +42,27 @@ mod xml_tree;
 
 pub(crate) use candidates::clip;
 pub(crate) use json_value::{missing, optional, optional_text, wrong_type};
-pub use message::{Blocks, MAX_BYTES, SplitAnswer};
+pub use message::{Blocks, JoinedAnswer, MAX_BYTES};
 pub use report::{ParseReport, ReportError};
 
 /// The result of parsing an answer or a part of it.
 type Parsed<T> = Result<T, Violation>;
 
 /// The answer formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    EnumString,
+    strum::EnumCount,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Contract {
@@ -63,7 +76,7 @@ pub enum Contract {
 }
 
 impl Contract {
-    pub const ALL: [Self; 7] =
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
         [Self::Markdown, Self::Json, Self::Xml, Self::Prefix, Self::Severity, Self::Tool, Self::Auto];
 
     pub fn as_str(self) -> &'static str {
@@ -74,8 +87,8 @@ impl Contract {
         word.parse().ok()
     }
 
-    /// The bar used if none is configured: `low` for severity reviews, `medium` for the others.
-    pub fn default_bar(self) -> FailThreshold {
+    /// The threshold used if none is configured: `low` for severity reviews, `medium` for the others.
+    pub fn default_threshold(self) -> FailThreshold {
         match self {
             Self::Severity => FailThreshold::Low,
             Self::Markdown | Self::Json | Self::Xml | Self::Prefix | Self::Tool | Self::Auto => FailThreshold::Medium,
@@ -110,57 +123,57 @@ pub struct ReviewAnswer<'a> {
 
 /// Parses an answer. Any bytes give a review or a violation, in linear time.
 ///
-/// An approval is returned only if nothing else in the answer objects. A refusing verdict in any format and a
-/// blocking finding object, with or without the nonce, unless they are inside quotes or code.
-pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
+/// An approval is returned only if nothing else in the answer objects to it. A refusing verdict in any format is an
+/// objection, and so is a blocking finding. Both count with or without the nonce, except inside quotes and code.
+pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, request: &ReviewRequest) -> Result<Review, Violation> {
     if contract == Contract::Tool || (contract == Contract::Auto && answer.tool.is_some()) {
-        return objection::check_objections_to_report(tool::parse(answer.tool, ask)?, answer.text, ask);
+        return objection::check_objections_to_report(tool::parse(answer.tool, request)?, answer.text, request);
     }
     message::read(answer.text, &|message| {
-        candidates::check_nonces(message, ask)?;
-        objection::check_objections(review(contract, message, ask)?, message, ask)
+        candidates::check_nonces(message, request)?;
+        objection::check_objections(review(contract, message, request)?, message, request)
     })
 }
 
 /// Parses an answer that came in blocks. An approval is returned only if none of `others` objects or is broken, see
-/// `SplitAnswer::alternatives`.
+/// `JoinedAnswer::alternatives`.
 pub fn parse_split<'a>(
     contract: Contract,
     answer: ReviewAnswer<'_>,
     others: impl IntoIterator<Item = &'a [u8]>,
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> Result<Review, Violation> {
-    let review = parse(contract, answer, ask)?;
+    let review = parse(contract, answer, request)?;
     others.into_iter().try_fold(review, |review, text| {
         if review.verdict.approves()
-            && let Err(violation) = parse(contract, ReviewAnswer { text, ..answer }, ask)
+            && let Err(violation) = parse(contract, ReviewAnswer { text, ..answer }, request)
             && !matches!(violation.code, ViolationCode::NoVerdict | ViolationCode::NonceMissing)
         {
             return Err(violation);
         }
-        objection::check_objections_in_text(review, text, ask)
+        objection::check_objections_in_text(review, text, request)
     })
 }
 
 /// Returns the review that a message states in a text contract.
-fn review(contract: Contract, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(contract: Contract, message: &FinalMessage<'_>, request: &ReviewRequest) -> Result<Review, Violation> {
     let (candidates, nothing) = match contract {
-        Contract::Markdown => (markdown::candidates(message, ask)?, markdown::NOTHING),
-        Contract::Json => (json::candidates(message, ask)?, json::NOTHING),
-        Contract::Xml => (xml::candidates_or_prefix(message, ask)?, xml::NOTHING),
-        Contract::Prefix => (prefix::candidates(message, ask)?, prefix::NOTHING),
-        Contract::Severity => (severity::candidates(message, ask)?, severity::NOTHING),
+        Contract::Markdown => (markdown::candidates(message, request)?, markdown::NO_ANSWER_MESSAGE),
+        Contract::Json => (json::candidates(message, request)?, json::NO_ANSWER_MESSAGE),
+        Contract::Xml => (xml::candidates_or_prefix(message, request)?, xml::NO_ANSWER_MESSAGE),
+        Contract::Prefix => (prefix::candidates(message, request)?, prefix::NO_ANSWER_MESSAGE),
+        Contract::Severity => (severity::candidates(message, request)?, severity::NO_ANSWER_MESSAGE),
         Contract::Tool | Contract::Auto => {
             let candidates = vec![
-                xml::candidates_or_prefix(message, ask)?,
-                markdown::candidates(message, ask)?,
-                json::candidates(message, ask)?,
-                severity::candidates(message, ask)?,
+                xml::candidates_or_prefix(message, request)?,
+                markdown::candidates(message, request)?,
+                json::candidates(message, request)?,
+                severity::candidates(message, request)?,
             ];
-            return candidates::select_across(candidates, ask);
+            return candidates::select_across(candidates, request);
         }
     };
-    candidates::resolve(candidates::filter_by_nonce(candidates, ask)?, ask, nothing)
+    candidates::resolve(candidates::filter_by_nonce(candidates, request)?, request, nothing)
 }
 
 /// Returns the first duplicate key in an object of a JSON text. JSON parsers differ in which of the two values they
@@ -184,7 +197,7 @@ pub fn check_finding_count(review: Review) -> Result<Review, Violation> {
     if count <= MAX_FINDINGS {
         return Ok(review);
     }
-    let message = format!("the answer has {count} findings; at most {MAX_FINDINGS} are taken");
+    let message = format!("the answer has {count} findings; the maximum is {MAX_FINDINGS}");
     Err(Violation::new(ViolationCode::TooLarge, 0, message))
 }
 
@@ -246,11 +259,11 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 /// Returns the instructions that ask a reviewer for this contract. Templates are part of the program, so an error is a bug in it: a test panics,
 /// and a released program hands the error to the reviewer, whose answer then contains no verdict.
-pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
+pub fn instructions(contract: Contract, request: &ReviewRequest) -> String {
     let name = match contract {
-        Contract::Xml if ask.kind == ReviewerKind::Spec => "xml_spec",
+        Contract::Xml if request.kind == ReviewerKind::Spec => "xml_spec",
         Contract::Xml => "xml_code",
-        Contract::Tool if ask.loop_id.is_some() => "tool_loop",
+        Contract::Tool if request.loop_id.is_some() => "tool_loop",
         Contract::Tool => "tool_run",
         Contract::Markdown | Contract::Json | Contract::Prefix | Contract::Severity | Contract::Auto => {
             contract.as_str()
@@ -258,13 +271,13 @@ pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
     };
     let is_auto = contract == Contract::Auto;
     let values = context! {
-        nonce => ask.nonce.as_ref().map(|nonce| nonce.as_str()),
-        commit => ask.commit.as_ref().map(|commit| commit.as_str()),
-        loop_id => ask.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
-        task => ask.task.as_deref(),
-        has_minor => ask.kind != ReviewerKind::Spec,
-        tool => is_auto.then(|| instructions(Contract::Tool, ask)),
-        markdown => is_auto.then(|| instructions(Contract::Markdown, ask)),
+        nonce => request.nonce.as_ref().map(|nonce| nonce.as_str()),
+        commit => request.commit.as_ref().map(|commit| commit.as_str()),
+        loop_id => request.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
+        task => request.task.as_deref(),
+        has_minor => request.kind != ReviewerKind::Spec,
+        tool => is_auto.then(|| instructions(Contract::Tool, request)),
+        markdown => is_auto.then(|| instructions(Contract::Markdown, request)),
         severities => Serde(SeverityWords::new()),
     };
     let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));

@@ -42,7 +42,8 @@ impl TaskSource {
 /// The policy of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPolicy {
-    pub arrangement: Scheduling,
+    #[serde(rename = "arrangement")]
+    pub scheduling: Scheduling,
     pub landing: Landing,
     /// Maximum number of loops in parallel.
     pub jobs: usize,
@@ -71,7 +72,7 @@ pub struct RunPolicy {
 impl RunPolicy {
     pub fn new(workflow: &Workflow, jobs: usize) -> Self {
         Self {
-            arrangement: workflow.arrangement,
+            scheduling: workflow.arrangement,
             landing: workflow.landing,
             jobs: jobs.max(1),
             checkpoint_interval: workflow.checkpoint_interval,
@@ -257,7 +258,7 @@ impl CheckpointRound {
     /// Starts a round over all active loops, unless one is under way.
     pub fn start(&mut self, loops: &BTreeMap<LoopId, LoopStatus>) {
         if self.pending.is_empty() {
-            let active = loops.iter().filter(|(_, standing)| standing.is_active());
+            let active = loops.iter().filter(|(_, status)| status.is_active());
             self.loops = active.map(|(loop_id, _)| loop_id.clone()).collect();
             self.pending = self.loops.iter().cloned().collect();
         }
@@ -301,7 +302,11 @@ pub enum RunEvent {
     TaskClosed { loop_id: LoopId },
     /// A loop's status changed.
     #[serde(rename = "loop_moved")]
-    LoopStatusChanged { loop_id: LoopId, standing: LoopStatus },
+    LoopStatusChanged {
+        loop_id: LoopId,
+        #[serde(rename = "standing")]
+        status: LoopStatus,
+    },
     /// An implement or fix attempt ended without completing. Contains the number of attempts of every loop since its
     /// last checkpoint review.
     AttemptSpent { since_checkpoint: BTreeMap<LoopId, u32> },
@@ -410,7 +415,7 @@ fn cancellations(this: &Run) -> Vec<RunEffect> {
     if this.stage != RunStage::Done(RunOutcome::Cancelled) {
         return Vec::new();
     }
-    let open = this.loops.iter().filter(|(_, standing)| !standing.has_ended());
+    let open = this.loops.iter().filter(|(_, status)| !status.has_ended());
     open.map(|(loop_id, _)| RunEffect::CancelLoop { loop_id: loop_id.clone() }).collect()
 }
 
@@ -437,6 +442,6 @@ impl Run {
 
     /// The number of loops that occupy a job.
     pub fn active(&self) -> usize {
-        self.loops.values().filter(|standing| standing.is_active()).count()
+        self.loops.values().filter(|status| status.is_active()).count()
     }
 }

@@ -45,15 +45,13 @@ pub enum FindingState {
 }
 
 impl FindingState {
-    pub const ALL: [Self; 5] = [Self::Open, Self::Fixed, Self::Refuted, Self::Deferred, Self::OutOfScope];
-
     /// The name in the JSON interfaces.
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The name in sentences: `out of scope`.
-    pub fn words(self) -> String {
+    pub fn label(self) -> String {
         self.as_str().replace('_', " ")
     }
 
@@ -106,9 +104,9 @@ impl Round {
     /// Whether the reviewers of this round judged what a finding is about. Reviewers of one item saw nothing else. A
     /// checkpoint and the reviews of an earlier task cover all of the work.
     pub fn covers(&self, entry: &LedgerEntry) -> bool {
-        let place = |round: &Self| (round.pass, round.phase, round.item);
+        let position = |round: &Self| (round.pass, round.phase, round.item);
         let is_of_all = |seen: &Self| seen.checkpoint.is_some() || seen.task.is_some();
-        let about_it = |seen: &Self| is_of_all(seen) || place(seen) == place(self);
+        let about_it = |seen: &Self| is_of_all(seen) || position(seen) == position(self);
         self.item.is_none() || entry.seen.iter().any(about_it)
     }
 }
@@ -167,15 +165,15 @@ impl Ledger {
 
     /// The entry of a finding, by its id or by an id under which it was reported.
     pub fn reported_as(&self, id: &FindingId) -> Option<&LedgerEntry> {
-        let under = || self.reported_ids.iter().filter(|(_, said)| said.contains(id));
-        let mut said = under().filter_map(|(entry, _)| self.get(entry));
+        let under = || self.reported_ids.iter().filter(|(_, ids)| ids.contains(id));
+        let mut entries = under().filter_map(|(entry, _)| self.get(entry));
         match self.get(id) {
             // A new finding may have the fingerprint that a settled one had before its text changed.
             Some(entry) if entry.state.is_settled() => {
-                Some(said.find(|other| other.state == FindingState::Open).unwrap_or(entry))
+                Some(entries.find(|other| other.state == FindingState::Open).unwrap_or(entry))
             }
             Some(entry) => Some(entry),
-            None => said.next(),
+            None => entries.next(),
         }
     }
 
@@ -207,15 +205,15 @@ impl Ledger {
     }
 
     /// Open findings at or above the threshold, in ledger order.
-    pub fn open(&self, bar: FailThreshold) -> impl Iterator<Item = &LedgerEntry> {
+    pub fn open(&self, threshold: FailThreshold) -> impl Iterator<Item = &LedgerEntry> {
         self.entries
             .iter()
-            .filter(move |entry| entry.state == FindingState::Open && bar.is_reached_by(entry.finding.severity))
+            .filter(move |entry| entry.state == FindingState::Open && threshold.is_reached_by(entry.finding.severity))
     }
 
     /// Open findings at or above the threshold in the order for a fixer: worst first, then by place.
-    pub fn findings_for_fix(&self, bar: FailThreshold) -> Vec<&LedgerEntry> {
-        let mut findings: Vec<&LedgerEntry> = self.open(bar).collect();
+    pub fn findings_for_fix(&self, threshold: FailThreshold) -> Vec<&LedgerEntry> {
+        let mut findings: Vec<&LedgerEntry> = self.open(threshold).collect();
         findings.sort_by(|a, b| {
             let (a, b) = (&a.finding, &b.finding);
             b.severity.cmp(&a.severity).then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line)))
@@ -235,8 +233,8 @@ impl Ledger {
             left.reported_ids.extend(ledger.reported_ids.clone());
         }
         left.entries.retain(|entry| entry.state != FindingState::Fixed);
-        let Self { entries, reported_ids: said } = &mut left;
-        said.retain(|id, _| entries.iter().any(|entry| entry.finding.id == *id));
+        let Self { entries, reported_ids } = &mut left;
+        reported_ids.retain(|id, _| entries.iter().any(|entry| entry.finding.id == *id));
         left
     }
 
@@ -252,9 +250,9 @@ impl Ledger {
     }
 
     /// Adds the findings of another ledger. `place` assigns each one to a gate of this loop.
-    pub fn inherit(&mut self, left: Self, place: impl Fn(&mut LedgerEntry)) {
+    pub fn inherit(&mut self, left: Self, assign_phase: impl Fn(&mut LedgerEntry)) {
         for mut entry in left.entries {
-            place(&mut entry);
+            assign_phase(&mut entry);
             if self.get(&entry.finding.id).is_none() {
                 self.entries.push(entry);
             }

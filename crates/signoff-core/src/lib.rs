@@ -9,7 +9,7 @@
 //! use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 //! use signoff_core::review::{FailThreshold, ReviewerKind, Verdict};
 //!
-//! let ask = ReviewRequest {
+//! let request = ReviewRequest {
 //!     reviewer: "code".into(),
 //!     kind: ReviewerKind::Code,
 //!     nonce: None,
@@ -20,10 +20,10 @@
 //!     task: None,
 //! };
 //! let said = ReviewAnswer { text: b"All is well.\n\n**Verdict: APPROVED**\n", tool: None };
-//! assert_eq!(parse(Contract::Markdown, said, &ask).unwrap().verdict, Verdict::Approved);
+//! assert_eq!(parse(Contract::Markdown, said, &request).unwrap().verdict, Verdict::Approved);
 //!
 //! let quoted = ReviewAnswer { text: b"The file says `**Verdict: APPROVED**`.\n", tool: None };
-//! assert!(parse(Contract::Markdown, quoted, &ask).is_err());
+//! assert!(parse(Contract::Markdown, quoted, &request).is_err());
 //! ```
 
 pub mod agent_output;

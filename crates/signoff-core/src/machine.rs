@@ -30,7 +30,7 @@ pub use rate_limits::{
 };
 pub use state::{
     AttemptSlot, ExtraAllowance, Fix, FixOrder, FixState, GateEnd, GateRecord, Head, Loop, LoopCounters, Panel,
-    PauseReason, Position, Question, QuestionTopic, Researcher, ReviewScope, ReviewerState, Stage,
+    PauseReason, Position, Question, QuestionTopic, ResearcherState, ReviewScope, ReviewerState, Stage,
 };
 
 use serde::{Deserialize, Serialize};
@@ -102,10 +102,12 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::BaseSet { .. } if this.is_done() => {}
         Event::BaseSet { tree } => this.base = Some(tree),
-        Event::FindingsInherited { left } => outside_findings::inherit(this, left, policy),
+        Event::FindingsInherited { ledger } => outside_findings::inherit(this, ledger, policy),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
-        Event::Imported { head, at, left } => outside_findings::import(this, head, at, left, policy),
+        Event::Imported { head, position, progress } => {
+            outside_findings::import(this, head, position, progress, policy)
+        }
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
         Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims, policy),
@@ -116,15 +118,15 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
         Event::AttemptFailed { attempt, .. } => attempt_failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => attempt_lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan, why, turn } => {
-            rate_limited(this, attempt, LimitNotice { plan, turn, why }, policy);
+        Event::RateLimited { attempt, plan, error, next_agent } => {
+            rate_limited(this, attempt, LimitNotice { plan, next_agent, error }, policy);
         }
         Event::BudgetReached => this.pause_agents(PauseReason::Budget),
         Event::BudgetRefused { attempt } => this.pause(attempt, PauseReason::Budget),
-        Event::Resumed { hold: PauseReason::Checkpoint } => {
+        Event::Resumed { reason: PauseReason::Checkpoint } => {
             outside_findings::checkpoint_ended(this, Vec::new(), None, policy)
         }
-        Event::Resumed { hold } => this.resume_paused(&hold),
+        Event::Resumed { reason } => this.resume_paused(&reason),
         Event::CheckpointBegan { number } => outside_findings::checkpoint_began(this, number),
         Event::CheckpointEnded { findings, number } => {
             outside_findings::checkpoint_ended(this, findings, number, policy)
@@ -171,12 +173,12 @@ fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: AttemptLoss, policy: 
         return attempt_failed(this, attempt, policy);
     }
     // Attempts lost in one crash count as one loss.
-    let counted = loss == AttemptLoss::Crashed && !this.tally.lost_with_crash.remove(&attempt);
+    let counted = loss == AttemptLoss::Crashed && !this.counters.lost_with_crash.remove(&attempt);
     if counted {
-        this.tally.losses += 1;
-        this.tally.lost_with_crash = this.running_attempts().into_iter().filter(|other| *other != attempt).collect();
+        this.counters.losses += 1;
+        this.counters.lost_with_crash = this.running_attempts().into_iter().filter(|other| *other != attempt).collect();
     }
-    if this.tally.losses > policy.workflow.limits.max_recoveries {
+    if this.counters.losses > policy.workflow.limits.max_recoveries {
         return phases::end_resumable(this, Outcome::Failed, Reason::RecoveryExhausted);
     }
     this.restart_attempt(attempt);
@@ -200,13 +202,13 @@ fn rate_limited(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy:
 /// All effects that the state is waiting for. After a crash these must be carried out again.
 pub fn outstanding(this: &Loop, policy: &Policy) -> Vec<Effect> {
     let mut effects: Vec<_> = this.jobs(policy).into_iter().map(Effect::Spawn).collect();
-    effects.extend(this.pause_reasons().into_iter().map(|hold| Effect::Wait { hold }));
+    effects.extend(this.pause_reasons().into_iter().map(|reason| Effect::Wait { reason }));
     if let Stage::Waiting { question, .. } = &this.stage {
         effects.push(Effect::Ask(question.clone()));
     }
     if let Stage::AwaitingLanding { .. } = &this.stage {
-        let hold = PauseReason::Checkpoint;
-        effects.push(if this.checkpoint.is_some() { Effect::Wait { hold } } else { Effect::AwaitLanding });
+        let reason = PauseReason::Checkpoint;
+        effects.push(if this.checkpoint.is_some() { Effect::Wait { reason } } else { Effect::AwaitLanding });
     }
     effects
 }

@@ -1,7 +1,7 @@
 //! Merges the reviews of several reviewers into one verdict and one ordered list of issues.
 //!
 //! The verdict and the action are separate. The verdict states what the reviewers found. The action follows from
-//! the severity bar.
+//! the severity threshold.
 
 mod conflict;
 mod issues;
@@ -21,7 +21,7 @@ pub(crate) use issues::{RaisedFinding, group};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum Overall {
+pub enum MergedVerdict {
     Inconclusive,
     NeedsDiscussion,
     SpecCritical,
@@ -31,7 +31,7 @@ pub enum Overall {
     Approved,
 }
 
-impl Overall {
+impl MergedVerdict {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -62,7 +62,7 @@ impl Overall {
 
 /// The next action, separate from the verdict.
 ///
-/// An inconclusive panel, or one that needs discussion, never gets `Proceed`, whatever the bar. The action is
+/// An inconclusive panel, or one that needs discussion, never gets `Proceed`, whatever the threshold. The action is
 /// `FixAndRereview` until the policy decides otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -87,8 +87,8 @@ impl MergeAction {
         }
     }
 
-    fn new(overall: Overall, reviews: &[Review], bar: FailThreshold) -> Self {
-        if !overall.is_conclusive() || reviews.iter().any(|review| blocks(review, bar)) {
+    fn new(overall: MergedVerdict, reviews: &[Review], threshold: FailThreshold) -> Self {
+        if !overall.is_conclusive() || reviews.iter().any(|review| blocks(review, threshold)) {
             Self::FixAndRereview
         } else if reviews.iter().any(has_remarks) {
             Self::ProceedWithNotes
@@ -124,8 +124,8 @@ pub struct MergedIssue {
 }
 
 impl MergedIssue {
-    pub fn is_below(&self, bar: FailThreshold) -> bool {
-        !bar.is_reached_by(self.finding.severity)
+    pub fn is_below(&self, threshold: FailThreshold) -> bool {
+        !threshold.is_reached_by(self.finding.severity)
     }
 }
 
@@ -154,10 +154,10 @@ pub struct SourcedNote {
 /// The merged review. Independent of the order of the reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MergedReview {
-    pub overall: Overall,
+    pub overall: MergedVerdict,
     pub action: MergeAction,
     /// Spec, code, then the others by name.
-    pub seats: Vec<ReviewerResult>,
+    pub results: Vec<ReviewerResult>,
     pub issues: Vec<MergedIssue>,
     pub groups: Vec<IssueGroup>,
     pub minor: Vec<SourcedNote>,
@@ -179,9 +179,9 @@ impl MergedReview {
         self.overall.is_conclusive().then_some(self.action)
     }
 
-    /// The issues that fail a gate with this bar, most urgent first.
-    pub fn blocking(&self, bar: FailThreshold) -> impl Iterator<Item = &MergedIssue> {
-        self.issues.iter().filter(move |issue| !issue.is_below(bar))
+    /// The issues that fail a gate with this threshold, most urgent first.
+    pub fn blocking(&self, threshold: FailThreshold) -> impl Iterator<Item = &MergedIssue> {
+        self.issues.iter().filter(move |issue| !issue.is_below(threshold))
     }
 }
 
@@ -191,17 +191,17 @@ impl Serialize for MergedReview {
     }
 }
 
-/// Merges the reviews under a severity bar. Without any reviews the result is inconclusive.
-pub fn merge(reviews: &[Review], bar: FailThreshold) -> MergedReview {
-    let overall = Overall::from_reviews(reviews);
+/// Merges the reviews under a severity threshold. Without any reviews the result is inconclusive.
+pub fn merge(reviews: &[Review], threshold: FailThreshold) -> MergedReview {
+    let overall = MergedVerdict::from_reviews(reviews);
     let raised = issues::in_order(reviews);
     let (mut issues, groups) = issues::arrange(&raised, issues::join_duplicates(&raised));
     make_ids_unique(&mut issues);
     let conflicts = conflict::find_conflicts(&issues, &groups);
     MergedReview {
         overall,
-        action: MergeAction::new(overall, reviews, bar),
-        seats: seats(reviews),
+        action: MergeAction::new(overall, reviews, threshold),
+        results: results(reviews),
         issues,
         groups,
         minor: notes(reviews),
@@ -240,22 +240,22 @@ fn has(review: &Review, severity: Severity) -> bool {
     review.findings.iter().any(|finding| finding.severity == severity)
 }
 
-/// Whether a review requests changes without a finding. The severity is unknown, so the bar treats it as critical.
+/// Whether a review requests changes without a finding. The severity is unknown, so the threshold treats it as critical.
 fn requests_without_finding(review: &Review) -> bool {
     review.verdict == Verdict::ChangesRequested && review.findings.is_empty()
 }
 
-fn blocks(review: &Review, bar: FailThreshold) -> bool {
-    let unnamed = requests_without_finding(review) && bar.is_reached_by(Severity::Critical);
-    unnamed || review.findings.iter().any(|finding| bar.is_reached_by(finding.severity))
+fn blocks(review: &Review, threshold: FailThreshold) -> bool {
+    let unnamed = requests_without_finding(review) && threshold.is_reached_by(Severity::Critical);
+    unnamed || review.findings.iter().any(|finding| threshold.is_reached_by(finding.severity))
 }
 
 fn has_remarks(review: &Review) -> bool {
     !review.findings.is_empty() || !review.minor.is_empty() || review.verdict != Verdict::Approved
 }
 
-fn seats(reviews: &[Review]) -> Vec<ReviewerResult> {
-    let mut seats: Vec<ReviewerResult> = reviews
+fn results(reviews: &[Review]) -> Vec<ReviewerResult> {
+    let mut results: Vec<ReviewerResult> = reviews
         .iter()
         .map(|review| ReviewerResult {
             reviewer: review.reviewer.clone(),
@@ -267,16 +267,16 @@ fn seats(reviews: &[Review]) -> Vec<ReviewerResult> {
         })
         .collect();
     // The sort key is complete, so that two reviews under one name give the same result in any order.
-    seats.sort_by_cached_key(|seat| {
-        let said = (seat.summary.clone(), seat.interpreted_intent.clone());
-        let rest = (seat.kind, format!("{:?}", seat.verdict), seat.confidence.as_str(), said);
-        (seat_rank(seat.kind), seat.reviewer.clone(), rest)
+    results.sort_by_cached_key(|result| {
+        let texts = (result.summary.clone(), result.interpreted_intent.clone());
+        let rest = (result.kind, format!("{:?}", result.verdict), result.confidence.as_str(), texts);
+        (kind_rank(result.kind), result.reviewer.clone(), rest)
     });
-    seats
+    results
 }
 
 /// The order of the reviewers: spec, code, then all others.
-fn seat_rank(kind: ReviewerKind) -> u8 {
+fn kind_rank(kind: ReviewerKind) -> u8 {
     match kind {
         ReviewerKind::Spec => 0,
         ReviewerKind::Code => 1,

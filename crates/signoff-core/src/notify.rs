@@ -227,7 +227,7 @@ impl NotificationWatcher {
             Some(RunOutcome::Failed) => rows.len() > 1,
             Some(RunOutcome::Cancelled) | None => false,
         };
-        let is_ended_by_person = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
+        let is_ended_by_person = only.is_some_and(|row| row.reason.is_some_and(Reason::is_by_person));
         (is_reportable && !is_ended_by_person).then(|| self.build(NotificationKind::Done, only.cloned(), event))
     }
 

@@ -39,10 +39,10 @@ impl Price {
 }
 
 /// The built-in list prices, by model name. `[prices]` in the configuration takes precedence.
-const SHIPPED: &str = include_str!("prices/shipped.txt");
+const BUILT_IN: &str = include_str!("prices/shipped.txt");
 
-fn shipped_prices<'a>() -> impl Iterator<Item = (&'a str, Price)> {
-    SHIPPED.lines().filter_map(|line| {
+fn built_in_prices<'a>() -> impl Iterator<Item = (&'a str, Price)> {
+    BUILT_IN.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let name = words.next()?;
         let mut micro = || Some((words.next()?.parse::<f64>().ok()? * 1e6).round() as u64);
@@ -51,13 +51,13 @@ fn shipped_prices<'a>() -> impl Iterator<Item = (&'a str, Price)> {
 }
 
 /// The built-in price for exactly this name.
-pub fn shipped(name: &str) -> Option<Price> {
-    shipped_prices().find(|(known, _)| *known == name).map(|(_, price)| price)
+pub fn built_in_price(name: &str) -> Option<Price> {
+    built_in_prices().find(|(known, _)| *known == name).map(|(_, price)| price)
 }
 
 /// The names with built-in prices.
-pub fn shipped_names<'a>() -> impl Iterator<Item = &'a str> {
-    shipped_prices().map(|(name, _)| name)
+pub fn built_in_names<'a>() -> impl Iterator<Item = &'a str> {
+    built_in_prices().map(|(name, _)| name)
 }
 
 /// The most specific name that matches a model.
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn best_shipped(model: &str) -> Option<&'static str> {
-        best_match(shipped_names(), model)
+        best_match(built_in_names(), model)
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_token_has_its_price() {
-        let price = shipped("claude-sonnet-4-5").expect("a price");
+        let price = built_in_price("claude-sonnet-4-5").expect("a price");
         let tokens = TokenCounts { input: 1_000_000, cached: 600_000, written: 300_000, output: 100_000 };
         // 0.1 × 3.00 + 0.6 × 0.30 + 0.3 × 3.75 + 0.1 × 15.00
         assert_eq!(price.cost(tokens), 3_105_000);
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn no_name_is_shipped_twice_and_every_price_makes_sense() {
-        let names: std::collections::BTreeSet<_> = shipped_names().collect();
-        let listed = SHIPPED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let names: std::collections::BTreeSet<_> = built_in_names().collect();
+        let listed = BUILT_IN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         assert_eq!(names.len(), listed.count());
         for name in names {
-            let price = shipped(name).expect("a price");
+            let price = built_in_price(name).expect("a price");
             assert!(price.cached <= price.input && price.input <= price.output, "{name}: {price:?}");
             assert_eq!(best_shipped(name), Some(name));
         }

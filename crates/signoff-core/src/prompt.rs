@@ -28,8 +28,8 @@ pub use work::{
 };
 
 /// The prompt for an agent that continues its session.
-pub fn going_on(prompt: &str) -> String {
-    format!("{}\n{prompt}", include_str!("prompt/templates/going_on.md"))
+pub fn continue_session(prompt: &str) -> String {
+    template::render("going_on.md", minijinja::context! { prompt })
 }
 
 /// How thorough a review is. `Ord` goes from quick to thorough; each depth asks for everything that the one before it
@@ -48,6 +48,7 @@ pub fn going_on(prompt: &str) -> String {
     schemars::JsonSchema,
     strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -63,19 +64,13 @@ pub enum Depth {
 }
 
 impl Depth {
-    pub const ALL: [Self; 4] = [Self::Shallow, Self::Standard, Self::Deep, Self::Comprehensive];
-
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 
 /// Maximum length of an inline diff, in lines.
-pub const INLINE_LINES: usize = 500;
+pub const MAX_INLINE_LINES: usize = 500;
 
 /// A diff as git printed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -135,7 +130,7 @@ impl DiffContext<'_> {
     }
 
     pub fn is_inline(&self) -> bool {
-        self.lines() <= INLINE_LINES
+        self.lines() <= MAX_INLINE_LINES
     }
 }
 
@@ -274,10 +269,10 @@ mod tests {
 
     #[test]
     fn a_depth_has_one_word_everywhere() {
-        for depth in Depth::ALL {
-            assert_eq!(Depth::parse(depth.as_str()), Some(depth));
+        for depth in <Depth as strum::VariantArray>::VARIANTS.iter().copied() {
+            assert_eq!(depth.as_str().parse(), Ok(depth));
             assert_eq!(serde_json::to_value(depth).unwrap(), depth.as_str());
         }
-        assert!(Depth::ALL.is_sorted());
+        assert!(<Depth as strum::VariantArray>::VARIANTS.is_sorted());
     }
 }

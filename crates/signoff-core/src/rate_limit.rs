@@ -26,15 +26,15 @@ pub struct ExitOutput<'a> {
 pub struct RateLimited {
     pub retry_after: Option<Duration>,
     /// The agent's own error message, if there is one.
-    pub why: Option<AgentError>,
+    pub error: Option<AgentError>,
 }
 
 impl RateLimited {
     /// Converts an agent error to a rate limit, or returns it if waiting does not help.
-    pub fn from_error(trouble: AgentError) -> Result<Self, AgentError> {
-        match trouble.retry_after() {
-            Some(told) => Ok(Self { retry_after: told, why: Some(trouble) }),
-            None => Err(trouble),
+    pub fn from_error(error: AgentError) -> Result<Self, AgentError> {
+        match error.retry_after() {
+            Some(delay) => Ok(Self { retry_after: delay, error: Some(error) }),
+            None => Err(error),
         }
     }
 }
@@ -52,17 +52,17 @@ pub fn detect(exit: &ExitOutput<'_>) -> Option<RateLimited> {
     }
     let lines: Vec<String> = [exit.stderr, exit.stdout].into_iter().flat_map(last_lines).collect();
     let small = |line: &String| line.to_lowercase();
-    let said = lines.iter().find(|line| is_rate_limit(&small(line)));
+    let limit_line = lines.iter().find(|line| is_rate_limit(&small(line)));
     let retry_after = lines.iter().filter_map(|line| parse_retry_after(&small(line))).max();
-    let why = said.map(|line| AgentError::new(error_kind(&small(line), retry_after), line.trim()));
-    (exit.code == TRY_LATER || why.is_some()).then_some(RateLimited { retry_after, why })
+    let error = limit_line.map(|line| AgentError::new(error_kind(&small(line), retry_after), line.trim()));
+    (exit.code == TRY_LATER || error.is_some()).then_some(RateLimited { retry_after, error })
 }
 
 fn last_lines(text: &[u8]) -> Vec<String> {
     let text = &text[text.len().saturating_sub(MAX_LINES * MAX_LINE_BYTES)..];
     let text = String::from_utf8_lossy(text);
-    let said = text.lines().rev().filter(|line| !line.trim().is_empty());
-    said.take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_BYTES).map(str::to_owned).collect()
+    let lines = text.lines().rev().filter(|line| !line.trim().is_empty());
+    lines.take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_BYTES).map(str::to_owned).collect()
 }
 
 /// Phrases that occur only in rate limit messages. Here and below, `|` is between two phrases.
@@ -101,7 +101,7 @@ fn error_kind(line: &str, retry_after: Option<Duration>) -> AgentErrorKind {
     if has(line, OVERLOADED) {
         return AgentErrorKind::Overloaded;
     }
-    AgentErrorKind::Limited { seconds: retry_after.map(|delay| delay.as_secs()) }
+    AgentErrorKind::RateLimited { seconds: retry_after.map(|delay| delay.as_secs()) }
 }
 
 /// Whether the line contains such a status code as a separate number.
@@ -178,7 +178,8 @@ impl Backoff {
         let grown = first.saturating_mul(1_u32.checked_shl(waits.min(31)).unwrap_or(u32::MAX)).min(most);
         let guess = grown / 2 + fraction(grown - grown / 2, jitter);
         // Agents that got the same delay must not all retry at once either.
-        let retry_after = retry_after.map(|told| told.min(MAX_WAIT).saturating_add(fraction(first.min(most), jitter)));
+        let retry_after =
+            retry_after.map(|delay| delay.min(MAX_WAIT).saturating_add(fraction(first.min(most), jitter)));
         retry_after.map_or(guess, |stated| stated.max(guess)).min(MAX_WAIT.saturating_add(first))
     }
 }

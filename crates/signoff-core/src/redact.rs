@@ -165,7 +165,7 @@ fn collect_secrets(value: &Value, member: JsonMember<'_>, found: &mut Vec<String
 }
 
 /// Words in the names of variables that contain secrets.
-const WORDS: &str = "KEY KEYS APIKEY TOKEN TOKENS AUTHTOKEN SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE \
+const SECRET_WORDS: &str = "KEY KEYS APIKEY TOKEN TOKENS AUTHTOKEN SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE \
     PASS PASSCODE PWD CREDENTIAL CREDENTIALS AUTH AUTHORIZATION BEARER COOKIE PAT SK";
 
 /// Words for URLs that are secrets themselves, or contain one.
@@ -214,7 +214,7 @@ fn names_secret(words: &[String]) -> bool {
     // The current and the previous directory.
     let is_place = matches!(words, [word] if word == "PWD" || word == "OLDPWD");
     let ends_so = |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
-    let says_so = |word: &String| is_in(word, WORDS) || ends_so(word);
+    let says_so = |word: &String| is_in(word, SECRET_WORDS) || ends_so(word);
     !is_place && !is_metadata(words) && words.iter().any(says_so)
 }
 
@@ -246,11 +246,11 @@ const LOGIN: &str = "ACCESS REFRESH";
 
 /// Whether a string with this name in a document is a secret. Inside a collection of secrets (`in_secrets`) the name
 /// need not say so.
-fn is_secret_text(name: &str, value: &str, among: bool) -> bool {
+fn is_secret_text(name: &str, value: &str, in_secrets: bool) -> bool {
     let words = words(name);
     let last = words.last().map_or("", String::as_str);
     let made = value.contains(|letter: char| letter.is_ascii_digit()) && !value.contains("://");
-    let is_login = is_in(last, LOGIN) || among && last != "ID" && !is_metadata(&words);
+    let is_login = is_in(last, LOGIN) || in_secrets && last != "ID" && !is_metadata(&words);
     let is_address = words.iter().any(|word| word.starts_with("WEBHOOK")) && value.contains("://");
     value.len() >= MIN_DOCUMENT_LEN && !is_not_secret(value) && (names_secret(&words) || is_address || is_login && made)
 }

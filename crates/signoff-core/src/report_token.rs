@@ -19,7 +19,7 @@ use crate::source::planner::PlannedTask;
 pub type ReportArguments = Map<String, Value>;
 
 /// The tools that agents report with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumCount, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ReportTool {
     /// Reports the review of a loop.
@@ -31,7 +31,8 @@ pub enum ReportTool {
 }
 
 impl ReportTool {
-    pub const ALL: [Self; 4] = [Self::SetLoopReviewResult, Self::SetReviewResult, Self::WriteTask, Self::AddPlanGroup];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
+        [Self::SetLoopReviewResult, Self::SetReviewResult, Self::WriteTask, Self::AddPlanGroup];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -45,7 +46,7 @@ pub const MAX_REPORTS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportScope {
     /// One review, with its request and the calls recorded so far.
-    Review { ask: Box<ReviewRequest>, calls: Vec<ReportArguments> },
+    Review { request: Box<ReviewRequest>, calls: Vec<ReportArguments> },
     /// The tasks of a run, with the tasks written so far.
     Tasks { written: Vec<PlannedTask> },
     /// The groups of a run, with the ids of its tasks and the groups added so far.
@@ -64,8 +65,8 @@ pub struct AcceptedCall {
 }
 
 impl ReportScope {
-    pub fn review(ask: ReviewRequest) -> Self {
-        Self::Review { ask: Box::new(ask), calls: Vec::new() }
+    pub fn review(request: ReviewRequest) -> Self {
+        Self::Review { request: Box::new(request), calls: Vec::new() }
     }
 
     pub fn tasks() -> Self {
@@ -80,7 +81,7 @@ impl ReportScope {
     /// The only tool that may be called.
     pub fn tool(&self) -> ReportTool {
         match self {
-            Self::Review { ask, .. } if ask.loop_id.is_some() => ReportTool::SetLoopReviewResult,
+            Self::Review { request, .. } if request.loop_id.is_some() => ReportTool::SetLoopReviewResult,
             Self::Review { .. } => ReportTool::SetReviewResult,
             Self::Tasks { .. } => ReportTool::WriteTask,
             Self::Groups { .. } => ReportTool::AddPlanGroup,
@@ -91,11 +92,11 @@ impl ReportScope {
     pub fn call(&self, tool: &str, arguments: &ReportArguments) -> Result<AcceptedCall, ReportRefusal> {
         let granted = self.tool();
         let checked =
-            if tool == granted.as_str() { Ok(()) } else { Err(ReportRefusal::WrongTool { said: clip(tool), granted }) };
+            if tool == granted.as_str() { Ok(()) } else { Err(ReportRefusal::WrongTool { sent: clip(tool), granted }) };
         match self {
-            Self::Review { ask, calls } => {
-                let read = checked.and_then(|()| read_review(ask, granted, arguments));
-                record_report(ask, calls, granted, arguments, read)
+            Self::Review { request, calls } => {
+                let read = checked.and_then(|()| read_review(request, granted, arguments));
+                record_report(request, calls, granted, arguments, read)
             }
             Self::Tasks { written } => checked.and_then(|()| write_task(written, arguments)),
             Self::Groups { known, added } => checked.and_then(|()| add_group(known, added, arguments)),
@@ -104,19 +105,23 @@ impl ReportScope {
 }
 
 /// Parses the review that a call reports.
-fn read_review(ask: &ReviewRequest, tool: ReportTool, arguments: &ReportArguments) -> Result<Review, ReportRefusal> {
-    check_task(ask, arguments)?;
+fn read_review(
+    request: &ReviewRequest,
+    tool: ReportTool,
+    arguments: &ReportArguments,
+) -> Result<Review, ReportRefusal> {
+    check_task(request, arguments)?;
     let bytes = serde_json::to_vec(arguments).unwrap_or_default();
-    contract::parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(&bytes) }, ask)
+    contract::parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(&bytes) }, request)
         .and_then(contract::check_finding_count)
-        .map_err(|violation| refusal_for(ask, tool, arguments, violation))
+        .map_err(|violation| refusal_for(request, tool, arguments, violation))
 }
 
 /// Accepts a readable report. An unreadable one is refused, so that the reviewer can correct it. A later call counts
 /// only if it is stricter. A report that objects to the work counts even if it is unreadable, and after a first
 /// report also if it names another tool, loop, task or commit.
 fn record_report(
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
     calls: &[ReportArguments],
     tool: ReportTool,
     arguments: &ReportArguments,
@@ -142,7 +147,7 @@ fn record_report(
         calls.push(arguments.clone());
     }
     let report = report_json(tool, &calls);
-    Ok(AcceptedCall { scope: ReportScope::Review { ask: Box::new(ask.clone()), calls }, report, reply })
+    Ok(AcceptedCall { scope: ReportScope::Review { request: Box::new(request.clone()), calls }, report, reply })
 }
 
 const RECORDED: &str = "The result is recorded. Nothing more is to be reported: end your work now.";
@@ -167,28 +172,28 @@ fn report_json(tool: ReportTool, calls: &[ReportArguments]) -> Value {
 }
 
 /// Checks that a named task is the one under review. Checkpoint reviewers may omit it.
-fn check_task(ask: &ReviewRequest, arguments: &ReportArguments) -> Result<(), ReportRefusal> {
-    match (&ask.task, arguments.get("taskId").and_then(Value::as_str)) {
-        (Some(granted), Some(said)) if said != granted => {
-            Err(ReportRefusal::WrongTask { said: clip(said), granted: granted.clone() })
+fn check_task(request: &ReviewRequest, arguments: &ReportArguments) -> Result<(), ReportRefusal> {
+    match (&request.task, arguments.get("taskId").and_then(Value::as_str)) {
+        (Some(granted), Some(sent)) if sent != granted => {
+            Err(ReportRefusal::WrongTask { sent: clip(sent), granted: granted.clone() })
         }
         (Some(_) | None, _) => Ok(()),
     }
 }
 
 fn refusal_for(
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
     tool: ReportTool,
     arguments: &ReportArguments,
     violation: Violation,
 ) -> ReportRefusal {
-    let said = |name| arguments.get(name).and_then(Value::as_str).map(clip);
+    let sent = |name| arguments.get(name).and_then(Value::as_str).map(clip);
     let is_of = |code| violation.code == code;
-    if let (true, Some(granted), Some(said)) = (is_of(ViolationCode::WrongLoop), &ask.loop_id, said("loopId")) {
-        return ReportRefusal::WrongLoop { said, granted: granted.clone(), tool };
+    if let (true, Some(granted), Some(sent)) = (is_of(ViolationCode::WrongLoop), &request.loop_id, sent("loopId")) {
+        return ReportRefusal::WrongLoop { sent, granted: granted.clone(), tool };
     }
-    if let (true, Some(granted), Some(said)) = (is_of(ViolationCode::CommitMismatch), &ask.commit, said("commit")) {
-        return ReportRefusal::WrongCommit { said, granted: granted.clone() };
+    if let (true, Some(granted), Some(sent)) = (is_of(ViolationCode::CommitMismatch), &request.commit, sent("commit")) {
+        return ReportRefusal::WrongCommit { sent, granted: granted.clone() };
     }
     ReportRefusal::Malformed { tool, message: violation.message }
 }
@@ -317,19 +322,19 @@ pub enum ReportRefusal {
     Ended,
     #[error("the result of this review was reported already, and counts: nothing more is to be reported")]
     AlreadyReported,
-    #[error("this token is for {granted}, not for {said}: call {granted}", granted = granted.as_str())]
-    WrongTool { said: String, granted: ReportTool },
-    #[error("this token is for loop {granted}, not {said}: call {tool} with loopId \"{granted}\"", tool = tool.as_str())]
-    WrongLoop { said: String, granted: LoopId, tool: ReportTool },
-    #[error("this token is for task {granted}, not {said}: send taskId \"{granted}\", or none")]
-    WrongTask { said: String, granted: String },
-    #[error("this token is for commit {granted}, not {said}: send commit \"{granted}\", or none")]
-    WrongCommit { said: String, granted: Commit },
-    #[error("{message}. Nothing was recorded: call {tool} again with that put right", tool = tool.as_str())]
+    #[error("this token is for {granted}, not for {sent}: call {granted}", granted = granted.as_str())]
+    WrongTool { sent: String, granted: ReportTool },
+    #[error("this token is for loop {granted}, not {sent}: call {tool} with loopId \"{granted}\"", tool = tool.as_str())]
+    WrongLoop { sent: String, granted: LoopId, tool: ReportTool },
+    #[error("this token is for task {granted}, not {sent}: send taskId \"{granted}\", or none")]
+    WrongTask { sent: String, granted: String },
+    #[error("this token is for commit {granted}, not {sent}: send commit \"{granted}\", or none")]
+    WrongCommit { sent: String, granted: Commit },
+    #[error("{message}. Nothing was recorded: correct it and call {tool} again", tool = tool.as_str())]
     Malformed { tool: ReportTool, message: String },
-    #[error("{message}. It is recorded that this review did not pass: call {tool} again with that put right", tool = tool.as_str())]
+    #[error("{message}. It is recorded that this review did not pass: correct it and call {tool} again", tool = tool.as_str())]
     Unreadable { tool: ReportTool, message: String },
     /// The report could not be written to disk.
-    #[error("the report could not be kept: {message}. Nothing was recorded: try again")]
+    #[error("the report could not be stored: {message}. Nothing was recorded: try again")]
     NotStored { message: String },
 }

@@ -13,7 +13,20 @@ mod file;
 pub use file::{is_repository_path, normalize_files, normalize_path};
 
 /// The severity of a finding. `Ord` goes from minor to critical.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumCount,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
@@ -24,7 +37,7 @@ pub enum Severity {
 
 impl Severity {
     /// All severities, most severe first.
-    pub const ALL: [Self; 3] = [Self::Critical, Self::Important, Self::Minor];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] = [Self::Critical, Self::Important, Self::Minor];
 
     /// Parses a severity in either vocabulary, in any case. A missing or unknown severity counts as critical, so that
     /// it cannot pass a gate unnoticed.
@@ -135,6 +148,7 @@ impl FailThreshold {
     Deserialize,
     schemars::JsonSchema,
     strum::EnumString,
+    strum::EnumCount,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
@@ -148,7 +162,8 @@ pub enum ReviewerKind {
 }
 
 impl ReviewerKind {
-    pub const ALL: [Self; 5] = [Self::Spec, Self::Code, Self::Security, Self::Tests, Self::General];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
+        [Self::Spec, Self::Code, Self::Security, Self::Tests, Self::General];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -479,8 +494,8 @@ impl Review {
 
     /// Replaces an approval by `ChangesRequested` if a finding reaches the threshold.
     #[must_use]
-    pub fn with_verdict_from_findings(mut self, bar: FailThreshold) -> Self {
-        let blocked = self.findings.iter().any(|finding| bar.is_reached_by(finding.severity));
+    pub fn with_verdict_from_findings(mut self, threshold: FailThreshold) -> Self {
+        let blocked = self.findings.iter().any(|finding| threshold.is_reached_by(finding.severity));
         if self.verdict.approves() && blocked {
             self.verdict = Verdict::ChangesRequested;
         }
@@ -499,10 +514,10 @@ impl Review {
 
 /// Whether a line repeats text of a finding.
 fn repeats_finding(line: &str, finding: &Finding) -> bool {
-    let said = line.trim_start_matches(|c: char| "-*+•".contains(c) || c.is_whitespace());
+    let statement = line.trim_start_matches(|c: char| "-*+•".contains(c) || c.is_whitespace());
     let texts = [Some(&finding.description), finding.suggestion.as_ref(), finding.requirement.as_ref()];
-    let in_words = |text: &String| text.contains(said) || (!text.is_empty() && said.contains(text.as_str()));
-    !said.is_empty() && texts.into_iter().flatten().any(in_words)
+    let in_words = |text: &String| text.contains(statement) || (!text.is_empty() && statement.contains(text.as_str()));
+    !statement.is_empty() && texts.into_iter().flatten().any(in_words)
 }
 
 #[cfg(test)]

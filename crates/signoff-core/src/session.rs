@@ -37,7 +37,7 @@ pub struct ResumedSession {
 pub struct Sessions {
     agents: BTreeMap<AttemptId, String>,
     sessions: BTreeMap<AttemptId, String>,
-    /// The sessions they resumed.
+    /// The session that each attempt resumed.
     resumed: BTreeMap<AttemptId, String>,
     /// Lost sessions, each with its agent. They are not resumed again.
     lost: BTreeSet<(String, String)>,
@@ -55,7 +55,12 @@ fn is_session_name(word: &str) -> bool {
 }
 
 /// Identifies a job across all its attempts.
-type JobPosition = (Position, u32, JobKey);
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct JobPosition {
+    position: Position,
+    cycle: u32,
+    job: JobKey,
+}
 
 impl Sessions {
     /// Applies an event. `this` is the loop's state before it.
@@ -140,7 +145,7 @@ impl Sessions {
 }
 
 fn job_position(this: &Loop, attempt: AttemptId) -> Option<JobPosition> {
-    Some((this.at, this.tally.cycle, this.job_key(attempt)?))
+    Some(JobPosition { position: this.position, cycle: this.counters.cycle, job: this.job_key(attempt)? })
 }
 
 #[cfg(test)]
@@ -182,7 +187,7 @@ mod tests {
         /// Runs the next attempt with a session of its own, and returns what it resumed.
         fn attempt(&mut self, agent: &str, end: TestEnd) -> Option<AttemptId> {
             let attempt = self.next();
-            self.attempt_by((ResumePolicy::Retry, agent), &format!("s{attempt}"), end).map(|one| one.attempt)
+            self.attempt_by(ResumePolicy::Retry, agent, &format!("s{attempt}"), end).map(|one| one.attempt)
         }
 
         fn next(&mut self) -> AttemptId {
@@ -192,12 +197,7 @@ mod tests {
             self.running().expect("an attempt is running")
         }
 
-        fn attempt_by(
-            &mut self,
-            (by, agent): (ResumePolicy, &str),
-            session: &str,
-            end: TestEnd,
-        ) -> Option<ResumedSession> {
+        fn attempt_by(&mut self, by: ResumePolicy, agent: &str, session: &str, end: TestEnd) -> Option<ResumedSession> {
             let attempt = self.next();
             let resumed = self.sessions.session_for(by, &self.state, attempt, agent);
             let launch = Launch { resumes: resumed.clone(), ..Launch::for_agent(agent) };
@@ -205,8 +205,8 @@ mod tests {
             self.apply(LoopFact::Session { attempt, session: session.to_owned() });
             self.apply(LoopFact::Transitioned(end.event(attempt)));
             if let TestEnd::Limited = end {
-                let hold = crate::machine::PauseReason::RateLimit { until: Timestamp::UNIX_EPOCH };
-                self.apply(LoopFact::Transitioned(Event::Resumed { hold }));
+                let reason = crate::machine::PauseReason::RateLimit { until: Timestamp::UNIX_EPOCH };
+                self.apply(LoopFact::Transitioned(Event::Resumed { reason }));
             }
             resumed
         }
@@ -214,8 +214,8 @@ mod tests {
         /// A loop whose work was written in a session and is about to be reviewed.
         fn ready_to_fix() -> Self {
             let mut scenario = Self::new();
-            if let PhaseKind::Gate(judge) = &mut scenario.policy.workflow.phases[1].kind {
-                judge.gate.enabled = true;
+            if let PhaseKind::Gate(gate_policy) = &mut scenario.policy.workflow.phases[1].kind {
+                gate_policy.gate.enabled = true;
             }
             let attempt = AttemptId(1);
             scenario.apply(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("claude") });
@@ -261,7 +261,7 @@ mod tests {
                 Self::Gone => Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
                 Self::Limited => {
                     let plan = LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH);
-                    Event::RateLimited { attempt, plan, why: None, turn: None }
+                    Event::RateLimited { attempt, plan, error: None, next_agent: None }
                 }
             }
         }
@@ -315,9 +315,8 @@ mod tests {
         for by in [ResumePolicy::Fresh, ResumePolicy::Retry, ResumePolicy::Fix] {
             let mut scenario = Scenario::ready_to_fix();
             scenario.request_changes();
-            let resumed: Vec<_> = (0..3)
-                .map(|_| scenario.attempt_by((by, "claude"), "s1", TestEnd::Gone).map(|one| one.session))
-                .collect();
+            let resumed: Vec<_> =
+                (0..3).map(|_| scenario.attempt_by(by, "claude", "s1", TestEnd::Gone).map(|one| one.session)).collect();
             let first = (by == ResumePolicy::Fix).then(|| "s1".to_owned());
             assert_eq!(resumed, [first, None, None], "{by:?}");
         }
@@ -343,7 +342,7 @@ mod tests {
                 let goes_on = scenario.sessions.session_for(by, &scenario.state, attempt, agent).is_some();
                 // A new session cannot be lost.
                 let end = if goes_on || TestEnd::ALL[end] != TestEnd::Gone { TestEnd::ALL[end] } else { TestEnd::Failed };
-                let resumed = scenario.attempt_by((by, agent), &format!("s{session}"), end);
+                let resumed = scenario.attempt_by(by, agent, &format!("s{session}"), end);
                 let Some(resumed) = resumed else { continue };
                 prop_assert_ne!(by, ResumePolicy::Fresh);
                 let session = (agent, resumed.session);

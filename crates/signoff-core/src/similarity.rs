@@ -325,7 +325,7 @@ fn root(word: &str) -> &str {
     roots.find(|rest| rest.chars().count() >= ROOT).unwrap_or(word)
 }
 
-/// A fingerprint is this prefix and so many digits.
+/// The prefix of a fingerprint, and the number of digits after it.
 const PREFIX: &str = "f-";
 const DIGITS: usize = 10;
 
@@ -334,13 +334,13 @@ const DIGITS: usize = 10;
 /// Case, punctuation, quoting, word order and lines mentioned in the text make no difference.
 pub fn fingerprint(file: Option<&str>, kind: &str, description: &str) -> FindingId {
     let read = NormalizedText::new(description);
-    let mut said: BTreeSet<String> = read.words.into_iter().chain(read.numbers).collect();
-    if said.is_empty() {
-        said.insert(read.letters.into_iter().collect());
+    let mut tokens: BTreeSet<String> = read.words.into_iter().chain(read.numbers).collect();
+    if tokens.is_empty() {
+        tokens.insert(read.letters.into_iter().collect());
     }
     let mut hasher = Sha256::new();
     let file = file.map_or("", |file| file.trim_start_matches("./")).to_owned();
-    for field in [file, kind.trim().to_lowercase()].into_iter().chain(said) {
+    for field in [file, kind.trim().to_lowercase()].into_iter().chain(tokens) {
         hasher.update(field);
         hasher.update([0]);
     }

@@ -25,7 +25,7 @@ pub use beads::is_blocker;
 pub(crate) use lines::line_at;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
-pub use tick::{CheckOffError, CheckboxMark, is_ticked, tick};
+pub use tick::{CheckboxMark, TickError, is_ticked, tick};
 
 /// Maximum size of a task file in bytes. Plans are a few kilobytes, trackers a few megabytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -281,11 +281,6 @@ impl IterationState {
             _ => self.iterations.last_mut()?.phases.status_mut(number),
         }
     }
-
-    /// Whether all phases are done.
-    pub fn is_finished(&self) -> bool {
-        (1..=FINAL_PHASE).all(|number| self.status(number).is_some_and(PhaseStatus::is_over))
-    }
 }
 
 /// Truncates a time to the second.

@@ -24,6 +24,7 @@ use crate::state_v4::IterationState;
     Deserialize,
     schemars::JsonSchema,
     strum::EnumString,
+    strum::EnumCount,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
@@ -40,7 +41,8 @@ pub enum TaskType {
 }
 
 impl TaskType {
-    pub const ALL: [Self; 4] = [Self::Implement, Self::Review, Self::Improve, Self::Plan];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
+        [Self::Implement, Self::Review, Self::Improve, Self::Plan];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -74,17 +76,18 @@ pub struct TaskSpec {
     /// The number of the first review of that branch, or of the review this task answers.
     pub first_review: Option<u32>,
     /// The file of the review this task answers.
-    pub answers: Option<String>,
+    #[serde(rename = "answers")]
+    pub answered_review: Option<String>,
     /// A person's additions to the last review.
     pub guidance: Option<String>,
     /// The task's entry in a plan file.
     pub origin: Option<PlanOrigin>,
     /// The tracker this task comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tracked: Option<TrackerRef>,
+    #[serde(rename = "tracked", skip_serializing_if = "Option::is_none")]
+    pub tracker: Option<TrackerRef>,
     /// The iteration of another program that this task continues.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub taken_over: Option<Box<ImportedIteration>>,
+    #[serde(rename = "taken_over", skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<ImportedIteration>>,
 }
 
 /// The text of a plan when the task was added.
@@ -131,12 +134,6 @@ pub struct ImportedIteration {
     /// The tasks of that plan. The state does not say which of them are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<PlannedTask>,
-}
-
-impl ImportedIteration {
-    pub fn new(state: IterationState, commit: Commit) -> Self {
-        Self { state, commit, design: None, plan: None, items: Vec::new() }
-    }
 }
 
 impl TaskSpec {

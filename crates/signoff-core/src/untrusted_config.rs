@@ -15,9 +15,9 @@ use crate::similarity::assign_ids;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigRisk {
     /// It starts programs, or selects servers and the keys sent to them.
-    Runs,
+    Executes,
     /// It is read as instructions.
-    Instructs,
+    Instructions,
 }
 
 /// Maximum number of findings; the rest is only counted.
@@ -57,12 +57,12 @@ pub fn classify(path: &str) -> Option<ConfigRisk> {
         || inside && above.contains(&"rules") && (name.ends_with(".md") || name.ends_with(".mdc"))
         || path == "signoff.toml"
     {
-        return Some(ConfigRisk::Instructs);
+        return Some(ConfigRisk::Instructions);
     }
     let ends = FILE_SUFFIXES.split(' ').any(|end| path == end || path.ends_with(&format!("/{end}")));
     let is_hook = is_in(name, HOOKS) && above.last().is_some_and(|above| above.ends_with("hooks"));
     let runs = inside || ends || is_hook || within(HOOK_DIRECTORY) || is_in(name, FILES);
-    runs.then_some(ConfigRisk::Runs)
+    runs.then_some(ConfigRisk::Executes)
 }
 
 fn is_in(name: &str, list: &str) -> bool {
@@ -111,8 +111,8 @@ pub fn add_findings(review: Review, changed: &[String], with_secrets: &[String])
         ..Finding::new(&review.reviewer, "security", severity, description)
     };
     let secret = |path| {
-        let description = format!("`{path}` holds a key of the environment");
-        finding(Severity::Critical, path, description, "take it out, also of the commits before, and make a new key")
+        let description = format!("`{path}` contains a secret from the environment");
+        finding(Severity::Critical, path, description, "remove it, also from earlier commits, and rotate the key")
     };
     let runs = |path| {
         let description = format!(
@@ -120,12 +120,13 @@ pub fn add_findings(review: Review, changed: &[String], with_secrets: &[String])
         );
         finding(Severity::Important, path, description, TAKE_OUT)
     };
-    let mut found: Vec<Finding> = with_secrets.iter().map(secret).chain(which(ConfigRisk::Runs).map(runs)).collect();
+    let mut found: Vec<Finding> =
+        with_secrets.iter().map(secret).chain(which(ConfigRisk::Executes).map(runs)).collect();
     let more = found.len().saturating_sub(MAX_FINDINGS);
     found.truncate(MAX_FINDINGS);
     assign_ids(&mut found);
     found.retain(|one| review.findings.iter().all(|known| known.id != one.id));
-    let mut notes: Vec<Note> = which(ConfigRisk::Instructs).take(MAX_FINDINGS).map(instructs_note).collect();
+    let mut notes: Vec<Note> = which(ConfigRisk::Instructions).take(MAX_FINDINGS).map(instructs_note).collect();
     if more > 0 {
         let description = format!("{more} more files are settings or hooks of agents");
         notes.push(Note { file: None, line: None, description });
@@ -137,7 +138,7 @@ pub fn add_findings(review: Review, changed: &[String], with_secrets: &[String])
     }
 }
 
-const TAKE_OUT: &str = "take it out of the work; if the task asks for it, a person decides that with `signoff dispute`";
+const TAKE_OUT: &str = "remove it from the work; if the task asks for it, a person decides that with `signoff dispute`";
 
 fn instructs_note(path: &String) -> Note {
     let description =
@@ -174,7 +175,7 @@ mod tests {
             ".opencode/opencode.jsonc",
             "sub/.env",
         ] {
-            assert_eq!(classify(path), Some(ConfigRisk::Runs), "{path}");
+            assert_eq!(classify(path), Some(ConfigRisk::Executes), "{path}");
         }
         for path in [
             "CLAUDE.md",
@@ -191,7 +192,7 @@ mod tests {
             ".signoff/prompts/review.md",
             "signoff.toml",
         ] {
-            assert_eq!(classify(path), Some(ConfigRisk::Instructs), "{path}");
+            assert_eq!(classify(path), Some(ConfigRisk::Instructions), "{path}");
         }
         for path in [
             "src/main.rs",

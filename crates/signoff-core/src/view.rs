@@ -291,7 +291,7 @@ impl RunState {
     /// The number of groups, if its tasks are worked in groups.
     pub fn groups(&self) -> Option<usize> {
         let policy = self.run_policy()?;
-        (policy.arrangement == Scheduling::Groups).then_some(self.machine.groups.len())
+        (policy.scheduling == Scheduling::Groups).then_some(self.machine.groups.len())
     }
 
     /// The display name of the specification.
@@ -333,7 +333,7 @@ impl RunState {
     /// Whether the run's tasks share the run's branch.
     pub fn shares_a_branch(&self) -> bool {
         self.run_policy()
-            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Scheduling::Chain)
+            .is_some_and(|policy| policy.landing != Landing::None || policy.scheduling == Scheduling::Chain)
     }
 
     /// Whether the run lands only after its final review. Tasks of a cancelled run land one by one.

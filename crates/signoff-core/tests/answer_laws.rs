@@ -6,13 +6,13 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use signoff_core::contract::{Blocks, Contract, ReviewAnswer, ReviewRequest, SplitAnswer, parse, parse_split};
+use signoff_core::contract::{Blocks, Contract, JoinedAnswer, ReviewAnswer, ReviewRequest, parse, parse_split};
 use signoff_core::ids::{Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Verdict, Violation};
 
 const NONCE: &str = "n-7f3a";
 
-fn ask(require_nonce: bool) -> ReviewRequest {
+fn review_request(require_nonce: bool) -> ReviewRequest {
     ReviewRequest {
         reviewer: ReviewerName::new("r"),
         kind: ReviewerKind::Code,
@@ -25,8 +25,8 @@ fn ask(require_nonce: bool) -> ReviewRequest {
     }
 }
 
-fn read(contract: Contract, text: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
-    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, ask)
+fn read(contract: Contract, text: &str, request: &ReviewRequest) -> Result<Review, Violation> {
+    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, request)
 }
 
 /// How strict a review is. Only an approval lets work pass.
@@ -80,15 +80,15 @@ fn refusals() -> Vec<String> {
     .to_vec()
 }
 
-fn joined(blocks: &[&str]) -> SplitAnswer {
+fn joined(blocks: &[&str]) -> JoinedAnswer {
     let mut all = Blocks::default();
     blocks.iter().for_each(|block| all.add(block));
     all.join()
 }
 
-fn read_split(contract: Contract, answer: &SplitAnswer, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn read_split(contract: Contract, answer: &JoinedAnswer, request: &ReviewRequest) -> Result<Review, Violation> {
     let text = ReviewAnswer { text: answer.text.as_bytes(), tool: None };
-    parse_split(contract, text, answer.alternatives.iter().map(String::as_bytes), ask)
+    parse_split(contract, text, answer.alternatives.iter().map(String::as_bytes), request)
 }
 
 /// The parts of a text that is cut at the given offsets.
@@ -125,13 +125,13 @@ fn a_nonce_that_is_present_and_wrong_never_approves() {
     for (contract, answer) in approvals("a0b1c2d3") {
         for required in [false, true] {
             for reader in [contract, Contract::Auto] {
-                let result = read(reader, &answer, &ask(required));
+                let result = read(reader, &answer, &review_request(required));
                 assert_eq!(result.unwrap_err().code.as_str(), "nonce_mismatch", "{reader:?}: {answer}");
             }
         }
     }
     for (contract, answer) in approvals(NONCE) {
-        assert!(approves(&read(contract, &answer, &ask(true))), "{contract:?}: {answer}");
+        assert!(approves(&read(contract, &answer, &review_request(true))), "{contract:?}: {answer}");
     }
 }
 
@@ -141,14 +141,14 @@ fn a_wrong_nonce_beside_the_right_one_never_approves() {
         for (_, wrong) in approvals("a0b1c2d3") {
             for answer in [format!("{right}\n\n{wrong}\n"), format!("{wrong}\n\n{right}\n")] {
                 for reader in [contract, Contract::Auto] {
-                    assert!(!approves(&read(reader, &answer, &ask(true))), "{reader:?}: {answer}");
+                    assert!(!approves(&read(reader, &answer, &review_request(true))), "{reader:?}: {answer}");
                 }
             }
         }
     }
     for (_, wrong) in approvals("a0b1c2d3") {
         let answer = ReviewAnswer { text: wrong.as_bytes(), tool: Some(br#"{"passed":true}"#) };
-        let refused = parse(Contract::Tool, answer, &ask(true)).map(|review| review.verdict);
+        let refused = parse(Contract::Tool, answer, &review_request(true)).map(|review| review.verdict);
         assert_eq!(refused.map_err(|violation| violation.code.as_str()), Err("nonce_mismatch"), "{wrong}");
     }
 }
@@ -165,14 +165,14 @@ fn a_fenced_refusal_retracts_a_fenced_approval() {
     ];
     let formats = [Contract::Json, Contract::Xml];
     for (contract, approval) in approvals(NONCE).into_iter().filter(|(one, _)| formats.contains(one)) {
-        assert!(approves(&read(contract, &fenced(&approval), &ask(true))), "{approval}");
+        assert!(approves(&read(contract, &fenced(&approval), &review_request(true))), "{approval}");
         let bound = format!(r#"{{"verdict":"drift","followUpPrompt":"no","nonce":"{NONCE}"}}"#);
         let answer = format!("{approval}\n\n{}", fenced(&bound));
-        assert!(!approves(&read(contract, &answer, &ask(true))), "{answer}");
+        assert!(!approves(&read(contract, &answer, &review_request(true))), "{answer}");
         for refusal in &refusals {
             let answer = format!("{}\nCorrection:\n\n{}", fenced(&approval), fenced(refusal));
             for reader in [contract, Contract::Auto] {
-                assert!(!approves(&read(reader, &answer, &ask(true))), "{reader:?}: {answer}");
+                assert!(!approves(&read(reader, &answer, &review_request(true))), "{reader:?}: {answer}");
             }
         }
     }
@@ -184,8 +184,8 @@ fn an_answer_without_the_nonce_counts_unless_it_is_required() {
         let without = answer.replace(&format!("<!-- signoff:{NONCE} -->"), "");
         let without = without.replace(&format!(r#","nonce":"{NONCE}""#), "");
         let without = without.replace(&format!(" nonce=\"{NONCE}\""), "");
-        assert!(approves(&read(contract, &without, &ask(false))), "{contract:?}: {without}");
-        let refused = read(contract, &without, &ask(true)).unwrap_err();
+        assert!(approves(&read(contract, &without, &review_request(false))), "{contract:?}: {without}");
+        let refused = read(contract, &without, &review_request(true)).unwrap_err();
         assert_eq!(refused.code.as_str(), "nonce_missing", "{contract:?}: {without}");
     }
 }
@@ -196,10 +196,18 @@ fn a_refusal_in_any_format_retracts_an_approval_without_a_nonce() {
         for refusal in refusals() {
             for required in [false, true] {
                 let after = joined(&[&approval, &refusal]);
-                assert!(!approves(&read_split(contract, &after, &ask(required))), "{contract:?}:\n{}", after.text);
+                assert!(
+                    !approves(&read_split(contract, &after, &review_request(required))),
+                    "{contract:?}:\n{}",
+                    after.text
+                );
                 let before = joined(&[&refusal, &approval]);
-                assert!(!approves(&read_split(contract, &before, &ask(required))), "{contract:?}:\n{}", before.text);
-                let auto = read_split(Contract::Auto, &after, &ask(required));
+                assert!(
+                    !approves(&read_split(contract, &before, &review_request(required))),
+                    "{contract:?}:\n{}",
+                    before.text
+                );
+                let auto = read_split(Contract::Auto, &after, &review_request(required));
                 assert!(!approves(&auto), "auto:\n{}", after.text);
             }
         }
@@ -222,11 +230,11 @@ fn quoted_refusals_and_commentary_do_not_retract_an_approval() {
             // Without a separator, capitals of two blocks can form one word.
             let approval = if approval.ends_with("ISSUES") { approval + "\n" } else { approval };
             let after = joined(&[&approval, text]);
-            let result = read_split(contract, &after, &ask(true));
+            let result = read_split(contract, &after, &review_request(true));
             assert!(approves(&result), "{contract:?} {result:?}:\n{}", after.text);
             if contract != Contract::Prefix && contract != Contract::Severity {
                 let before = joined(&[text, &approval]);
-                let result = read_split(contract, &before, &ask(true));
+                let result = read_split(contract, &before, &review_request(true));
                 assert!(approves(&result), "{contract:?} {result:?}:\n{}", before.text);
             }
         }
@@ -238,16 +246,16 @@ fn a_later_report_or_text_retracts_a_report() {
     let passed: &[u8] = br#"{"passed":true}"#;
     for contract in [Contract::Tool, Contract::Auto] {
         let alone = ReviewAnswer { text: b"REVIEW_COMPLETE\n", tool: Some(passed) };
-        assert!(approves(&parse(contract, alone, &ask(true))));
+        assert!(approves(&parse(contract, alone, &review_request(true))));
         for refusal in refusals() {
             let answer = ReviewAnswer { text: refusal.as_bytes(), tool: Some(passed) };
-            assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}: {refusal}");
+            assert!(!approves(&parse(contract, answer, &review_request(true))), "{contract:?}: {refusal}");
         }
         let answer = ReviewAnswer { text: b"I retract my approval, this loses money.", tool: Some(passed) };
-        assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}");
+        assert!(!approves(&parse(contract, answer, &review_request(true))), "{contract:?}");
         let retracted: &[u8] = b"{\"passed\":true}\n{\"passed\":false,\"issues\":[{\"description\":\"no\"}]}";
         let answer = ReviewAnswer { text: b"**Verdict: APPROVED**", tool: Some(retracted) };
-        let review = parse(contract, answer, &ask(true)).unwrap();
+        let review = parse(contract, answer, &review_request(true)).unwrap();
         assert_eq!(review.verdict, Verdict::ChangesRequested);
         assert_eq!(review.findings[0].description, "no");
     }
@@ -282,7 +290,7 @@ fn an_answer_in_chunks_is_read_as_one_answer() {
         let places: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
         let mut blocks = Blocks::default();
         cut(&text, &places).iter().for_each(|chunk| blocks.push(chunk));
-        assert_eq!(blocks.join(), SplitAnswer { text, ..SplitAnswer::default() });
+        assert_eq!(blocks.join(), JoinedAnswer { text, ..JoinedAnswer::default() });
     }
 }
 
@@ -294,11 +302,11 @@ fn no_split_of_a_share_makes_it_less_strict(share: usize) {
     let mut dice = Dice::new();
     for (contract, text) in recorded().into_iter().skip(share).step_by(SHARES) {
         for required in [false, true] {
-            let whole = read(contract, &text, &ask(required));
+            let whole = read(contract, &text, &review_request(required));
             for round in 0..24 {
                 let places: Vec<usize> = (0..1 + round % 4).map(|_| dice.below(text.len() + 1)).collect();
                 let blocks = cut(&text, &places);
-                let split = read_split(contract, &joined(&blocks), &ask(required));
+                let split = read_split(contract, &joined(&blocks), &review_request(required));
                 assert!(approves(&whole) || !approves(&split), "{contract:?} {whole:?}\nbecame looser in {blocks:#?}");
             }
         }
@@ -330,8 +338,8 @@ fn no_split_of_a_recorded_answer_makes_it_less_strict_4() {
 fn a_split_between_lines_gives_the_same_review() {
     for (contract, text) in recorded() {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let whole = read(contract, &text, &ask(false));
-        let split = read_split(contract, &joined(&lines), &ask(false));
+        let whole = read(contract, &text, &review_request(false));
+        let split = read_split(contract, &joined(&lines), &review_request(false));
         assert!(strictness(&split) >= strictness(&whole), "{contract:?}: {text}");
         assert_eq!(joined(&lines).text, text);
     }
@@ -359,8 +367,8 @@ proptest! {
         let blocks = cut(&text, &places);
         let answer = joined(&blocks);
         for contract in [Contract::Markdown, Contract::Json, Contract::Xml, Contract::Prefix, Contract::Severity, Contract::Auto] {
-            let whole = read(contract, &text, &ask(required));
-            let split = read_split(contract, &answer, &ask(required));
+            let whole = read(contract, &text, &review_request(required));
+            let split = read_split(contract, &answer, &review_request(required));
             prop_assert!(approves(&whole) || !approves(&split), "{:?} {:?}\n{:#?}\n{}", contract, whole, blocks, answer.text);
         }
     }
@@ -375,7 +383,7 @@ proptest! {
         let calls = calls.join("\n");
         let refuses = text.contains("CHANGES") || text.contains("Critical");
         for contract in [Contract::Tool, Contract::Auto] {
-            let review = parse(contract, ReviewAnswer { text: text.as_bytes(), tool: Some(calls.as_bytes()) }, &ask(true));
+            let review = parse(contract, ReviewAnswer { text: text.as_bytes(), tool: Some(calls.as_bytes()) }, &review_request(true));
             let single = passed == [true] && !refuses;
             prop_assert_eq!(approves(&review), single, "{:?} {} {}", review, calls, text);
             if passed.contains(&false) {

@@ -8,7 +8,7 @@ use signoff_core::review::{FailThreshold, Review, ReviewerKind, Violation};
 
 const NONCE: &str = "n-7f3a";
 
-fn ask(kind: ReviewerKind, require_nonce: bool, fail_on: FailThreshold) -> ReviewRequest {
+fn review_request(kind: ReviewerKind, require_nonce: bool, fail_on: FailThreshold) -> ReviewRequest {
     ReviewRequest {
         reviewer: ReviewerName::new("r"),
         kind,
@@ -24,15 +24,15 @@ fn ask(kind: ReviewerKind, require_nonce: bool, fail_on: FailThreshold) -> Revie
 fn any_ask() -> impl Strategy<Value = ReviewRequest> {
     let kinds = select(vec![ReviewerKind::Spec, ReviewerKind::Code, ReviewerKind::General]);
     let bars = select(vec![FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None]);
-    (kinds, any::<bool>(), bars).prop_map(|(kind, require, bar)| ask(kind, require, bar))
+    (kinds, any::<bool>(), bars).prop_map(|(kind, require, bar)| review_request(kind, require, bar))
 }
 
-fn read(contract: Contract, text: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
-    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, ask)
+fn read(contract: Contract, text: &str, request: &ReviewRequest) -> Result<Review, Violation> {
+    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, request)
 }
 
-fn approves(contract: Contract, text: &str, ask: &ReviewRequest) -> bool {
-    read(contract, text, ask).is_ok_and(|review| review.verdict.approves())
+fn approves(contract: Contract, text: &str, request: &ReviewRequest) -> bool {
+    read(contract, text, request).is_ok_and(|review| review.verdict.approves())
 }
 
 /// Answers that approve, one for each format.
@@ -261,7 +261,7 @@ proptest! {
 
     #[test]
     fn every_item_beside_a_request_is_a_finding(items in prop::collection::vec(listed(), 1..8), last in any::<bool>()) {
-        let asked = ask(ReviewerKind::Code, false, FailThreshold::Medium);
+        let asked = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
         let items = in_sections(items);
         let list = review_of(&items);
         let expected: Vec<&GeneratedItem> = items.iter().filter(|one| one.is_finding()).collect();
@@ -285,7 +285,7 @@ proptest! {
         text in "x[a-z]([a-z0-9 *_`(){}<>&#|:,.=+!?'/-]{0,30}[a-z0-9)*`:-])?",
         lead in select(vec!["[Critical] src/a.rs:1 ", "src/a.rs:1 ", "**Critical:** src/a.rs:1 — ", "`src/a.rs:1`: ", "**src/a.rs:1** - ", "[Critical] ", "HIGH src/a.rs:1 "]),
     ) {
-        let asked = ask(ReviewerKind::Code, false, FailThreshold::Medium);
+        let asked = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
         let text = text.trim();
         // A text that is itself a tag, a location or a label is read as such.
         prop_assume!(!text.contains('<') && !text.ends_with(':') && text.matches('`').count() % 2 == 0);
@@ -298,7 +298,7 @@ proptest! {
 
     #[test]
     fn a_required_nonce_must_be_present_to_approve(text in pieces(), wrong in "[a-z0-9]{1,8}", kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code])) {
-        let asked = ask(kind, true, FailThreshold::Low);
+        let asked = review_request(kind, true, FailThreshold::Low);
         let text = text.replace(NONCE, &wrong);
         for (contract, answer) in approvals(kind) {
             for text in [format!("{answer}\n<!-- signoff:{wrong} -->"), format!("{answer}\n{text}"), format!("{text}\n{answer}")] {
@@ -313,7 +313,7 @@ proptest! {
         findings in prop::collection::vec(("[a-z]{1,6}/[a-z]{1,6}\\.rs", 1u32..9999, "[A-Za-z][a-z <&\"]{0,20}[a-z]", 0usize..3), 0..4),
         preamble in select(vec!["", "Here is what I found.\n\n"]),
     ) {
-        let asked = ask(kind, true, FailThreshold::Low);
+        let asked = review_request(kind, true, FailThreshold::Low);
         let meant: Vec<GeneratedFinding> = findings.into_iter().map(|(file, line, text, severity)| GeneratedFinding { file, line, text, severity }).collect();
         for (contract, answer) in rendered(&meant, kind) {
             let text = if contract == Contract::Prefix { answer } else { format!("{preamble}{answer}") };
@@ -473,7 +473,8 @@ fn a_message_over_ten_megabytes_is_not_read() {
     for contract in Contract::ALL {
         let answer =
             ReviewAnswer { text: &text, tool: Some(&text).filter(|_| contract == Contract::Tool).map(Vec::as_slice) };
-        let violation = parse(contract, answer, &ask(ReviewerKind::Code, false, FailThreshold::Low)).unwrap_err();
+        let violation =
+            parse(contract, answer, &review_request(ReviewerKind::Code, false, FailThreshold::Low)).unwrap_err();
         assert_eq!(violation.code.as_str(), "too_large", "{contract:?}");
     }
 }

@@ -48,7 +48,7 @@ impl Case {
         }
     }
 
-    fn ask(&self) -> ReviewRequest {
+    fn review_request(&self) -> ReviewRequest {
         let own_bar =
             if self.setting.contract == Contract::Severity { FailThreshold::Low } else { FailThreshold::Medium };
         ReviewRequest {
@@ -56,13 +56,13 @@ impl Case {
             require_nonce: self.setting.require_nonce,
             fail_on: self.setting.fail_on.unwrap_or(own_bar),
             commit: self.setting.commit.as_deref().map(Commit::from),
-            ..ask(self.setting.role)
+            ..review_request(self.setting.role)
         }
     }
 
     /// Parses `text` with this case's settings, as the final message or as the tool's arguments.
     fn read(&self, text: &[u8]) -> Result<Review, Violation> {
-        parse(self.setting.contract, answer(self.setting.contract, text), &self.ask())
+        parse(self.setting.contract, answer(self.setting.contract, text), &self.review_request())
     }
 
     /// Whether the case allows no approval.
@@ -73,7 +73,7 @@ impl Case {
     }
 }
 
-fn ask(role: ReviewerKind) -> ReviewRequest {
+fn review_request(role: ReviewerKind) -> ReviewRequest {
     ReviewRequest {
         reviewer: ReviewerName::from(role.as_str()),
         kind: role,
@@ -180,7 +180,7 @@ fn check_shape(case: &Case, report: &Value, differences: &mut String) {
 fn every_answer_is_read_as_expected() {
     let mut problems = Vec::new();
     for case in all_cases() {
-        let report = serde_json::to_value(ParseReport::new(&case.read(&case.text), &case.ask())).unwrap();
+        let report = serde_json::to_value(ParseReport::new(&case.read(&case.text), &case.review_request())).unwrap();
         let mut differences = String::new();
         compare("report", &case.setting.expect, &report, &mut differences);
         check_shape(&case, &report, &mut differences);
@@ -209,7 +209,7 @@ fn no_hostile_answer_approves_not_even_under_auto() {
             problems.push(format!("{} approves: {}", case.name, case.setting.why));
         }
         let ways = [answer(case.setting.contract, &case.text), message(&case.text)];
-        let approved = ways.into_iter().any(|answer| approves(&parse(Contract::Auto, answer, &case.ask())));
+        let approved = ways.into_iter().any(|answer| approves(&parse(Contract::Auto, answer, &case.review_request())));
         if approved && !case.setting.auto_may_approve {
             problems.push(format!("{} approves under auto: {}", case.name, case.setting.why));
         }
@@ -222,9 +222,9 @@ fn nothing_approves_without_a_required_nonce() {
     let mut problems = Vec::new();
     for case in all_cases() {
         let nonce = Some(Nonce::from("in-no-file-of-the-corpus"));
-        let ask = ReviewRequest { nonce, require_nonce: true, ..case.ask() };
+        let request = ReviewRequest { nonce, require_nonce: true, ..case.review_request() };
         for contract in TEXT_CONTRACTS {
-            if approves(&parse(contract, message(&case.text), &ask)) {
+            if approves(&parse(contract, message(&case.text), &request)) {
                 problems.push(format!("{} approves as {contract:?}", case.name));
             }
         }
@@ -259,7 +259,7 @@ fn answers_that_are_nested_too_deeply_are_violations() {
         (Contract::Xml, review),
     ];
     for (contract, text) in answers {
-        let result = parse(contract, answer(contract, text.as_bytes()), &ask(ReviewerKind::Code));
+        let result = parse(contract, answer(contract, text.as_bytes()), &review_request(ReviewerKind::Code));
         assert_eq!(result.unwrap_err().code, ViolationCode::TooDeep, "{contract:?}: {}...", &text[..40]);
     }
 }
@@ -278,7 +278,7 @@ fn answers_over_ten_megabytes_are_violations() {
     let reviewing = " reviewing".repeat(1_100_000);
     for (contract, approval) in answers {
         let text = format!("{approval}{reviewing}");
-        let result = parse(contract, answer(contract, text.as_bytes()), &ask(ReviewerKind::Code));
+        let result = parse(contract, answer(contract, text.as_bytes()), &review_request(ReviewerKind::Code));
         assert_eq!(result.unwrap_err().code, ViolationCode::TooLarge, "{contract:?}");
     }
 }
@@ -293,7 +293,7 @@ fn unclosed_delimiters_are_parsed_in_linear_time_and_never_approve() {
     for opener in OPENERS.split(' ').flat_map(|word| [word.to_owned(), format!("{word} "), format!("{word}\n")]) {
         let text = opener.repeat(50_000 / opener.len());
         for contract in TEXT_CONTRACTS.into_iter().chain([Contract::Tool]) {
-            if approves(&parse(contract, answer(contract, text.as_bytes()), &ask(ReviewerKind::Code))) {
+            if approves(&parse(contract, answer(contract, text.as_bytes()), &review_request(ReviewerKind::Code))) {
                 problems.push(format!("{opener:?} approves as {contract:?}"));
             }
         }
@@ -306,12 +306,12 @@ fn the_stricter_of_a_tool_report_and_the_final_message_counts() {
     for contract in [Contract::Auto, Contract::Tool] {
         let failed = br#"{"loopId": "b", "passed": false, "issues": [{"description": "it leaks"}]}"#;
         let answer = ReviewAnswer { text: b"**Verdict: APPROVED**\n", tool: Some(failed) };
-        let review = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap();
+        let review = parse(contract, answer, &review_request(ReviewerKind::Code)).unwrap();
         assert_eq!(review.verdict, Verdict::ChangesRequested);
 
         let passed = br#"{"loopId": "b", "passed": true}"#;
         let answer = ReviewAnswer { text: b"**Verdict: CHANGES_REQUESTED**\n", tool: Some(passed) };
-        let violation = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap_err();
+        let violation = parse(contract, answer, &review_request(ReviewerKind::Code)).unwrap_err();
         assert_eq!(violation.code, ViolationCode::Disagreement);
     }
 }
@@ -319,7 +319,7 @@ fn the_stricter_of_a_tool_report_and_the_final_message_counts() {
 #[test]
 fn a_reviewer_that_never_calls_the_tool_gives_no_review() {
     for text in ["REVIEW_COMPLETE\n", "**Verdict: APPROVED**\n", r#"{"loopId": "b", "passed": true}"#] {
-        let result = parse(Contract::Tool, message(text.as_bytes()), &ask(ReviewerKind::Code));
+        let result = parse(Contract::Tool, message(text.as_bytes()), &review_request(ReviewerKind::Code));
         assert!(result.is_err(), "{text} gives {result:?}");
     }
 }

@@ -7,7 +7,7 @@ use signoff_core::report_token::{AcceptedCall, ReportArguments, ReportRefusal, R
 use signoff_core::review::{FailThreshold, ReviewerKind};
 use signoff_core::source::planner::{read_groups, read_tasks};
 
-fn ask(loop_id: Option<&str>, task: Option<&str>) -> ReviewRequest {
+fn review_request(loop_id: Option<&str>, task: Option<&str>) -> ReviewRequest {
     ReviewRequest {
         reviewer: "general".into(),
         kind: ReviewerKind::General,
@@ -45,7 +45,7 @@ fn story(mut grant: ReportScope, calls: impl IntoIterator<Item = (&'static str, 
 fn an_approval_is_reported_once_and_about_its_own_loop() {
     let tool = "set_loop_review_result";
     let transcript = story(
-        ReportScope::review(ask(Some("7"), Some("7"))),
+        ReportScope::review(review_request(Some("7"), Some("7"))),
         [
             (tool, json!({ "loopId": "8", "passed": true })),
             (tool, json!({ "loopId": "7", "taskId": "8", "passed": true })),
@@ -60,8 +60,8 @@ fn an_approval_is_reported_once_and_about_its_own_loop() {
     insta::assert_snapshot!(transcript, @r#"
     refused: this token is for loop 7, not 8: call set_loop_review_result with loopId "7"
     refused: this token is for task 7, not 8: send taskId "7", or none
-    refused: `passed` must be true or false, not a number. Nothing was recorded: call set_loop_review_result again with that put right
-    refused: `taskId` must be a string, not a number. Nothing was recorded: call set_loop_review_result again with that put right
+    refused: `passed` must be true or false, not a number. Nothing was recorded: correct it and call set_loop_review_result again
+    refused: `taskId` must be a string, not a number. Nothing was recorded: correct it and call set_loop_review_result again
     refused: this token is for commit 3f2a, not 9999: send commit "3f2a", or none
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
@@ -74,7 +74,7 @@ fn an_approval_is_reported_once_and_about_its_own_loop() {
 fn any_stricter_later_call_retracts_an_approval() {
     let tool = "set_review_result";
     let transcript = story(
-        ReportScope::review(ask(None, None)),
+        ReportScope::review(review_request(None, None)),
         [
             (tool, json!({ "passed": true })),
             (tool, json!({ "passed": true, "interpretedIntent": "again" })),
@@ -87,7 +87,7 @@ fn any_stricter_later_call_retracts_an_approval() {
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","arguments":{"passed":true}}
     refused: the result of this review was reported already, and counts: nothing more is to be reported
-    taken: refused: `issues` must be an array of objects, not a string. It is recorded that this review did not pass: call set_review_result again with that put right
+    taken: refused: `issues` must be an array of objects, not a string. It is recorded that this review did not pass: correct it and call set_review_result again
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"}]}
     taken: This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"},{"passed":false,"issues":[{"description":"it loses money"}]}]}
@@ -105,22 +105,22 @@ fn a_later_objection_counts_even_if_it_names_another_loop_or_tool() {
         ("set_review_result", json!({ "passed": false })),
         (tool, json!({})),
     ] {
-        let before = ReportScope::review(ask(Some("7"), Some("7")));
+        let before = ReportScope::review(review_request(Some("7"), Some("7")));
         assert!(before.call(called, &arguments(value.clone())).is_err(), "before a report: {value}");
         let approved = before.call(tool, &arguments(json!({ "loopId": "7", "passed": true }))).unwrap().scope;
         let AcceptedCall { scope: grant, reply, .. } = approved.call(called, &arguments(value.clone())).unwrap();
         assert!(reply.unwrap_err().to_string().contains("this review did not pass"), "{value}");
-        let ReportScope::Review { ask, calls } = grant else { panic!("a review stays one") };
+        let ReportScope::Review { request, calls } = grant else { panic!("a review stays one") };
         let bytes: Vec<String> = calls.iter().map(|call| json!(call).to_string()).collect();
         let answer = ReviewAnswer { text: b"", tool: Some(&bytes.join("\n").into_bytes()) };
-        assert!(!parse(Contract::Tool, answer, &ask).is_ok_and(|review| review.verdict.approves()), "{value}");
+        assert!(!parse(Contract::Tool, answer, &request).is_ok_and(|review| review.verdict.approves()), "{value}");
     }
 }
 
 #[test]
 fn a_checkpoint_review_may_name_the_task() {
     for value in [json!({ "loopId": "7", "passed": true }), json!({ "loopId": "7", "taskId": "7", "passed": true })] {
-        let grant = ReportScope::review(ask(Some("7"), None));
+        let grant = ReportScope::review(review_request(Some("7"), None));
         assert!(grant.call("set_loop_review_result", &arguments(value)).is_ok());
     }
 }
@@ -128,7 +128,7 @@ fn a_checkpoint_review_may_name_the_task() {
 #[test]
 fn a_review_of_the_run_names_no_loop() {
     let transcript = story(
-        ReportScope::review(ask(None, None)),
+        ReportScope::review(review_request(None, None)),
         [
             ("set_loop_review_result", json!({ "loopId": "7", "passed": true })),
             ("set_review_result", json!({ "passed": true, "intentSatisfied": true })),
@@ -167,13 +167,13 @@ fn a_task_that_is_written_again_replaces_the_earlier_one() {
       {"tasks":[{"id":"a","title":"First","description":"","depends_on":[]},{"id":"2","title":"Second","description":"More","depends_on":["a"]}]}
     taken: Task a is replaced.
       {"tasks":[{"id":"a","title":"First, better","description":"","depends_on":[]},{"id":"2","title":"Second","description":"More","depends_on":["a"]}]}
-    refused: `id` is missing: a string is required. Nothing was recorded: call write_task again with that put right
-    refused: `id` is empty: a task id is required. Nothing was recorded: call write_task again with that put right
-    refused: `title` is missing: a string is required. Nothing was recorded: call write_task again with that put right
-    refused: `title` is empty: one line is required. Nothing was recorded: call write_task again with that put right
-    refused: `depends_on` must be a list of task ids, not a string. Nothing was recorded: call write_task again with that put right
-    refused: `depends_on[1]` must be a string, not null. Nothing was recorded: call write_task again with that put right
-    refused: `description` must be a string, not an object. Nothing was recorded: call write_task again with that put right
+    refused: `id` is missing: a string is required. Nothing was recorded: correct it and call write_task again
+    refused: `id` is empty: a task id is required. Nothing was recorded: correct it and call write_task again
+    refused: `title` is missing: a string is required. Nothing was recorded: correct it and call write_task again
+    refused: `title` is empty: one line is required. Nothing was recorded: correct it and call write_task again
+    refused: `depends_on` must be a list of task ids, not a string. Nothing was recorded: correct it and call write_task again
+    refused: `depends_on[1]` must be a string, not null. Nothing was recorded: correct it and call write_task again
+    refused: `description` must be a string, not an object. Nothing was recorded: correct it and call write_task again
     refused: this token is for write_task, not for add_plan_group: call write_task
     "#);
 }
@@ -200,12 +200,12 @@ fn a_task_belongs_to_one_group() {
       {"groups":[["a","2"]]}
     taken: That is group 1 already.
       {"groups":[["a","2"]]}
-    refused: `tasks[1]`: task a is in group 1 already, and stays there. Nothing was recorded: call add_plan_group again with that put right
-    refused: `tasks[1]`: task b is named twice. Nothing was recorded: call add_plan_group again with that put right
-    refused: `tasks[1]`: there is no task c; the tasks are a, 2, b. Nothing was recorded: call add_plan_group again with that put right
-    refused: `tasks` is empty: at least one task id is required. Nothing was recorded: call add_plan_group again with that put right
-    refused: `tasks` must be a list of task ids, not a string. Nothing was recorded: call add_plan_group again with that put right
-    refused: `tasks` is missing: a list of task ids is required. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks[1]`: task a is in group 1 already, and stays there. Nothing was recorded: correct it and call add_plan_group again
+    refused: `tasks[1]`: task b is named twice. Nothing was recorded: correct it and call add_plan_group again
+    refused: `tasks[1]`: there is no task c; the tasks are a, 2, b. Nothing was recorded: correct it and call add_plan_group again
+    refused: `tasks` is empty: at least one task id is required. Nothing was recorded: correct it and call add_plan_group again
+    refused: `tasks` must be a list of task ids, not a string. Nothing was recorded: correct it and call add_plan_group again
+    refused: `tasks` is missing: a list of task ids is required. Nothing was recorded: correct it and call add_plan_group again
     taken: It is group 2.
       {"groups":[["a","2"],["b"]]}
     "#);
@@ -246,8 +246,8 @@ fn call() -> impl Strategy<Value = (&'static str, Value)> {
 
 fn grant() -> impl Strategy<Value = ReportScope> {
     prop::sample::select(vec![
-        ReportScope::review(ask(Some("7"), Some("7"))),
-        ReportScope::review(ask(None, None)),
+        ReportScope::review(review_request(Some("7"), Some("7"))),
+        ReportScope::review(review_request(None, None)),
         ReportScope::tasks(),
         ReportScope::groups(["7", "a", "b"].map(str::to_owned).to_vec()),
     ])
@@ -264,12 +264,12 @@ proptest! {
             prop_assert!(called == tool.as_str() || reply.is_err());
             prop_assert_eq!(next.tool(), tool);
             match &next {
-                ReportScope::Review { ask, calls } => {
+                ReportScope::Review { request, calls } => {
                     let all: Vec<String> = calls.iter().map(|call| json!(call).to_string()).collect();
                     let key = if calls.len() == 1 { report["arguments"].to_string() } else { report["calls"].to_string() };
                     prop_assert_eq!(key, if let [only] = &all[..] { only.clone() } else { format!("[{}]", all.join(",")) });
                     let bytes = all.join("\n");
-                    let review = parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(bytes.as_bytes()) }, ask);
+                    let review = parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(bytes.as_bytes()) }, request);
                     let refused = calls.iter().any(|call| call.get("passed") == Some(&json!(false)));
                     let approves = review.as_ref().is_ok_and(|review| review.verdict.approves());
                     prop_assert!(!approves || (calls.len() == 1 && !refused), "{:?}", calls);
@@ -298,7 +298,7 @@ proptest! {
     /// A refusal stays one short line, even if the arguments are long.
     #[test]
     fn a_refusal_stays_short(said in "\\PC{0,2000}") {
-        let grant = ReportScope::review(ask(Some("7"), Some("7")));
+        let grant = ReportScope::review(review_request(Some("7"), Some("7")));
         for value in [json!({ "loopId": said, "passed": true }), json!({ "loopId": "7", "taskId": said, "passed": true })] {
             let refusal = grant.call("set_loop_review_result", &arguments(value));
             if let Err(ReportRefusal::WrongLoop { .. } | ReportRefusal::WrongTask { .. }) = &refusal {

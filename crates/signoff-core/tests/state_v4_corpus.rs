@@ -35,9 +35,9 @@ fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     current-phase-half.json:7 currentPhase: a phase from 1 to 9 is expected, not 3.5
     current-phase-ten.json:7 currentPhase: a phase from 1 to 9 is expected, not 10
     current-phase-zero.json:7 currentPhase: a phase from 1 to 9 is expected, not 0
-    duplicate-key.json:5 the file: this key is there twice: mode
-    duplicate-phase.json:31 iterations[0].phases: this key is there twice: 3
-    duplicate-status.json:22 iterations[0].phases.3: this key is there twice: status
+    duplicate-key.json:5 the file: duplicate key `mode`
+    duplicate-phase.json:31 iterations[0].phases: duplicate key `3`
+    duplicate-status.json:22 iterations[0].phases.3: duplicate key `status`
     earlier-phase-failed.json:7 currentPhase: is 3, and phase 2, which comes before it, is failed: completed or skipped is expected
     empty.json:1 the file: is empty: a state, version 4, is expected
     finished.json: this iteration is finished: every phase is completed or skipped
@@ -91,7 +91,7 @@ fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
 #[test]
 fn a_file_that_is_too_long_is_not_read() {
     let error = read(" ".repeat(1_000_001).as_bytes()).unwrap_err();
-    insta::assert_snapshot!(error, @"the file: is longer than 1000000 bytes: it is no state file");
+    insta::assert_snapshot!(error, @"the file: is longer than 1000000 bytes: it is not a state file");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine};
-use signoff_core::contract::{Blocks, SplitAnswer};
+use signoff_core::contract::{Blocks, JoinedAnswer};
 pub use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, AgentKind};
 use signoff_core::untrusted_config::runs_in_opencode;
@@ -113,8 +113,11 @@ pub enum AgentFile {
 impl AgentSpec<'_> {
     /// The program, from the configuration or the default, and its first arguments.
     fn program(&self, default_program: &str) -> (String, Vec<String>) {
-        let mut words = self.agent.command.iter().cloned();
-        (words.next().map_or_else(|| default_program.to_owned(), |named| self.resolve_program(&named)), words.collect())
+        let mut arguments = self.agent.command.iter().cloned();
+        (
+            arguments.next().map_or_else(|| default_program.to_owned(), |named| self.resolve_program(&named)),
+            arguments.collect(),
+        )
     }
 
     /// Resolves a relative program path against the checkout, because the agent works elsewhere.
@@ -136,7 +139,7 @@ impl AgentSpec<'_> {
     }
 }
 
-/// How one kind of agent is driven.
+/// How one kind of agent is started and its output parsed.
 #[derive(Clone, Copy)]
 pub struct AgentAdapter {
     command_line: fn(&AgentSpec<'_>) -> CommandLine,
@@ -204,7 +207,7 @@ pub struct AgentExit<'a> {
 pub struct AgentResult {
     /// The final message: everything it said after its last tool use.
     pub message: String,
-    /// The other ways to join its blocks, see [`SplitAnswer::alternatives`].
+    /// The other ways to join its blocks, see [`JoinedAnswer::alternatives`].
     pub alternatives: Vec<String>,
     pub summary: AgentSummary,
 }
@@ -215,7 +218,7 @@ impl AgentResult {
         if summary.error.is_some() {
             return Self { summary, ..Self::default() };
         }
-        let SplitAnswer { text: message, alternatives: others, unreadable } = answer.join();
+        let JoinedAnswer { text: message, alternatives: others, unreadable } = answer.join();
         let unreadable = summary.unread_line.or(unreadable);
         Self { message, alternatives: others, summary: AgentSummary { unread_line: unreadable, ..summary } }
     }
@@ -250,7 +253,7 @@ pub(crate) fn first_line(text: &str) -> String {
     truncate(line, 160)
 }
 
-/// A text, shortened to `most` characters.
+/// A text, shortened to `max_chars` characters.
 fn truncate(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -15,16 +15,16 @@ use signoff_core::settings::{AgentConfig, Settings};
 
 use crate::agent::{self, AccessMode, AgentSpec};
 use crate::attempt::{
-    UsagePricing, channel_secrets, environment_around, exit_failure, inherited, parse_transcript, read_start,
-    reported_usage, trial_environment, write_files,
+    UsagePricing, agent_check_environment, agent_environment, channel_secrets, exit_failure, inherited,
+    parse_transcript, read_start, reported_usage, write_files,
 };
-use crate::confine::SandboxPolicy;
 use crate::error::EngineError;
 use crate::git::{Git, Repository};
 use crate::process::{
     AttemptDir, ProcessExit, ProcessLaunch, ProcessLimits, ProcessResult, RunningAttempt, SupervisorLauncher,
     create_private_dir,
 };
+use crate::sandbox::SandboxPolicy;
 
 /// The prompt.
 const PROMPT: &str = "Answer with the one word ready. Use no tools.\n";
@@ -67,16 +67,16 @@ impl AgentCheck<'_> {
     /// Starts the agent. Dropping the returned value ends it.
     pub async fn start(&self) -> Result<RunningAttempt, EngineError> {
         let dir = self.directory();
-        let failed = |error| EngineError::io("prepare a trial in", self.scratch_dir, error);
+        let failed = |error| EngineError::io("prepare the agent check in", self.scratch_dir, error);
         let launch = self.prepare(&dir).map_err(failed)??;
         let (program, person) = (self.program.to_owned(), self.user_home.to_owned());
-        let keeper = SupervisorLauncher {
+        let launcher = SupervisorLauncher {
             program,
             live_dir: self.scratch_dir.join("live"),
             user_home: person,
             secrets: channel_secrets(self.settings),
         };
-        keeper.start(&launch, &dir).await.map_err(failed)
+        launcher.start(&launch, &dir).await.map_err(failed)
     }
 
     fn directory(&self) -> AttemptDir {
@@ -98,7 +98,7 @@ impl AgentCheck<'_> {
             return Ok(Err(error.into()));
         }
         let Some(adapter) = agent::adapter_for(self.agent.kind) else {
-            let why = format!("agents of kind {} cannot be driven", self.agent.kind.as_str());
+            let why = format!("agents of kind {} are not supported", self.agent.kind.as_str());
             return Ok(Err(EngineError::Internal(why)));
         };
         let line = adapter.command_line(&AgentSpec {
@@ -118,8 +118,8 @@ impl AgentCheck<'_> {
             is_root: rustix::process::geteuid().is_root(),
         });
         write_files(&line.files)?;
-        let environment = environment_around(self.agent, line.environment, trial_environment(dir), self.settings);
-        let held = match self.sandbox {
+        let environment = agent_environment(self.agent, line.environment, agent_check_environment(dir), self.settings);
+        let sandbox = match self.sandbox {
             SandboxBackend::None => None,
             by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap) => {
                 Some(SandboxPolicy { backend: by, writable: own.into(), ports: None })
@@ -127,7 +127,7 @@ impl AgentCheck<'_> {
         };
         let limits = ProcessLimits { time: Some(self.time_limit), silence: None, grace: GRACE };
         let (program, arguments, directory) = (line.program, line.arguments, self.repository());
-        Ok(Ok(ProcessLaunch { program, arguments, directory, environment, sandbox: held, limits }))
+        Ok(Ok(ProcessLaunch { program, arguments, directory, environment, sandbox, limits }))
     }
 
     /// Evaluates the result of the process.
@@ -162,7 +162,7 @@ impl AgentCheck<'_> {
 /// Any non-empty answer counts.
 fn check_answer(message: &str) -> Result<String, AttemptFailure> {
     match message.trim() {
-        "" => Err(AttemptFailure::BadAnswer { message: "it ended well and answered nothing".to_owned() }),
+        "" => Err(AttemptFailure::BadAnswer { message: "it exited successfully with an empty answer".to_owned() }),
         answer => Ok(answer.to_owned()),
     }
 }

@@ -44,17 +44,17 @@ pub fn find_program(program: &str, checkout: &Path) -> ProgramStatus {
 }
 
 /// The first executable of these paths, or else the first file.
-fn first_usable(places: impl IntoIterator<Item = PathBuf>) -> ProgramStatus {
+fn first_usable(paths: impl IntoIterator<Item = PathBuf>) -> ProgramStatus {
     let mut there = None;
-    for place in places {
-        if is_executable(&place) {
-            return match missing_interpreter(&place) {
-                Some(by) => ProgramStatus::MissingInterpreter { path: place, interpreter: by },
-                None => ProgramStatus::Startable(place),
+    for path in paths {
+        if is_executable(&path) {
+            return match missing_interpreter(&path) {
+                Some(by) => ProgramStatus::MissingInterpreter { path, interpreter: by },
+                None => ProgramStatus::Startable(path),
             };
         }
-        if there.is_none() && place.is_file() {
-            there = Some(place);
+        if there.is_none() && path.is_file() {
+            there = Some(path);
         }
     }
     there.map_or(ProgramStatus::Missing, ProgramStatus::NotExecutable)
@@ -199,10 +199,10 @@ fn interpreter(program: &Path) -> Option<String> {
     File::open(program).ok()?.take(MAX_FIRST_LINE).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = str::from_utf8(line).ok()?;
-    let mut words = line.split_whitespace();
-    let path = words.next()?;
+    let mut arguments = line.split_whitespace();
+    let path = arguments.next()?;
     let is_env = Path::new(path).file_name().is_some_and(|name| name == "env");
-    let named = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    let named = arguments.find(|argument| !argument.starts_with('-') && !argument.contains('='));
     Some(named.filter(|_| is_env).unwrap_or(path).to_owned())
 }
 
@@ -249,8 +249,8 @@ pub fn find_login(agent: &AgentConfig, set_variables: &BTreeSet<String>, user_ho
     if let Some(key) = known.key_variables.iter().find(finds) {
         return AgentLogin::Key((*key).to_owned());
     }
-    if let Some((_, place)) = known.login_files.iter().find(|(file, _)| user_home.join(file).is_file()) {
-        return AgentLogin::Stored((*place).to_owned());
+    if let Some((_, path)) = known.login_files.iter().find(|(file, _)| user_home.join(file).is_file()) {
+        return AgentLogin::Stored((*path).to_owned());
     }
     if let Some(file) = known.env_files.iter().find(|file| sets_key(known, &user_home.join(file))) {
         return AgentLogin::Stored(format!("~/{file}"));
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn the_shebang_names_the_interpreter() {
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let run_by = |text: &str| {
-            let file = place.path().join("program");
+            let file = directory.path().join("program");
             fs::write(&file, text).unwrap();
             interpreter(&file)
         };
@@ -292,12 +292,12 @@ mod tests {
         ] {
             assert_eq!(run_by(text).as_deref(), name, "{text}");
         }
-        let script = place.path().join("program");
+        let script = directory.path().join("program");
         fs::write(&script, "#!/usr/bin/env no-such-program\n").unwrap();
         assert_eq!(missing_interpreter(&script).as_deref(), Some("no-such-program"));
         fs::write(&script, "#!/bin/sh\n").unwrap();
         assert_eq!(missing_interpreter(&script), None);
-        assert_eq!(missing_interpreter(&place.path().join("nothing")), None);
+        assert_eq!(missing_interpreter(&directory.path().join("nothing")), None);
     }
 
     fn agent(kind: AgentKind) -> AgentConfig {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
+use signoff_core::merge::render::{ReviewFormat, render, unparsed_answer};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
 use signoff_core::workflow::{PhaseKind, Scheduling, Workflow};
@@ -85,7 +85,7 @@ pub fn write_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName, t
 }
 
 /// Maximum bytes read from an answer: no prompt shows more, with any characters.
-const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
+const MAX_ANSWER_BYTES: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
 /// The last raw answer, up to the size that a prompt can show.
 pub fn read_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName) -> Option<String> {
@@ -95,7 +95,7 @@ pub fn read_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName) ->
 
 fn read_bounded(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
+    fs::File::open(path).ok()?.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -106,14 +106,14 @@ pub fn read(reviews: &Path, file: &str) -> Option<String> {
     if text.contains("This review is inconclusive") && !text.contains("\n## Answer of ") {
         let stem = file.strip_suffix(".md").unwrap_or(file);
         for name in raw_names(reviews, stem) {
-            let said = read_bounded(&reviews.join(&name)).unwrap_or_default();
-            text += &format!("\n## {name}\n\n{said}\n");
+            let answer = read_bounded(&reviews.join(&name)).unwrap_or_default();
+            text += &format!("\n## {name}\n\n{answer}\n");
         }
     }
     Some(text)
 }
 
-/// The merged review of a round, as written.
+/// The merged review of a cycle, as written.
 pub fn read_merged(reviews: &Path, name: &ArtifactName) -> Option<String> {
     fs::read_to_string(name.merged(reviews)).ok()
 }
@@ -128,7 +128,7 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     names
 }
 
-/// Writes the merged review of a round, with the answers that could not be parsed. An earlier file of the same name is
+/// Writes the merged review of a cycle, with the answers that could not be parsed. An earlier file of the same name is
 /// kept under another name.
 ///
 /// `still_open` are the findings of earlier reviews that block the gate.
@@ -143,8 +143,9 @@ pub fn write_merged(
     let mut text = render(&merge(answers, bar).with_still_open(still_open), bar, ReviewFormat::Markdown);
     for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
         let raw = review.raw.as_ref().map(Artifact::as_str);
-        let said = raw.and_then(|raw| read_bounded(&project_dir(reviews).join(raw)));
-        text += &said.map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
+        let answer = raw.and_then(|raw| read_bounded(&project_dir(reviews).join(raw)));
+        text +=
+            &answer.map_or(String::new(), |answer| unparsed_answer(&review.reviewer, &answer, raw.unwrap_or_default()));
     }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));
@@ -157,9 +158,9 @@ pub fn write_merged(
 /// Writes a file atomically, and creates its directory.
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    let draft = AtomicFile::write(path, contents, WriteMode::Plain)?;
+    let file = AtomicFile::write(path, contents, WriteMode::Plain)?;
     failpoint::pass("artifact");
-    draft.commit()
+    file.commit()
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {
@@ -269,12 +270,12 @@ mod tests {
 
     #[test]
     fn an_artifact_of_an_unreadable_review_holds_the_answer() {
-        let place = tempfile::tempdir().unwrap();
-        let reviews = place.path().join(".signoff/reviews");
+        let directory = tempfile::tempdir().unwrap();
+        let reviews = directory.path().join(".signoff/reviews");
         let name = ArtifactName("20260129-task-2-review-1".to_owned());
         let reviewer = ReviewerName::new("code");
-        let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
-        let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());
+        let answer = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
+        let raw = Some(write_raw(&reviews, &name, &reviewer, answer.as_bytes()).unwrap());
         let violation = signoff_core::review::Violation::new(
             signoff_core::review::ViolationCode::NoVerdict,
             0,
@@ -284,36 +285,39 @@ mod tests {
         let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
         let path = write_merged(&reviews, &name, &answers, FailThreshold::Medium, Vec::new()).unwrap();
         let text = fs::read_to_string(path).unwrap();
-        assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
+        assert!(text.contains(answer.trim_end()) && text.contains("\n````text\n"), "{text}");
         assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
     }
 
     #[test]
     fn the_last_review_of_a_task_is_the_highest_number() {
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in [
             "20260129-task-2-review-9.md",
             "20260129-task-2-review-10.md",
             "20260129-task-22-review-11.md",
             "20260129-task-2-review-12.code.txt",
         ] {
-            write(&place.path().join(name), b"x").unwrap();
+            write(&directory.path().join(name), b"x").unwrap();
         }
-        assert_eq!((last_number(place.path(), TaskId(2)), reviews_of_task(place.path(), TaskId(2)).len()), (10, 2));
-        assert_eq!(last_number(place.path(), TaskId(3)), 0);
+        assert_eq!(
+            (last_number(directory.path(), TaskId(2)), reviews_of_task(directory.path(), TaskId(2)).len()),
+            (10, 2)
+        );
+        assert_eq!(last_number(directory.path(), TaskId(3)), 0);
     }
 
     #[test]
     fn repeated_reviews_keep_their_number_and_order() {
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let names = ["review-2.md", "review-1.md", "review-1.earlier-2.md", "review-1.earlier-1.md"];
         for name in names {
-            write(&place.path().join(format!("20260129-task-2-{name}")), b"x").unwrap();
+            write(&directory.path().join(format!("20260129-task-2-{name}")), b"x").unwrap();
         }
-        let listed = reviews_of_task(place.path(), TaskId(2));
+        let listed = reviews_of_task(directory.path(), TaskId(2));
         let shown: Vec<_> = listed.iter().map(|path| path.file_name().unwrap().to_string_lossy()).collect();
         let order = ["review-1.earlier-1.md", "review-1.earlier-2.md", "review-1.md", "review-2.md"];
         assert_eq!(shown, order.map(|name| format!("20260129-task-2-{name}")));
-        assert_eq!(last_number(place.path(), TaskId(2)), 2);
+        assert_eq!(last_number(directory.path(), TaskId(2)), 2);
     }
 }

@@ -66,15 +66,14 @@ pub fn write(path: &Path, bytes: &[u8], mode: WriteMode) -> io::Result<()> {
     AtomicFile::write(path, bytes, mode)?.commit()
 }
 
-/// Writes a value as JSON, synced to disk, and creates the file's directory.
-pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    write(path, &serde_json::to_vec(value)?, WriteMode::Durable)
+/// Writes a value as JSON, atomically.
+pub fn write_json(path: &Path, value: &impl Serialize, mode: WriteMode) -> io::Result<()> {
+    write(path, &serde_json::to_vec(value)?, mode)
 }
 
-/// Reads a value from JSON. `None` if the file is missing or contains something else.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+/// Reads a value from JSON.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
 /// Opens a file that serves as a lock. Creates it and its directory if they are missing.

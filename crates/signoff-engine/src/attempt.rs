@@ -15,29 +15,30 @@ mod parse_output;
 mod plan_items;
 mod prepare;
 mod prompt_sources;
+mod read_only_guard;
 mod research;
 pub(crate) mod reviewer_worktree;
 mod sandbox;
+mod untrusted_files;
 mod usage;
 
 pub(crate) use checks::{
     BaseCheckRequest, CheckOptions, CheckRunResult, configured_checks_launch, read_check_results, run_on_base,
 };
-pub(crate) use document::TaskDocument as DocumentKind;
-pub use environment::{channel_secrets, secrets};
+pub(crate) use document::TaskDocument;
 pub(crate) use environment::{
-    for_agent as environment_around, for_agent_check as trial_environment, for_checks as environment,
-    for_run as bare_environment, inherited, inherits,
+    agent_check_environment, agent_environment, check_environment, inherited, inherits, run_environment,
 };
+pub use environment::{channel_secrets, secrets};
 pub use finish::{exit_failure, failed_end};
 pub(crate) use finish::{keep_dropped_commits, read_start};
 pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
 pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
-pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
-pub use reviewer_worktree::ReadOnlyGuards;
+pub use prepare::review_request;
+pub use read_only_guard::ReadOnlyGuards;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
@@ -56,15 +57,15 @@ use signoff_store::Store;
 use crate::agent::credentials::{renewed_login_secrets, user_secrets};
 use crate::agent::{self, OutputParser};
 use crate::attempt_spec::AttemptSpec;
-use crate::confine::SandboxSupport;
 use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
-use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
+use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree, list_first};
 use crate::landing::LatestLandings;
 use crate::layout::Layout;
 use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
 use crate::reports::ReportRegistry;
+use crate::sandbox::SandboxSupport;
 use crate::tracker::{Tracker, TrackerOptions};
 use finish::EndedAttempt;
 use prepare::StartingAttempt;
@@ -76,7 +77,7 @@ pub struct EngineContext {
     pub settings: Settings,
     /// Used to look up approvals.
     pub store: Arc<dyn Store>,
-    pub keeper: SupervisorLauncher,
+    pub launcher: SupervisorLauncher,
     /// Path of the signoff executable, for built-in agents.
     pub program: PathBuf,
     /// The user's home directory, where agents are logged in.
@@ -153,9 +154,9 @@ impl EngineContext {
     }
 
     /// The tracker that supplies the tasks of a run.
-    pub fn tracker(&self, supply: &TaskSource) -> Tracker {
-        let (repository, manners) = (self.repository.clone(), self.tracker_options.clone());
-        Tracker { supply: supply.clone(), repository, options: manners }
+    pub fn tracker(&self, source: &TaskSource) -> Tracker {
+        let (repository, options) = (self.repository.clone(), self.tracker_options.clone());
+        Tracker { source: source.clone(), repository, options }
     }
 
     /// The worktree of an attempt; recreated if it is missing.
@@ -178,10 +179,10 @@ impl EngineContext {
         let path = Path::new(&spec.workspace.worktree);
         let found = path.symlink_metadata().ok().filter(|_| !spec.branch.is_empty())?;
         if !found.is_dir() {
-            return Some("something else was put in place of the worktree; it is made again from its branch");
+            return Some("the worktree was replaced by something else; recreated from its branch");
         }
         let lost = matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
-        lost.then_some("the git directory of the worktree was deleted; made again")
+        lost.then_some("the git directory of the worktree was deleted; recreated")
     }
 
     /// Like `worktree`, and restores the files if they were deleted. Only uncommitted changes are lost then.
@@ -226,8 +227,8 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
-    let ended = match ctx.keeper.start(&launch, &dir).await {
-        Ok(running) => watch(running, listener(&ctx, &spec), &sink).await,
+    let ended = match ctx.launcher.start(&launch, &dir).await {
+        Ok(running) => watch(running, output_parser(&ctx, &spec), &sink).await,
         Err(error) => {
             ctx.reports.expire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
@@ -251,28 +252,21 @@ async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
 fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
     let changes = after?.changes_since(&before?);
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
-    let named = first_named(&changes, NAMED);
-    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work, and is left so: {named}"))
-}
-
-/// The first of these names and the number of the others.
-fn first_named(names: &[String], most: usize) -> String {
-    let named = names.get(..most).unwrap_or(names).join(", ");
-    let more = names.len().saturating_sub(most);
-    if more > 0 { format!("{named} and {more} more") } else { named }
+    let named = list_first(&changes, MAX_LISTED_CHANGES);
+    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work; not undone: {named}"))
 }
 
 /// Maximum number of changes in a note.
-const NAMED: usize = 5;
+const MAX_LISTED_CHANGES: usize = 5;
 
 /// Maximum number of unrendered output lines per agent.
-const MOST_LINES: usize = 16;
+const MAX_PENDING_LINES: usize = 16;
 
 /// Maximum length of a displayed line, in characters.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 
 /// The parser for the output of the attempt's agent.
-fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
+fn output_parser(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
     let kind = ctx.settings.agent(&spec.launch.agent).map(|agent| agent.kind);
     agent::output_parser(kind)
 }
@@ -280,7 +274,7 @@ fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
 /// Forwards the agent's output to the dispatcher until the agent exits.
 async fn watch(
     mut running: crate::process::RunningAttempt,
-    mut listener: Box<dyn OutputParser>,
+    mut parser: Box<dyn OutputParser>,
     sink: &AttemptSink,
 ) -> ProcessResult {
     sink.stoppable(running.stopper());
@@ -289,10 +283,10 @@ async fn watch(
     tokio::spawn(async move {
         let pending = Arc::new(());
         while let Some(line) = lines.next().await {
-            for said in listener.parse_line(line.as_bytes()) {
+            for output in parser.parse_line(line.as_bytes()) {
                 // Drop lines that arrive faster than they are rendered.
-                if Arc::strong_count(&pending) <= MOST_LINES {
-                    let line = said.display_line().chars().take(LONGEST_LINE).collect();
+                if Arc::strong_count(&pending) <= MAX_PENDING_LINES {
+                    let line = output.display_line().chars().take(MAX_LINE_CHARS).collect();
                     sink.line(line, pending.clone());
                 }
             }
@@ -332,7 +326,7 @@ async fn finish_checked(
         let finished = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
         ctx.reports.forget(&dir);
         sandbox::remove_temporary_files(&dir);
-        home::tidy(ctx, &spec.launch.agent, &dir);
+        home::clean_up_home(ctx, &spec.launch.agent, &dir);
         finished
     })
     .await

@@ -15,6 +15,7 @@ use signoff_core::workflow::{Phase, Role};
 
 use crate::artifact;
 
+/// The inputs of one attempt.
 #[derive(Debug, Clone)]
 pub struct AttemptSpec {
     pub run: RunId,
@@ -62,29 +63,29 @@ pub struct AttemptSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunPart {
     /// The planners' answers so far, and why the last one was rejected.
-    Planning { tasks: Vec<PlannedTask>, groups: Vec<Vec<String>>, refused: Option<String> },
+    Planning { tasks: Vec<PlannedTask>, groups: Vec<Vec<String>>, rejection: Option<String> },
     /// The final review of everything that the run changed.
     FinalReview,
     /// A review of unfinished work of a loop.
-    Checkpoint { of: LoopId, number: u32 },
+    Checkpoint { target: LoopId, number: u32 },
 }
 
 impl RunPart {
     pub fn for_loop(loop_id: &LoopId, loop_state: &LoopState) -> Option<Self> {
         if *loop_id == LoopId::planning() {
             let (tasks, groups) = (loop_state.tasks.clone(), loop_state.groups.clone());
-            return Some(Self::Planning { tasks, groups, refused: loop_state.rejected_answer() });
+            return Some(Self::Planning { tasks, groups, rejection: loop_state.rejected_answer() });
         }
         if *loop_id == LoopId::final_review() {
             return Some(Self::FinalReview);
         }
-        loop_id.checkpoint_target().map(|(of, number)| Self::Checkpoint { of, number })
+        loop_id.checkpoint_target().map(|(target, number)| Self::Checkpoint { target, number })
     }
 
     /// The loop under review, for a checkpoint.
     pub fn reviewed_loop(&self) -> Option<&LoopId> {
         match self {
-            Self::Checkpoint { of, .. } => Some(of),
+            Self::Checkpoint { target, .. } => Some(target),
             Self::Planning { .. } | Self::FinalReview => None,
         }
     }
@@ -104,7 +105,7 @@ impl AttemptSpec {
     /// The current gate, or the next one. Its settings also apply to the work before it.
     pub fn gate(&self) -> Option<&Gate> {
         let phases = self.policy.workflow.phases.get(self.job.phase..)?;
-        phases.iter().find_map(|phase| phase.policy()).map(|judge| &judge.gate)
+        phases.iter().find_map(|phase| phase.policy()).map(|gate_policy| &gate_policy.gate)
     }
 
     /// The current phase; `None` while landing.
@@ -113,13 +114,13 @@ impl AttemptSpec {
     }
 
     /// The workflow, phase and task of the job, for lookups in the configuration.
-    pub fn job_place(&self) -> Option<settings::PhaseContext<'_>> {
+    pub fn phase_context(&self) -> Option<settings::PhaseContext<'_>> {
         let (workflow, phase) = (&self.policy.workflow, self.phase()?);
         Some(settings::PhaseContext { workflow, phase, task: &self.task_spec })
     }
 
     /// Index of the agent to use: 0 is the assigned agent, higher numbers are its fallbacks.
-    pub fn turn(&self) -> usize {
+    pub fn agent_index(&self) -> usize {
         self.machine.agent_index(self.job.attempt)
     }
 
@@ -127,13 +128,13 @@ impl AttemptSpec {
         self.phase().map_or("land", |phase| phase.name.as_str())
     }
 
-    /// The file name of this round's answers.
+    /// The file name of this cycle's answers.
     pub fn artifact(&self) -> artifact::ArtifactName {
         let (workflow, job) = (&self.policy.workflow, &self.job);
         self.artifact_at(artifact::GateReview { workflow, pass: job.pass, phase: job.phase, cycle: job.cycle })
     }
 
-    /// The file name of the last round's answers.
+    /// The file name of the last cycle's answers.
     pub fn last_artifact(&self) -> Option<artifact::ArtifactName> {
         let round = self.last_round.as_ref()?;
         let (workflow, ReviewRound { pass, phase, cycle, .. }) = (&self.policy.workflow, round);
@@ -173,14 +174,14 @@ impl AttemptSpec {
     /// The imported state, if another program left it in the current phase.
     fn imported_state(&self) -> Option<&IterationState> {
         let here = (self.job.pass, self.policy.workflow.number(self.job.phase));
-        let state = self.task_spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let state = self.task_spec.imported.as_ref().map(|imported| &imported.state);
         state.filter(|state| (state.current_iteration, state.current_phase) == here)
     }
 
     /// The loop id that agents see; `None` if they work for the whole run.
     pub fn visible_loop(&self) -> Option<&LoopId> {
         match &self.part {
-            Some(RunPart::Checkpoint { of, .. }) => Some(of),
+            Some(RunPart::Checkpoint { target, .. }) => Some(target),
             Some(RunPart::Planning { .. } | RunPart::FinalReview) => None,
             None => Some(&self.loop_id),
         }
@@ -201,7 +202,7 @@ impl AttemptSpec {
         matches!(self.part, Some(RunPart::Planning { .. })) && !matches!(self.job.kind, JobKind::Review { .. })
     }
 
-    /// The commit that the last round reviewed.
+    /// The commit that the last cycle reviewed.
     pub fn reviewed(&self) -> Option<&Commit> {
         self.last_round.as_ref().map(|round| &round.commit)
     }

@@ -3,7 +3,8 @@
 //! In the run's branch if it contains the file, as a commit of its own; in the user's file only if they ask for it. It
 //! is safe to repeat, and is repeated whenever a run continues.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Component, Path};
 
 use signoff_core::ids::RunId;
@@ -12,6 +13,7 @@ use signoff_core::source;
 use signoff_core::task::PlanOrigin;
 use signoff_core::view::{LoopState, RunState};
 
+use crate::atomic_file;
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
 
@@ -43,14 +45,19 @@ impl UncheckedEntries {
     pub fn notes(self) -> Vec<String> {
         let Self { changed, linked } = self;
         let changed =
-            (changed > 0).then(|| format!("{changed} done tasks could not be ticked: their lines have changed"));
+            (changed > 0).then(|| format!("could not check off {}: the line has changed", done_tasks(changed)));
         let linked = (linked > 0).then(|| {
             format!(
-                "{linked} done tasks were not ticked: their file is a link now, and nothing is written through links"
+                "did not check off {}: the file is a link now, and nothing is written through links",
+                done_tasks(linked)
             )
         });
         changed.into_iter().chain(linked).collect()
     }
+}
+
+fn done_tasks(count: usize) -> String {
+    if count == 1 { "1 done task".to_owned() } else { format!("{count} done tasks") }
 }
 
 /// Checks off entries in the run's branch.
@@ -116,9 +123,20 @@ fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> 
         }
     }
     if after != before {
-        fs::write(&path, after).map_err(|error| EngineError::io("write", &path, error))?;
+        replace(&path, &after).map_err(|error| EngineError::io("write", &path, error))?;
         return Ok(true);
     }
     missed.changed += usize::from(is_missing);
     Ok(false)
+}
+
+/// Replaces a plan file atomically and keeps its permissions. A read-only file is an error.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    File::options().write(true).open(path)?;
+    let temporary = path.with_file_name(".signoff-check-off");
+    atomic_file::remove_if_exists(&temporary)?;
+    let mut file = File::options().write(true).create_new(true).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.set_permissions(path.metadata()?.permissions())?;
+    fs::rename(&temporary, path)
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// The current time.
-#[expect(clippy::disallowed_methods, reason = "the engine's one door to the clock")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
 pub fn now() -> Timestamp {
     Timestamp::now()
 }

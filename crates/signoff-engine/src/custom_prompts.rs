@@ -81,15 +81,15 @@ mod tests {
     #[test]
     fn a_prompt_must_be_a_non_empty_text_file() {
         let root = tempfile::tempdir().unwrap();
-        let said = |name: &str| PromptFile::at(root.path(), name).read().map_err(|error| error.to_string());
+        let read = |name: &str| PromptFile::at(root.path(), name).read().map_err(|error| error.to_string());
         fs::write(root.path().join("good.md"), "Be kind.\n").unwrap();
         fs::write(root.path().join("blank.md"), " \n\t\n").unwrap();
         fs::write(root.path().join("latin.md"), b"caf\xe9\n").unwrap();
-        assert_eq!(said("good.md").unwrap(), "Be kind.\n");
-        assert_eq!(said("blank.md").unwrap_err(), "the prompt blank.md is empty");
-        assert_eq!(said("latin.md").unwrap_err(), "the prompt latin.md is not UTF-8 text");
-        assert_eq!(said("none.md").unwrap_err(), "there is no prompt none.md");
-        assert_eq!(said("good.md/none.md").unwrap_err(), "there is no prompt good.md/none.md");
-        assert_eq!(said(".").unwrap_err(), "the prompt . is not a regular file");
+        assert_eq!(read("good.md").unwrap(), "Be kind.\n");
+        assert_eq!(read("blank.md").unwrap_err(), "the prompt blank.md is empty");
+        assert_eq!(read("latin.md").unwrap_err(), "the prompt latin.md is not UTF-8 text");
+        assert_eq!(read("none.md").unwrap_err(), "there is no prompt none.md");
+        assert_eq!(read("good.md/none.md").unwrap_err(), "there is no prompt good.md/none.md");
+        assert_eq!(read(".").unwrap_err(), "the prompt . is not a regular file");
     }
 }

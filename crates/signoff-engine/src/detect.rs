@@ -124,7 +124,7 @@ fn detect(root: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedCheck
     let usable = |wanted: Vec<CheckCandidate>, found: &mut DetectedChecks| -> Vec<CheckCandidate> {
         let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
         for CheckCandidate { file, tool, .. } in missing {
-            let message = format!("{file} is there, but `{tool}` is not installed");
+            let message = format!("found {file}, but `{tool}` is not installed");
             if !found.missing.contains(&message) {
                 found.missing.push(message);
             }
@@ -153,7 +153,7 @@ pub fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that looks where programs are")]
+#[expect(clippy::disallowed_methods, reason = "the only place that looks where programs are")]
 pub(crate) fn search_path() -> OsString {
     env::var_os("PATH").unwrap_or_default()
 }
@@ -210,14 +210,14 @@ fn python(root: &ProjectFiles) -> Vec<CheckCandidate> {
     let has_settings =
         |(file, section): &(&str, &str)| root.text(file).lines().any(|line| line.trim_start().starts_with(section));
     let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
-    let places = [("a test in Python", ""), ("tests/", "tests/"), ("test/", "test/")];
+    let directories = [("a test in Python", ""), ("tests/", "tests/"), ("test/", "test/")];
     let source = settings.into_iter().find(has_settings).map(|(file, _)| file);
     let source = source.or_else(|| own.into_iter().find(|file| root.is_file(file)));
     // Pytest finds tests by their names. Subdirectories may contain anything.
     let is_test =
         |name: &str| name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"));
-    let has_tests = |(_, place): &(&str, &str)| root.names(place).any(is_test);
-    let source = source.or_else(|| places.into_iter().find(has_tests).map(|(name, _)| name));
+    let has_tests = |(_, directory): &(&str, &str)| root.names(directory).any(is_test);
+    let source = source.or_else(|| directories.into_iter().find(has_tests).map(|(name, _)| name));
     source.map(|file| candidate("test", file, "pytest", "pytest")).into_iter().collect()
 }
 
@@ -249,9 +249,9 @@ mod tests {
         assert_eq!(
             few.missing,
             [
-                "Makefile is there, but `make` is not installed",
-                "a test in Python is there, but `pytest` is not installed",
-                "go.mod is there, but `go` is not installed",
+                "found Makefile, but `make` is not installed",
+                "found a test in Python, but `pytest` is not installed",
+                "found go.mod, but `go` is not installed",
             ]
         );
         assert!(is_installed("sh") && !is_installed("nosuchtool"));

@@ -9,15 +9,15 @@ mod input;
 mod launch_queue;
 mod loop_start;
 mod parallel_fixes;
-mod person;
 mod pick;
 mod record;
 mod recover;
 mod run_stages;
 mod tracker_sync;
+mod user_input;
 
 pub use input::{
-    DispatcherInput, DispatcherNotice, DriveOptions, DriveSummary, Interrupt, PreparedWorkspace, Renderer,
+    DispatcherInput, DispatcherNotice, Interrupt, PreparedWorkspace, Renderer, RunLoopOptions, RunLoopSummary,
 };
 pub use pick::{loop_id, ready};
 
@@ -43,14 +43,14 @@ use crate::workspace::WorktreeLock;
 use pick::PickStart;
 use tracker_sync::TrackerState;
 
-/// A run that is being driven.
+/// A run that this process works on.
 struct ActiveRun {
     lease: Lease,
     state: RunState,
     /// The running attempts, with a way to stop them once their process has started.
     running: BTreeMap<(LoopId, AttemptId), Option<StopHandle>>,
     /// Loops whose workspace is being created.
-    placing: BTreeSet<LoopId>,
+    creating_workspaces: BTreeSet<LoopId>,
     /// Loops that may have worktrees for parallel fixes.
     with_parallel_fixes: BTreeSet<LoopId>,
     /// The locks on the worktrees of running loops.
@@ -67,7 +67,7 @@ impl ActiveRun {
             lease,
             state: run_state,
             running: BTreeMap::new(),
-            placing: BTreeSet::new(),
+            creating_workspaces: BTreeSet::new(),
             with_parallel_fixes: BTreeSet::new(),
             locks: BTreeMap::new(),
             landing: RunLanding::Idle,
@@ -111,7 +111,7 @@ pub struct Dispatcher<'r> {
     ctx: Arc<EngineContext>,
     backends: Backends,
     store: Arc<dyn Store>,
-    drive: DriveOptions,
+    options: RunLoopOptions,
     runs: BTreeMap<RunId, ActiveRun>,
     inputs: mpsc::UnboundedReceiver<DispatcherInput>,
     sender: mpsc::UnboundedSender<DispatcherInput>,
@@ -119,7 +119,7 @@ pub struct Dispatcher<'r> {
     pending_effects: VecDeque<PendingEffect>,
     /// Launches that wait for a free agent or for reserved budget.
     waiting: VecDeque<launch_queue::QueuedLaunch>,
-    /// Number of clock ticks.
+    /// How often the timer has fired.
     ticks: u32,
     /// Runs that would pick another task if a slot were free.
     deferred: BTreeSet<RunId>,
@@ -128,7 +128,7 @@ pub struct Dispatcher<'r> {
     deferred_questions: BTreeSet<(RunId, LoopId, QuestionId)>,
     /// The store version that was last checked for requests.
     seen_version: u64,
-    summary: DriveSummary,
+    summary: RunLoopSummary,
     /// Cleanup jobs in the background.
     cleanup_jobs: JoinSet<()>,
 }
@@ -137,7 +137,7 @@ impl<'r> Dispatcher<'r> {
     pub fn new(
         ctx: Arc<EngineContext>,
         backends: Backends,
-        drive: DriveOptions,
+        options: RunLoopOptions,
         renderer: &'r mut dyn Renderer,
     ) -> Self {
         let (sender, inputs) = mpsc::unbounded_channel();
@@ -145,7 +145,7 @@ impl<'r> Dispatcher<'r> {
             store: ctx.store.clone(),
             ctx,
             backends,
-            drive,
+            options,
             runs: BTreeMap::new(),
             inputs,
             sender,
@@ -157,7 +157,7 @@ impl<'r> Dispatcher<'r> {
             interrupt: None,
             deferred_questions: BTreeSet::new(),
             seen_version: 0,
-            summary: DriveSummary::default(),
+            summary: RunLoopSummary::default(),
             cleanup_jobs: JoinSet::new(),
         }
     }
@@ -193,7 +193,7 @@ impl<'r> Dispatcher<'r> {
     }
 
     /// Runs until nothing is left that can continue without a person.
-    pub async fn drive(mut self) -> Result<DriveSummary, EngineError> {
+    pub async fn run(mut self) -> Result<RunLoopSummary, EngineError> {
         let ticker = self.start_ticking();
         let end = self.process_inputs().await;
         ticker.abort();
@@ -217,7 +217,7 @@ impl<'r> Dispatcher<'r> {
         for (run, active) in &self.runs {
             let done = check_off::finished_entries(&active.state);
             let worktree = self.ctx.layout.run_worktree(*run);
-            let (ctx, in_file, run) = (self.ctx.clone(), self.drive.tick, *run);
+            let (ctx, in_file, run) = (self.ctx.clone(), self.options.check_off_in_checkout, *run);
             let ticking = move || {
                 let in_branch = if worktree.is_dir() {
                     check_off::in_branch(&ctx, run, &done)?
@@ -250,15 +250,16 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let is_quiet = |run: &ActiveRun| !run.is_running() && run.placing.is_empty() && run.tracking.is_idle();
+        let is_quiet =
+            |run: &ActiveRun| !run.is_running() && run.creating_workspaces.is_empty() && run.tracking.is_idle();
         let quiet = self.runs.values().all(is_quiet);
-        let waits = self.drive.watch && self.interrupt.is_none();
+        let waits = self.options.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time() && !self.awaits_answer()
     }
 
     /// Whether a loop waits only for a rate limit to end.
     fn waits_for_time(&self) -> bool {
-        let timed = |hold: &machine::PauseReason| matches!(hold, machine::PauseReason::RateLimit { .. });
+        let timed = |reason: &machine::PauseReason| matches!(reason, machine::PauseReason::RateLimit { .. });
         let loops = self.runs.values().flat_map(|run| run.state.loops.values());
         self.interrupt.is_none()
             && loops.into_iter().any(|loop_state| loop_state.machine.pause_reasons().iter().any(timed))
@@ -270,7 +271,7 @@ impl<'r> Dispatcher<'r> {
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(std::time::Duration::from_millis(200));
             ticks.tick().await;
-            while sender.send(DispatcherInput::Tick).is_ok() {
+            while sender.send(DispatcherInput::TimerFired).is_ok() {
                 ticks.tick().await;
             }
         })
@@ -289,8 +290,8 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             DispatcherInput::AttemptEnded { attempt, result } => self.attempt_ended(attempt, *result),
-            DispatcherInput::PauseElapsed { run, loop_id, hold } => {
-                self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
+            DispatcherInput::PauseElapsed { run, loop_id, reason } => {
+                self.loop_event(run, &loop_id, Event::Resumed { reason }, vec![])
             }
             DispatcherInput::Offered { run, result } => self.tracker_answered(run, result),
             DispatcherInput::ClaimLost { run, loop_id, id, why } => self.claim_lost(run, &loop_id, id, &why),
@@ -305,7 +306,7 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             DispatcherInput::Attended(attended) => {
-                self.drive.attended = attended;
+                self.options.attended = attended;
                 Ok(())
             }
             DispatcherInput::Note(note) => {
@@ -317,7 +318,7 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             DispatcherInput::Landed { run, result } => self.run_landed(run, result),
-            DispatcherInput::Tick => {
+            DispatcherInput::TimerFired => {
                 self.count_usage()?;
                 self.poll_store()
             }
@@ -332,8 +333,8 @@ impl<'r> Dispatcher<'r> {
             Some(Interrupt::Finish) | None if !wanted => stopper.stop(),
             Some(Interrupt::Finish) | None => {}
         }
-        if let Some(place) = active.running.get_mut(&(loop_id, attempt)) {
-            *place = Some(stopper);
+        if let Some(slot) = active.running.get_mut(&(loop_id, attempt)) {
+            *slot = Some(stopper);
         }
     }
 
@@ -348,7 +349,7 @@ impl<'r> Dispatcher<'r> {
             .locks
             .retain(|other, _| active.state.loops.get(other).is_some_and(|loop_state| !loop_state.machine.is_done()));
         match WorktreeLock::acquire(&self.ctx.layout, worktree) {
-            Ok(occupied) => active.locks.insert(loop_id.clone(), occupied).is_none(),
+            Ok(lock) => active.locks.insert(loop_id.clone(), lock).is_none(),
             Err(error) => {
                 self.record_error(run, loop_id, error);
                 false
@@ -391,10 +392,12 @@ impl<'r> Dispatcher<'r> {
             AttemptEnd::SessionGone => {
                 self.loop_event(run, &loop_id, Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone }, before)
             }
-            AttemptEnd::RateLimited(refused) => match self.rate_limited_event(run, &loop_id, attempt, refused) {
-                Some(event) => self.loop_event(run, &loop_id, event, before),
-                None => Ok(()),
-            },
+            AttemptEnd::RateLimited(rate_limited) => {
+                match self.rate_limited_event(run, &loop_id, attempt, rate_limited) {
+                    Some(event) => self.loop_event(run, &loop_id, event, before),
+                    None => Ok(()),
+                }
+            }
             AttemptEnd::Error(error) => {
                 self.record_error(run, &loop_id, error);
                 Ok(())

@@ -28,7 +28,7 @@ pub enum EngineError {
     Io { what: &'static str, path: PathBuf, error: io::Error },
     /// Another task of the same branch works in this worktree.
     #[error("worktree {} is in use by another task", worktree.display())]
-    Occupied { worktree: PathBuf },
+    WorktreeInUse { worktree: PathBuf },
     /// The work did not land; nothing was changed.
     #[error("{message}")]
     NotLanded { message: String, hint: String },

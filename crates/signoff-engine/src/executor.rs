@@ -1,5 +1,5 @@
-//! Runs attempts. The dispatcher starts, stops and recovers attempts only through [`Executor`], so it does not know
-//! where an agent runs.
+//! Runs attempts. The dispatcher starts, stops and recovers attempts only through [`Executor`]; worktree paths and
+//! locks are still local (`docs/adr/0022-executor.md`).
 
 mod local;
 

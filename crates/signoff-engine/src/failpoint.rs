@@ -10,7 +10,7 @@ mod armed {
     use std::io::Write;
     use std::sync::{Mutex, OnceLock};
 
-    #[expect(clippy::disallowed_methods, reason = "a test's own door, closed in release builds")]
+    #[expect(clippy::disallowed_methods, reason = "for tests; not in release builds")]
     fn log_passed(name: &str) {
         static LOG: OnceLock<Option<File>> = OnceLock::new();
         let open = || {
@@ -28,15 +28,15 @@ mod armed {
         seen: Mutex<HashMap<&'static str, u64>>,
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a test's own door, closed in release builds")]
+    #[expect(clippy::disallowed_methods, reason = "for tests; not in release builds")]
     fn configured() -> Option<&'static Failpoint> {
-        static TRAP: OnceLock<Option<Failpoint>> = OnceLock::new();
+        static FAILPOINT: OnceLock<Option<Failpoint>> = OnceLock::new();
         let read = || {
             let text = std::env::var("SIGNOFF_FAILPOINT").ok()?;
             let (name, count) = text.split_once(':')?;
             Some(Failpoint { name: name.to_owned(), count: count.parse().ok()?, seen: Mutex::default() })
         };
-        TRAP.get_or_init(read).as_ref()
+        FAILPOINT.get_or_init(read).as_ref()
     }
 
     pub fn pass(name: &'static str) {

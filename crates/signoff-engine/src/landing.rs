@@ -20,7 +20,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::{Event, Head, LandingReport};
 use signoff_core::wire::LoopFact;
 
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::{self, AttemptSpec};
 use crate::error::EngineError;
@@ -91,7 +91,7 @@ impl LoopLander {
     fn check_branch(&self, notes: &mut Vec<String>) -> Result<ControlFlow<AttemptResult, LandingRequest>, EngineError> {
         self.ctx.repository.finish_checkout_update()?;
         let tip = self.tip()?;
-        let rejection: Option<RejectedLanding> = atomic_file::read_json(&self.rejection_file());
+        let rejection: Option<RejectedLanding> = atomic_file::read_json(&self.rejection_file()).ok();
         if tip.commit != self.spec.machine.head.commit {
             return Ok(ControlFlow::Break(match rejection.filter(|rejection| rejection.head.commit == tip.commit) {
                 // A process was killed after it moved the branch: repeat the steps after that.
@@ -137,7 +137,7 @@ impl LoopLander {
         let tip = spec.machine.signed_off_commit();
         let own = tip.map(|tip| ApprovedRange { base: spec.workspace.base.clone(), tip: tip.clone() });
         let (run, commit, own) = (spec.run, &request.commit, own.as_ref());
-        let candidate = LandingCandidate { what: &what, run, commit, own, asks_again: true };
+        let candidate = LandingCandidate { what: &what, run, commit, own, can_rereview: true };
         review_coverage::check(LandingRecords::new(&self.ctx), &request.target, candidate)
     }
 
@@ -203,7 +203,9 @@ impl LoopLander {
             return Ok(event_result(Event::HeadMoved { head }));
         }
         let file = self.rejection_file();
-        atomic_file::write_json(&file, rejection).map_err(|error| EngineError::io("write", &file, error))?;
+        fs::create_dir_all(ctx.layout.attempts(spec.run, &spec.loop_id))
+            .and_then(|()| atomic_file::write_json(&file, rejection, WriteMode::Durable))
+            .map_err(|error| EngineError::io("write", &file, error))?;
         failpoint::pass("sent_back");
         if !ctx.repository.advance_branch(&spec.branch, &spec.machine.head.commit, &rejection.head.commit)? {
             let head = ctx.repository.existing_head(&spec.branch)?;
@@ -215,10 +217,10 @@ impl LoopLander {
 
     /// Finishes a rejection after the branch has moved: updates the files and the loop's base.
     fn finish_rejection(&self, rejection: &RejectedLanding) -> Result<AttemptResult, EngineError> {
-        let place = &self.spec.workspace;
-        workspace::follow_branch(&self.ctx, place, &rejection.head.commit)?;
+        let workspace = &self.spec.workspace;
+        workspace::follow_branch(&self.ctx, workspace, &rejection.head.commit)?;
         // From now on the diff for reviewers starts at the target's tip.
-        let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: place.worktree.clone() };
+        let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: workspace.worktree.clone() };
         let base = Event::BaseSet { tree: self.ctx.repository.tree_of(&rejection.onto)? };
         let (head, findings) = (rejection.head.clone(), rejection.findings.clone());
         let result = match findings.is_empty() {
@@ -235,7 +237,7 @@ impl LoopLander {
         let worktree = Path::new(&spec.workspace.worktree);
         // A worktree that is unchanged since its review contains nothing that is not on the branch.
         let own = ctx.repository.worktree(worktree).ok();
-        let reviewed = own.is_some_and(|own| ctx.read_guards.is_as_read(&own, &spec.machine.head.commit));
+        let reviewed = own.is_some_and(|own| ctx.read_guards.is_unchanged_since_read(&own, &spec.machine.head.commit));
         let uncommitted = if reviewed { UncommittedPolicy::Discard } else { UncommittedPolicy::Keep };
         ctx.read_guards.forget(worktree);
         match ctx.repository.remove_worktree(worktree, uncommitted) {
@@ -267,10 +269,10 @@ pub struct LandingAttempt<'a> {
 
 impl LandingResult {
     /// The landed commit and whether it is new, or why it did not land.
-    pub fn into_landed(&self, tried: LandingAttempt<'_>) -> Result<(Commit, bool), EngineError> {
-        let LandingAttempt { what, target, commit } = tried;
+    pub fn landed_commit(&self, attempt: LandingAttempt<'_>) -> Result<(Commit, bool), EngineError> {
+        let LandingAttempt { what, target, commit } = attempt;
         let (message, hint) = match self {
-            Self::Landed { commit, now } => return Ok((commit.clone(), *now)),
+            Self::Landed { commit, is_new } => return Ok((commit.clone(), *is_new)),
             Self::Conflicting { files, .. } => {
                 let files: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
                 let by_hand = format!(
@@ -279,14 +281,14 @@ impl LandingResult {
                 (format!("{what} conflicts with {target} in {}", files.join(", ")), by_hand)
             }
             Self::Different { .. } => (
-                format!("on top of {target}, {what} changes something else than what was approved"),
+                format!("on top of {target}, {what} differs from what was approved"),
                 format!("nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"),
             ),
             Self::ChecksFailed { findings, .. } => {
                 let first = findings.first().map_or(String::new(), |finding| format!(": {}", finding.description));
                 (
                     format!("together with {target}, the checks of {what} fail{first}"),
-                    format!("nothing was changed. Fix {target} or the work, and type the same again"),
+                    format!("nothing was changed. Fix {target} or the work, and run the command again"),
                 )
             }
             Self::ChecksNotRun(failure) => (
@@ -295,7 +297,7 @@ impl LandingResult {
             ),
             Self::Stopped => (
                 format!("{what} has not landed: the checks were stopped"),
-                "nothing was changed. Type the same again".to_owned(),
+                "nothing was changed. Run the command again".to_owned(),
             ),
         };
         Err(EngineError::NotLanded { message, hint })

@@ -4,24 +4,25 @@
 //! Sending never blocks, and errors only become notes.
 
 mod channel;
+mod delivery_log;
 mod webhook;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use signoff_core::ids::RunId;
 use signoff_core::notify::{NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Channel, ChannelTarget, Settings};
-use signoff_store::{DeliveryRecord, Store};
+use signoff_store::Store;
 
-use crate::clock;
 use crate::process::system;
 
 pub use channel::{DeliveryError, NotifyChannel};
+use delivery_log::DeliveryLog;
+pub use delivery_log::runs_with_undelivered;
 
 /// Writes raw bytes to the user's terminal: a bell, or an escape sequence that draws nothing.
 pub type TerminalWriter = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -44,7 +45,7 @@ pub struct ChannelContext {
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
     pub presence: TerminalPresence,
-    /// The signoff executable. Run as an escort, it stops commands that would outlive this process.
+    /// The signoff executable. Run as a reaper, it stops commands that would outlive this process.
     pub program: PathBuf,
     pub timeouts: NotifyTimeouts,
 }
@@ -102,8 +103,7 @@ pub struct Notifier {
 #[derive(Clone)]
 struct NotifierShared {
     notes: ChannelNotes,
-    /// Keeps which channels received which messages, so that undelivered ones are retried after a restart.
-    store: Arc<dyn Store>,
+    log: DeliveryLog,
     /// Set when the time is up: running programs are stopped.
     cancelled: Arc<AtomicBool>,
 }
@@ -127,9 +127,10 @@ struct ChannelWorker {
 impl Notifier {
     /// Starts every channel that is subscribed to an event and can reach the user; `None` if there is none.
     pub fn start(settings: &Settings, context: &ChannelContext, store: Arc<dyn Store>) -> Option<Self> {
-        let shared = NotifierShared { notes: ChannelNotes::default(), store, cancelled: Arc::default() };
+        let shared =
+            NotifierShared { notes: ChannelNotes::default(), log: DeliveryLog(store), cancelled: Arc::default() };
         let channels = settings.channels().into_iter().filter(|channel| context.presence.can_receive(channel));
-        let lanes: Vec<_> = channels
+        let workers: Vec<_> = channels
             .map(|channel| {
                 let subscribed = |occasion: &NotificationKind| settings.channels_for(*occasion).contains(&channel.name);
                 let occasions = NotificationKind::ALL.into_iter().filter(subscribed).collect();
@@ -137,35 +138,35 @@ impl Notifier {
             })
             .collect();
         let end = context.timeouts.end;
-        (!lanes.is_empty()).then_some(Self { workers: lanes, shared, end })
+        (!workers.is_empty()).then_some(Self { workers, shared, end })
     }
 
     /// Queues a message for all subscribed channels that have not received it. Waits for no channel.
-    pub fn send(&self, message: NotificationMessage, of: NotificationKey) {
-        let deliveries = deliveries(&*self.shared.store);
-        self.enqueue(message, &of, |channel| {
-            let is_new = !deliveries.iter().any(|delivery| delivery.delivered && is_for(delivery, &of, channel));
+    pub fn send(&self, message: NotificationMessage, key: NotificationKey) {
+        let records = self.shared.log.records_of(&key);
+        self.enqueue(message, &key, |channel| {
+            let is_new = !records.iter().any(|record| record.delivered && record.channel == channel);
             // The end of a run is not retried, so it is not recorded.
-            if is_new && of.event != NotificationKind::Done {
-                self.shared.record(&of, channel, false);
+            if is_new && key.event != NotificationKind::Done {
+                self.shared.log.record(&key, channel, false);
             }
             is_new
         });
     }
 
     /// Queues a message again for the channels that it was not delivered to. Waits for no channel.
-    pub fn resend(&self, message: NotificationMessage, of: &NotificationKey) {
-        let deliveries = deliveries(&*self.shared.store);
-        self.enqueue(message, of, |channel| {
-            deliveries.iter().any(|delivery| !delivery.delivered && is_for(delivery, of, channel))
+    pub fn resend(&self, message: NotificationMessage, key: &NotificationKey) {
+        let records = self.shared.log.records_of(key);
+        self.enqueue(message, key, |channel| {
+            records.iter().any(|record| !record.delivered && record.channel == channel)
         });
     }
 
-    fn enqueue(&self, message: NotificationMessage, of: &NotificationKey, is_due: impl Fn(&str) -> bool) {
-        let (message, of) = (Arc::new(message), Arc::new(of.clone()));
+    fn enqueue(&self, message: NotificationMessage, key: &NotificationKey, is_due: impl Fn(&str) -> bool) {
+        let (message, key) = (Arc::new(message), Arc::new(key.clone()));
         let wants = |worker: &&ChannelWorker| worker.occasions.contains(&message.event) && is_due(&worker.name);
         for worker in self.workers.iter().filter(wants) {
-            if worker.queue.push((message.clone(), of.clone())) {
+            if worker.queue.push((message.clone(), key.clone())) {
                 let note = format!("notify: {} is too slow; older messages are dropped", worker.name);
                 note_down(&self.shared.notes, note);
             }
@@ -197,29 +198,6 @@ impl Notifier {
     }
 }
 
-impl NotifierShared {
-    /// Records that a message is due to a channel, or delivered. If the store cannot keep it, a due message is not
-    /// retried after a restart, and a delivered one is repeated.
-    fn record(&self, of: &NotificationKey, channel: &str, delivered: bool) {
-        let (message, channel) = (of.clone(), channel.to_owned());
-        self.store.record_delivery(&DeliveryRecord { message, channel, at: clock::now(), delivered }).ok();
-    }
-}
-
-fn is_for(delivery: &DeliveryRecord, of: &NotificationKey, channel: &str) -> bool {
-    delivery.message == *of && delivery.channel == channel
-}
-
-/// What is known about messages; nothing if the store cannot be read.
-fn deliveries(store: &dyn Store) -> Vec<DeliveryRecord> {
-    store.deliveries(clock::now()).unwrap_or_default()
-}
-
-/// The runs with undelivered messages.
-pub fn runs_with_undelivered(store: &dyn Store) -> BTreeSet<RunId> {
-    deliveries(store).into_iter().filter(|delivery| !delivery.delivered).map(|delivery| delivery.message.run).collect()
-}
-
 fn note_down(notes: &ChannelNotes, note: String) {
     notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
 }
@@ -231,10 +209,10 @@ impl ChannelWorker {
         let work = queue.clone();
         std::thread::spawn(move || {
             let mut reported = false;
-            while let Some((message, of)) = work.next() {
+            while let Some((message, key)) = work.next() {
                 let end = channel.send_cancellable(&message, &shared.cancelled);
                 if end.is_ok() {
-                    shared.record(&of, channel.name(), true);
+                    shared.log.record(&key, channel.name(), true);
                 }
                 // Report the first error of a channel only, and none after it was stopped.
                 if let (Err(why), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
@@ -251,7 +229,8 @@ impl ChannelWorker {
 /// Maximum number of queued messages.
 const MAX_QUEUED: usize = 100;
 
-pub struct MessageQueue<T> {
+/// A bounded queue of messages for one thread.
+struct MessageQueue<T> {
     state: Mutex<QueueState<T>>,
     changed: Condvar,
 }
@@ -281,7 +260,7 @@ impl<T> QueueState<T> {
 
 impl<T> MessageQueue<T> {
     /// Queues a message. Returns true if another one was dropped for the first time.
-    pub fn push(&self, message: T) -> bool {
+    fn push(&self, message: T) -> bool {
         let mut state = self.lock();
         let full = state.waiting.len() >= MAX_QUEUED;
         if full {
@@ -294,7 +273,7 @@ impl<T> MessageQueue<T> {
 
     /// Waits for the next message, which counts as busy until `MessageQueue::done` is called. `None` once the queue is
     /// closed and empty.
-    pub fn next(&self) -> Option<T> {
+    fn next(&self) -> Option<T> {
         let idle = |state: &mut QueueState<T>| state.waiting.is_empty() && !state.closed;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         let next = state.waiting.pop_front();
@@ -302,14 +281,14 @@ impl<T> MessageQueue<T> {
         next
     }
 
-    pub fn done(&self) {
+    fn done(&self) {
         self.lock().busy = false;
         self.changed.notify_all();
     }
 
     /// Closes the queue, and waits until all messages are sent or the time is up. Returns the number of unsent
     /// messages.
-    pub fn close(&self, wait: Duration) -> usize {
+    fn close(&self, wait: Duration) -> usize {
         let mut state = self.lock();
         state.closed = true;
         self.changed.notify_all();

@@ -4,7 +4,7 @@
 //! starts the agent, saves its output to files, enforces the limits, ends the agent and its child processes,
 //! and writes the result. The main program holds one end of a pipe to it. When the main program exits or is
 //! killed, the pipe closes, and the supervisor ends the agent. If the supervisor itself is killed,
-//! `recover_attempt` and `kill_strays` find its processes by process id and start time, and by an environment
+//! `recover_attempt` and `kill_orphans` find its processes by process id and start time, and by an environment
 //! variable that all of them inherit.
 
 mod attempt_dir;
@@ -21,15 +21,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::EnvChanges;
-use crate::confine::SandboxPolicy;
+use crate::sandbox::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::{create_private_dir, file_len, open_private};
-pub use crash_cleanup::{kill_strays, recover_attempt};
+pub use crash_cleanup::{kill_orphans, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
-pub use short_command::{ESCORT_SUBCOMMAND, run_escort};
+pub use short_command::{REAPER_SUBCOMMAND, run_reaper};
 pub use supervisor::run_supervisor;
 pub(crate) use system::variables;
 pub use system::{ProcessIdentity, processor_time};
@@ -115,7 +115,7 @@ pub struct ProcessResult {
     pub duration_ms: u64,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
-    /// Number of processes that would have outlived the agent.
+    /// Number of processes that would have outlived the agent; for diagnosis in `result.json`.
     pub strays_ended: u32,
     /// Processor time of the supervisor, without the agent. 0 if unknown.
     #[serde(rename = "keeper_cpu_us")]

@@ -16,26 +16,26 @@ use signoff_core::review::{FailThreshold, Finding, Review};
 use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::workflow::{Completion, Role};
 
-use crate::attempt::DocumentKind as Written;
+use crate::attempt::TaskDocument;
 use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::git::GitDiff;
 use crate::workspace;
 
-mod thinking;
+mod documents;
 
-pub use thinking::researcher;
-use thinking::{design, item, open_after_restart, other_items, plan, simplify};
+pub use documents::researcher;
+use documents::{design, item, open_after_restart, other_items, plan, simplify};
 
 /// Inputs of a prompt that are read from files.
 #[derive(Debug, Clone, Default)]
 pub struct PromptInputs {
-    /// A custom prompt that replaces the built-in opening.
-    pub opening: Option<String>,
+    /// Replaces the built-in opening of the prompt.
+    pub custom_prompt: Option<String>,
     pub diff: Option<Arc<GitDiff>>,
     /// Answers that could not be parsed, for the fixer to read.
-    pub unread: Option<String>,
+    pub unparsed_answers: Option<String>,
     /// The reviewer's last answer, if it could not be parsed.
-    pub unreadable: Option<String>,
+    pub last_unparsed_answer: Option<String>,
     /// Whether the reviewer has a copy of the worktree to run tests in.
     pub can_run: bool,
     /// The review that the agent answers.
@@ -57,7 +57,7 @@ pub struct PromptInputs {
 /// The prompt of an agent that resumes a session. The full prompt is repeated: the agent may not have processed all of
 /// it, and parts such as the nonce change.
 pub fn resumed(spec: &AttemptSpec, prompt: String) -> String {
-    if spec.launch.resumes.is_some() { prompt::going_on(&prompt) } else { prompt }
+    if spec.launch.resumes.is_some() { prompt::continue_session(&prompt) } else { prompt }
 }
 
 /// The prompt of an agent that changes the worktree.
@@ -90,7 +90,7 @@ pub fn writer(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
 
 /// The prompt of a planner; `None` for other agents.
 fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
-    let Some(RunPart::Planning { tasks, groups, refused }) = &spec.part else { return None };
+    let Some(RunPart::Planning { tasks, groups, rejection }) = &spec.part else { return None };
     let (role, wanted) = match &spec.job.kind {
         JobKind::Work { role, .. } | JobKind::Research { role, .. } => (*role, Vec::new()),
         JobKind::Fix { role, findings, .. } => (*role, entries(spec, findings)),
@@ -99,12 +99,12 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
     let enumerates = role == Role::Enumerate;
     let answer = if enumerates { PlannerAnswer::Tasks(tasks.clone()) } else { PlannerAnswer::Groups(groups.clone()) };
     let answer = answer.to_review_text();
-    let second_try = match refused {
+    let second_try = match rejection {
         Some(reason) => RetryContext::Refused { reason },
         None if wanted.is_empty() => RetryContext::No,
         None => RetryContext::Reviewed { answer: &answer, findings: &wanted },
     };
-    let (opening, answer_by) = (inputs.opening.as_deref(), AnswerBy::Json);
+    let (opening, answer_by) = (inputs.custom_prompt.as_deref(), AnswerBy::Json);
     if enumerates {
         let (name, specification) = (spec.task_spec.title.as_str(), spec.task_spec.description.as_str());
         let context = EnumerateContext { opening, name, specification, second_try, answer_by };
@@ -152,12 +152,12 @@ struct TaskNames {
 
 fn task_names(spec: &AttemptSpec) -> TaskNames {
     let number = || spec.task_id.map(|task| task.to_string()).unwrap_or_default();
-    let tracked = spec.task_spec.tracked.as_ref();
+    let tracked = spec.task_spec.tracker.as_ref();
     let priority = tracked.and_then(|tracked| tracked.priority);
     let document = |kind| spec.written_document(kind).unwrap_or_default();
     TaskNames {
-        design: document(Written::Design),
-        plan: document(Written::Plan),
+        design: document(TaskDocument::Design),
+        plan: document(TaskDocument::Plan),
         id: tracked.map_or_else(number, |tracked| tracked.id.clone()),
         priority: priority.map(|priority| format!("{priority} (0 is highest)")).unwrap_or_default(),
     }
@@ -174,13 +174,13 @@ fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -
     let called = task_names(spec);
     let (done, later) = other_items(spec);
     prompt::implement(&ImplementContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
         other_loops: &others(spec),
         agents_at_once: spec.agents_at_work,
-        attempt: spec.machine.tally.iteration.max(1),
+        attempt: spec.machine.counters.iteration.max(1),
         previous_message: inputs.previous_message.as_deref(),
         findings,
         item: item(spec, &done, &later),
@@ -208,7 +208,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
     let rest = if shared && is_first { rest(spec) } else { None };
     let results = results(spec, findings).filter(|_| !shared);
     prompt::fix(&FixContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
@@ -216,7 +216,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
         results: results.as_deref(),
         conflicts: &conflicts,
         follow_up: follow_up(spec).filter(|_| !shared),
-        unread_review: inputs.unread.as_deref(),
+        unread_review: inputs.unparsed_answers.as_deref(),
         last_review: inputs.last_review.as_deref(),
         rest: rest.as_deref(),
         guidance: spec.task_spec.guidance.as_deref(),
@@ -229,14 +229,14 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
     })
 }
 
-/// The merged results of the last round, if it had several reviewers and reported these findings.
+/// The merged results of the last cycle, if it had several reviewers and reported these findings.
 fn results(spec: &AttemptSpec, findings: &[&Finding]) -> Option<String> {
     let round = spec.last_round.as_ref().filter(|round| round.reviews.len() > 1)?;
     let bar = spec.gate()?.fail_on;
     let merged = merge(&round.reviews, bar);
     let theirs = |finding: &&Finding| merged.issues.iter().any(|issue| issue.finding.id == finding.id);
     let action = Some(MergeAction::FixAndRereview);
-    findings.iter().any(theirs).then(|| render::block(&merged, bar, action))
+    findings.iter().any(theirs).then(|| render::render_text(&merged, bar, action))
 }
 
 /// The files that findings are about, without repetitions.
@@ -302,7 +302,7 @@ fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedF
 }
 
 /// The prompt of a reviewer.
-pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, ask: &ReviewRequest) -> String {
+pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, request: &ReviewRequest) -> String {
     let (called, others) = (task_names(spec), others(spec));
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
@@ -319,10 +319,10 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
     };
     let (open, noted, settled) = (to_judge(spec), noted(spec), settled(spec));
     let claimed: Vec<&LedgerEntry> = open.iter().filter_map(|finding| spec.machine.ledger.get(&finding.id)).collect();
-    let answer = inputs.unreadable.as_deref().unwrap_or_default();
+    let answer = inputs.last_unparsed_answer.as_deref().unwrap_or_default();
     let shown = documents(spec);
     let again = RereviewContext {
-        attempt: spec.job.cycle.saturating_sub(1).max(spec.machine.tally.fixes),
+        attempt: spec.job.cycle.saturating_sub(1).max(spec.machine.counters.fixes),
         extent: extent(spec),
         open: &open,
         claimed: &claimed,
@@ -330,9 +330,9 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
         previous_follow_up: follow_up(spec),
     };
     prompt::review(&ReviewContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         contract,
-        ask,
+        request,
         depth: spec.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
         can_run: inputs.can_run,
         subject: document_subject(spec, inputs, work).unwrap_or_else(|| subject(spec, work, &shown.0, &shown.1)),
@@ -345,7 +345,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
 /// Whether this is a re-review. The reviews of all plan items are numbered together.
 fn is_rereview(spec: &AttemptSpec) -> bool {
     let of_item = spec.phase().is_some_and(|phase| phase.per_item);
-    let again = spec.job.cycle > 1 && (!of_item || spec.machine.tally.fixes > 0);
+    let again = spec.job.cycle > 1 && (!of_item || spec.machine.counters.fixes > 0);
     again || was_started_elsewhere(spec)
 }
 
@@ -358,12 +358,12 @@ fn was_started_elsewhere(spec: &AttemptSpec) -> bool {
 
 /// The design or the plan, if the gate reviews it.
 fn document_subject<'a>(spec: &'a AttemptSpec, inputs: &'a PromptInputs, work: Work<'a>) -> Option<SubjectContext<'a>> {
-    let (kind, text, design) = match spec.judged_document()? {
-        Written::Design => (DocumentKind::Design { task: work.task }, &inputs.design, None),
-        Written::Plan => (DocumentKind::Plan { task: work.task }, &inputs.plan, inputs.design.as_deref()),
+    let (kind, text, design) = match spec.reviewed_document()? {
+        TaskDocument::Design => (DocumentKind::Design { task: work.task }, &inputs.design, None),
+        TaskDocument::Plan => (DocumentKind::Plan { task: work.task }, &inputs.plan, inputs.design.as_deref()),
     };
     let (text, diff) = (text.as_deref(), Some(work.diff));
-    if text.is_none() && spec.task_spec.taken_over.is_none() {
+    if text.is_none() && spec.task_spec.imported.is_none() {
         return None;
     }
     Some(SubjectContext::Document(DocumentContext { kind, text, worktree: work.worktree, design, diff }))
@@ -401,7 +401,7 @@ fn open(spec: &AttemptSpec) -> Vec<&Finding> {
     spec.machine.ledger.open(FailThreshold::Low).map(|entry| &entry.finding).collect()
 }
 
-/// The open findings that the reviewers of this round judge again.
+/// The open findings that the reviewers of this cycle judge again.
 fn to_judge(spec: &AttemptSpec) -> Vec<&Finding> {
     let round = round(&spec.machine, &spec.policy);
     let open = spec.machine.ledger.open(FailThreshold::Low).filter(|entry| round.covers(entry));

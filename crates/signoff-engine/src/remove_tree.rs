@@ -144,8 +144,8 @@ fn open_directory<P: rustix::path::Arg + Copy>(at: BorrowedFd<'_>, name: P) -> r
 #[cfg(target_os = "linux")]
 fn grant_access<P: rustix::path::Arg>(at: BorrowedFd<'_>, name: P) -> rustix::io::Result<()> {
     use std::os::fd::AsRawFd;
-    let place = rustix::fs::openat(at, name, OPEN_DIRECTORY | OFlags::PATH, Mode::empty())?;
-    rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)
+    let directory = rustix::fs::openat(at, name, OPEN_DIRECTORY | OFlags::PATH, Mode::empty())?;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), Mode::RWXU)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -177,8 +177,8 @@ pub mod tests {
 
     #[test]
     fn a_tree_of_any_depth_is_removed() {
-        let place = memory_tempdir();
-        let top = place.path().join("top");
+        let directory = memory_tempdir();
+        let top = directory.path().join("top");
         fs::create_dir(&top).unwrap();
         create_nested(&top, 20_000);
         remove(&top).unwrap();
@@ -187,8 +187,8 @@ pub mod tests {
 
     #[test]
     fn a_wide_tree_is_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let top = place.path().join("top");
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().join("top");
         for number in 0..300 {
             let inner = top.join(format!("{}/{}", number % 7, number));
             fs::create_dir_all(inner.join("empty")).unwrap();
@@ -200,23 +200,23 @@ pub mod tests {
 
     #[test]
     fn links_are_removed_and_not_followed() {
-        let place = tempfile::tempdir().unwrap();
-        let (top, other) = (place.path().join("top"), place.path().join("other"));
+        let directory = tempfile::tempdir().unwrap();
+        let (top, other) = (directory.path().join("top"), directory.path().join("other"));
         fs::create_dir_all(top.join("in")).unwrap();
         fs::create_dir_all(other.join("kept")).unwrap();
         symlink(&other, top.join("link")).unwrap();
         symlink(&other, top.join("in/link")).unwrap();
-        symlink(&other, place.path().join("top-link")).unwrap();
-        remove(&place.path().join("top-link")).unwrap();
+        symlink(&other, directory.path().join("top-link")).unwrap();
+        remove(&directory.path().join("top-link")).unwrap();
         remove(&top).unwrap();
         assert!(!top.exists() && other.join("kept").is_dir());
-        assert_eq!(place.path().read_dir().unwrap().count(), 1);
+        assert_eq!(directory.path().read_dir().unwrap().count(), 1);
     }
 
     #[test]
     fn directories_without_permissions_are_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let top = place.path().join("top");
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().join("top");
         fs::create_dir_all(top.join("a/b/c")).unwrap();
         fs::write(top.join("a/b/c/file"), "x").unwrap();
         for (directory, mode) in [("a/b/c", 0o000), ("a/b", 0o555), ("a", 0o000), ("", 0o000)] {

@@ -29,9 +29,9 @@ pub struct ReportRegistry {
     secrets: Secrets,
     tokens: Mutex<ReportTokens>,
     /// The report of each attempt that this process started and has not finished, by its file.
-    taken: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
+    reports: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
     /// The report files of attempts that have called the server.
-    reached: Mutex<HashSet<PathBuf>>,
+    callers: Mutex<HashSet<PathBuf>>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ struct ActiveToken {
     report: PathBuf,
     /// `None` once the attempt has ended. Locked until a report is stored, so that the attempt's end and other calls
     /// wait.
-    grant: Mutex<Option<ReportScope>>,
+    scope: Mutex<Option<ReportScope>>,
 }
 
 /// Where and with which token an agent can report.
@@ -62,8 +62,8 @@ impl ReportRegistry {
     /// Reports of a repository; `root` is its `.signoff` directory.
     pub fn new(root: &Path) -> Self {
         let (url, tokens) = (OnceLock::new(), Mutex::default());
-        let (taken, reached) = (Mutex::default(), Mutex::default());
-        Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, taken, reached }
+        let (reports, callers) = (Mutex::default(), Mutex::default());
+        Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, reports, callers }
     }
 
     /// Sets the values to redact from reports.
@@ -78,14 +78,14 @@ impl ReportRegistry {
     }
 
     /// Whether a report server is running.
-    pub fn is_listening(&self) -> bool {
+    fn is_listening(&self) -> bool {
         self.url.get().is_some()
     }
 
     /// Issues a token for an attempt, if a report server is running.
-    pub fn issue(&self, grant: ReportScope, dir: &AttemptDir) -> io::Result<Option<ReportAccess>> {
+    pub fn issue(&self, scope: ReportScope, dir: &AttemptDir) -> io::Result<Option<ReportAccess>> {
         let report = dir.report();
-        lock(&self.taken).insert(report.clone(), None);
+        lock(&self.reports).insert(report.clone(), None);
         let Some(url) = self.url.get().cloned() else { return Ok(None) };
         // An attempt that failed to start may have left a file.
         match fs::remove_file(&report) {
@@ -93,7 +93,7 @@ impl ReportRegistry {
             _ => {}
         }
         let token = hex(&random()?);
-        let open = ActiveToken { tool: grant.tool(), report, grant: Mutex::new(Some(grant)) };
+        let open = ActiveToken { tool: scope.tool(), report, scope: Mutex::new(Some(scope)) };
         lock(&self.tokens).active.insert(token.clone(), Arc::new(open));
         Ok(Some(ReportAccess { url, token }))
     }
@@ -101,26 +101,26 @@ impl ReportRegistry {
     /// The tool that a token allows. Never blocks.
     pub fn tool(&self, token: &str) -> Result<ReportTool, ReportRefusal> {
         let open = self.active_token(token)?;
-        lock(&self.reached).insert(open.report.clone());
+        lock(&self.callers).insert(open.report.clone());
         Ok(open.tool)
     }
 
     /// Whether an attempt has called the server; `None` if another process started it.
     pub fn has_called(&self, dir: &AttemptDir) -> Option<bool> {
         let (listening, report) = (self.is_listening(), dir.report());
-        let begun_here = lock(&self.taken).contains_key(&report);
-        (listening && begun_here).then(|| lock(&self.reached).contains(&report))
+        let was_started_here = lock(&self.reports).contains_key(&report);
+        (listening && was_started_here).then(|| lock(&self.callers).contains(&report))
     }
 
     /// Stores a report and returns the answer to the agent.
     pub fn call(&self, token: &str, tool: &str, arguments: &ReportArguments) -> Result<String, ReportRefusal> {
         let open = self.active_token(token)?;
-        let mut grant = lock(&open.grant);
+        let mut scope = lock(&open.scope);
         let AcceptedCall { scope: left, report, reply: answer } =
-            grant.as_ref().ok_or(ReportRefusal::Ended)?.call(tool, arguments)?;
+            scope.as_ref().ok_or(ReportRefusal::Ended)?.call(tool, arguments)?;
         let report = redacted(&self.secrets.union(&Secrets::from_values([token])), report);
         self.keep(&open.report, &report).map_err(|error| ReportRefusal::NotStored { message: error.to_string() })?;
-        *grant = Some(left);
+        *scope = Some(left);
         answer
     }
 
@@ -133,7 +133,7 @@ impl ReportRegistry {
         // Release the lock before waiting for a report that is being stored.
         drop(tokens);
         for (_, open) in closed {
-            *lock(&open.grant) = None;
+            *lock(&open.scope) = None;
         }
     }
 
@@ -143,21 +143,21 @@ impl ReportRegistry {
         let path = dir.report();
         let found = read_file(&path);
         let sealed = found.as_deref().and_then(|bytes| self.seal.unseal(&path, bytes));
-        let Some(taken) = lock(&self.taken).get(&path).cloned() else {
+        let Some(report) = lock(&self.reports).get(&path).cloned() else {
             if found.is_some() && sealed.is_none() {
                 notes.push(format!("the report file of {who} has no valid seal; it does not count"));
             }
             return sealed.map(<[u8]>::to_vec);
         };
-        if taken.as_deref() != sealed || found.is_some() != sealed.is_some() {
-            notes.push(match taken {
+        if report.as_deref() != sealed || found.is_some() != sealed.is_some() {
+            notes.push(match report {
                 Some(_) => {
                     format!("the report file of {who} was changed; the original report counts")
                 }
                 None => format!("another process wrote a report file for {who}; it does not count"),
             });
         }
-        taken
+        report
     }
 
     /// The tokens of an attempt that has ended.
@@ -169,14 +169,14 @@ impl ReportRegistry {
 
     /// Forgets an attempt that is finished.
     pub fn forget(&self, dir: &AttemptDir) {
-        lock(&self.taken).remove(&dir.report());
-        lock(&self.reached).remove(&dir.report());
+        lock(&self.reports).remove(&dir.report());
+        lock(&self.callers).remove(&dir.report());
     }
 
     fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {
         let bytes = serde_json::to_vec(report)?;
         atomic_file::write(path, &self.seal.seal(path, &bytes)?, WriteMode::Durable)?;
-        lock(&self.taken).insert(path.to_owned(), Some(bytes));
+        lock(&self.reports).insert(path.to_owned(), Some(bytes));
         Ok(())
     }
 
@@ -224,14 +224,14 @@ fn redacted(secrets: &Secrets, report: Value) -> Value {
     match report {
         Value::String(text) => Value::String(secrets.redact_text(&text)),
         Value::Array(list) => list.into_iter().map(|one| redacted(secrets, one)).collect(),
-        Value::Object(words) => words.into_iter().map(|(word, inside)| (word, redacted(secrets, inside))).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, redacted(secrets, value))).collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
     }
 }
 
-const BEFORE: &str = r#"{"seal":""#;
-const BETWEEN: &str = r#"","report":"#;
-const AFTER: &str = "}";
+const SEAL_PREFIX: &str = r#"{"seal":""#;
+const REPORT_PREFIX: &str = r#"","report":"#;
+const REPORT_SUFFIX: &str = "}";
 
 /// The seal of a repository.
 #[derive(Debug)]
@@ -249,25 +249,26 @@ impl Seal {
     }
 
     /// Wraps a report and its seal in JSON. The seal is valid at this path only.
-    pub fn seal(&self, place: &Path, report: &[u8]) -> io::Result<Vec<u8>> {
-        let seal = self.digest(self.ensure_secret()?, place, report);
-        Ok([BEFORE.as_bytes(), seal.as_bytes(), BETWEEN.as_bytes(), report, AFTER.as_bytes()].concat())
+    pub fn seal(&self, path: &Path, report: &[u8]) -> io::Result<Vec<u8>> {
+        let seal = self.digest(self.ensure_secret()?, path, report);
+        Ok([SEAL_PREFIX.as_bytes(), seal.as_bytes(), REPORT_PREFIX.as_bytes(), report, REPORT_SUFFIX.as_bytes()]
+            .concat())
     }
 
     /// The report in a sealed file; `None` if the seal is invalid.
-    pub fn unseal<'a>(&self, place: &Path, sealed: &'a [u8]) -> Option<&'a [u8]> {
-        let (seal, rest) = sealed.strip_prefix(BEFORE.as_bytes())?.split_at_checked(64)?;
-        let report = rest.strip_prefix(BETWEEN.as_bytes())?.strip_suffix(AFTER.as_bytes())?;
+    pub fn unseal<'a>(&self, path: &Path, sealed: &'a [u8]) -> Option<&'a [u8]> {
+        let (seal, rest) = sealed.strip_prefix(SEAL_PREFIX.as_bytes())?.split_at_checked(64)?;
+        let report = rest.strip_prefix(REPORT_PREFIX.as_bytes())?.strip_suffix(REPORT_SUFFIX.as_bytes())?;
         let secret = self.read_secret().ok().flatten()?;
-        (self.digest(&secret, place, report).as_bytes() == seal).then_some(report)
+        (self.digest(&secret, path, report).as_bytes() == seal).then_some(report)
     }
 
     /// Hashes twice, to prevent length extension.
-    fn digest(&self, secret: &[u8; 32], place: &Path, report: &[u8]) -> String {
+    fn digest(&self, secret: &[u8; 32], path: &Path, report: &[u8]) -> String {
         // The path is relative, so that the repository can be moved.
-        let place = place.strip_prefix(&self.root).unwrap_or(place).as_os_str().as_encoded_bytes();
-        let length = (place.len() as u64).to_le_bytes();
-        let inner = Sha256::new().chain_update(secret).chain_update(length).chain_update(place);
+        let path = path.strip_prefix(&self.root).unwrap_or(path).as_os_str().as_encoded_bytes();
+        let length = (path.len() as u64).to_le_bytes();
+        let inner = Sha256::new().chain_update(secret).chain_update(length).chain_update(path);
         let inner = inner.chain_update(report).finalize();
         hex(&Sha256::new().chain_update(secret).chain_update(inner).finalize())
     }
@@ -298,16 +299,16 @@ impl Seal {
 
     /// Creates the secret. Processes that do so at the same time all use the same one.
     fn create_secret(&self) -> io::Result<[u8; 32]> {
-        let unfinished = self.root.join(format!("secret.{}", hex(&random()?[..8])));
-        let mut file = open_private(OpenOptions::new().write(true).create_new(true), &unfinished)?;
+        let temporary = self.root.join(format!("secret.{}", hex(&random()?[..8])));
+        let mut file = open_private(OpenOptions::new().write(true).create_new(true), &temporary)?;
         file.write_all(&random()?)?;
         file.sync_all()?;
-        match fs::hard_link(&unfinished, self.path()) {
+        match fs::hard_link(&temporary, self.path()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.read_secret()?.is_none() => {
-                fs::rename(&unfinished, self.path())?;
+                fs::rename(&temporary, self.path())?;
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Ok(()) | Err(_) => fs::remove_file(&unfinished)?,
+            Ok(()) | Err(_) => fs::remove_file(&temporary)?,
         }
         self.read_secret()?.ok_or_else(|| io::Error::other("another process removes the secret file"))
     }

@@ -15,7 +15,7 @@ use crate::error::EngineError;
 pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
     let workflow = settings.workflow(settings.preset())?;
     let policy = RunPolicy {
-        arrangement: Scheduling::Slots,
+        scheduling: Scheduling::Slots,
         landing: Landing::None,
         keep_going: true,
         has_planning: false,
@@ -30,18 +30,21 @@ pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
     opened(policy, workflow, no_ask)
 }
 
+/// A task specification with its number.
+#[derive(Debug, Clone)]
+pub struct NumberedTask {
+    pub task: TaskId,
+    pub spec: TaskSpec,
+}
+
 /// A run over the tasks of a plan, in sequence on one branch.
-pub fn chain(
-    run: RunId,
-    workflow: Workflow,
-    policy: RunPolicy,
-    tasks: Vec<(TaskId, TaskSpec)>,
-    no_ask: bool,
-) -> Vec<Fact> {
-    let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
+pub fn chain(run: RunId, workflow: Workflow, policy: RunPolicy, tasks: Vec<NumberedTask>, no_ask: bool) -> Vec<Fact> {
+    let groups = tasks.iter().map(|one| vec![loop_id(one.task)]).collect();
     let expected = ExpectedReviews::from_workflow(&workflow);
     let mut facts = opened(policy, workflow, no_ask);
-    facts.extend(tasks.into_iter().flat_map(|(task, spec)| task_added(task, spec, run.branch(), expected)));
+    facts.extend(
+        tasks.into_iter().flat_map(|NumberedTask { task, spec }| task_added(task, spec, run.branch(), expected)),
+    );
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     facts
 }
@@ -103,7 +106,7 @@ mod tests {
             policy.gate.bound = Bound::MaxCycles(bound);
         }
         let policy = RunPolicy::new(&workflow, 1);
-        let tasks = vec![(TaskId(1), TaskSpec::default())];
+        let tasks = vec![NumberedTask { task: TaskId(1), spec: TaskSpec::default() }];
         let facts = chain(RunId(1), workflow, policy, tasks, true);
         let expectation = |fact: &Fact| match fact {
             Fact::Task(_, TaskFact::Added { auto_review, max_review_cycles, .. }) => {

@@ -57,7 +57,7 @@ impl TrackerOptions {
 /// A configured tracker.
 #[derive(Debug, Clone)]
 pub struct Tracker {
-    pub supply: TaskSource,
+    pub source: TaskSource,
     /// The tracker runs in the main checkout, which linked worktrees share.
     pub repository: Repository,
     pub options: TrackerOptions,
@@ -77,10 +77,10 @@ pub enum ClaimResult {
 pub enum TrackerError {
     #[error("`{command}` could not be run: {error}")]
     NotRun { command: String, error: CommandError },
-    #[error("`{command}` failed ({how}){said}")]
-    Failed { command: String, how: String, said: String },
-    #[error("could not parse the output of `{command}`: {message}{said}")]
-    Unparsable { command: String, message: String, said: String },
+    #[error("`{command}` failed ({how}){output}")]
+    Failed { command: String, how: String, output: String },
+    #[error("could not parse the output of `{command}`: {message}{output}")]
+    Unparsable { command: String, message: String, output: String },
     #[error("cannot read {path}: {error}", path = path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(transparent)]
@@ -104,7 +104,7 @@ impl Tracker {
     /// although the file lists them as open.
     pub fn read(&self, done: &BTreeSet<String>) -> Result<TaskFile, TrackerError> {
         let now = Some(clock::now());
-        match &self.supply {
+        match &self.source {
             TaskSource::File { path } => {
                 let bytes = read_file(&self.repository.root().join(path))?;
                 Ok(source::read_tracker(path, &bytes, now, done)?)
@@ -113,7 +113,7 @@ impl Tracker {
                 let arguments = ["ready", "--json"];
                 let (stdout, command) = (self.succeed(&arguments)?.stdout, self.command(&arguments));
                 let nonsense =
-                    |message| TrackerError::Unparsable { command: command.clone(), message, said: said(&stdout) };
+                    |message| TrackerError::Unparsable { command: command.clone(), message, output: output(&stdout) };
                 // A file may be incomplete while it is being written; an answer must be complete.
                 let answer: Value = serde_json::from_slice(&stdout).map_err(|error| nonsense(error.to_string()))?;
                 let list = listed(&answer).ok_or_else(|| nonsense("expected a list of issues".to_owned()))?;
@@ -125,7 +125,7 @@ impl Tracker {
 
     /// Claims a task. With `again` an earlier process may have claimed it, so it may be in progress.
     pub fn claim(&self, id: &str, again: bool) -> Result<ClaimResult, TrackerError> {
-        if !self.supply.closes_tasks() {
+        if !self.source.closes_tasks() {
             return Ok(ClaimResult::Ours(Vec::new()));
         }
         let arguments = ["update", id, "--claim", "--json"];
@@ -168,7 +168,7 @@ impl Tracker {
 
     /// Gives a claimed task back. Does nothing if it is not in progress. Returns the reason if another user has it.
     pub fn give_back(&self, id: &str) -> Result<Option<String>, TrackerError> {
-        if !self.supply.closes_tasks() || !self.show(id)?.is_some_and(|issue| issue.is_in_progress()) {
+        if !self.source.closes_tasks() || !self.show(id)?.is_some_and(|issue| issue.is_in_progress()) {
             return Ok(None);
         }
         if let ClaimResult::Unavailable(why) = self.claim(id, true)? {
@@ -217,7 +217,7 @@ impl Tracker {
             limit: self.options.limit,
             max_stdout: MAX_BYTES,
             cancelled: None,
-            escort: None,
+            reaper: None,
         };
         process::run_command(&question)
             .map_err(|error| TrackerError::NotRun { command: self.command(arguments), error })
@@ -234,11 +234,11 @@ impl Tracker {
             None => "killed by a signal".to_owned(),
         };
         let printed = if answer.stderr.is_empty() { &answer.stdout } else { &answer.stderr };
-        TrackerError::Failed { command: self.command(arguments), how, said: said(printed) }
+        TrackerError::Failed { command: self.command(arguments), how, output: output(printed) }
     }
 
     fn program(&self) -> &str {
-        match &self.supply {
+        match &self.source {
             TaskSource::Program { name } => name,
             TaskSource::Queue | TaskSource::File { .. } => PROGRAMS[0],
         }
@@ -257,12 +257,12 @@ fn listed(answer: &Value) -> Option<Value> {
 }
 
 /// Maximum number of output characters in an error message.
-const SHOWN: usize = 400;
+const MAX_OUTPUT_CHARS: usize = 400;
 
-fn said(printed: &[u8]) -> String {
+fn output(printed: &[u8]) -> String {
     let text = String::from_utf8_lossy(printed);
     let text = text.trim();
-    let shown: String = text.chars().take(SHOWN).collect();
+    let shown: String = text.chars().take(MAX_OUTPUT_CHARS).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
     if shown.is_empty() { "; it printed nothing".to_owned() } else { format!(": {shown}{more}") }
 }
@@ -295,7 +295,7 @@ fn spec(task: &SourceTask) -> TaskSpec {
     TaskSpec {
         title: task.title.clone(),
         description: task.description(),
-        tracked: Some(TrackerRef {
+        tracker: Some(TrackerRef {
             tracker: BEADS.to_owned(),
             id: task.id.clone(),
             priority: task.priority,

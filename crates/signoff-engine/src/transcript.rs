@@ -94,7 +94,7 @@ impl TranscriptReader {
             return Vec::new();
         }
         let output = self.parser.parse_line(line.strip_suffix(b"\r").unwrap_or(&line));
-        output.iter().map(|said| said.display_line().chars().take(MAX_SHOWN).collect()).collect()
+        output.iter().map(|line| line.display_line().chars().take(MAX_SHOWN).collect()).collect()
     }
 }
 
@@ -105,10 +105,10 @@ mod tests {
     use super::*;
 
     fn written(text: &str) -> (tempfile::TempDir, AttemptDir) {
-        let place = tempfile::tempdir().expect("a directory");
-        let dir = AttemptDir::new(place.path());
+        let directory = tempfile::tempdir().expect("a directory");
+        let dir = AttemptDir::new(directory.path());
         std::fs::write(dir.stdout(), text).expect("a file");
-        (place, dir)
+        (directory, dir)
     }
 
     #[test]
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_missing_transcript_has_no_lines() {
-        let place = tempfile::tempdir().expect("a directory");
-        let dir = AttemptDir::new(place.path().join("gone"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let dir = AttemptDir::new(directory.path().join("gone"));
         assert_eq!(TranscriptReader::open(&dir, None).read_more().expect("read"), [""; 0]);
     }
 }

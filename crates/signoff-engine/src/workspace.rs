@@ -51,7 +51,7 @@ pub struct WorkspaceRequest {
 
 impl WorkspaceRequest {
     pub fn for_loop(run_state: &RunState, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
-        let in_turn = run_state.run_policy()?.arrangement == Scheduling::Chain;
+        let in_turn = run_state.run_policy()?.scheduling == Scheduling::Chain;
         let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
         let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| run_state.loops.get(&of));
         let landing = run_state.policy(loop_id).map(|policy| policy.workflow.landing);
@@ -116,11 +116,11 @@ fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Resul
         return for_run_part(ctx, request);
     }
     let Some(task) = request.task_id else { return for_checkout(ctx, request) };
-    if let Some(taken_over) = &request.spec.taken_over {
+    if let Some(imported) = &request.spec.imported {
         // The branch starts with the work of another program; the diff starts where that work started.
         let path = if request.is_chain { ctx.layout.run_worktree(request.run) } else { ctx.layout.task_worktree(task) };
-        let placed = attach_new(ctx, &path, &request.branch, &taken_over.commit)?;
-        return Ok(with_base(placed, ctx.repository.base_of(&taken_over.commit)?));
+        let placed = attach_new(ctx, &path, &request.branch, &imported.commit)?;
+        return Ok(with_base(placed, ctx.repository.base_of(&imported.commit)?));
     }
     if request.is_chain {
         return for_chain_task(ctx, request);
@@ -155,11 +155,12 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
     let path = ctx.layout.part_worktree(request.run, &request.loop_id);
     // A killed process may have created it.
     let worktree = repository.detached(&path, || match &request.reviewed_workspace {
-        Some(place) => repository.worktree(Path::new(&place.worktree))?.snapshot_commit(),
+        Some(workspace) => repository.worktree(Path::new(&workspace.worktree))?.snapshot_commit(),
         None => repository.base(),
     })?;
     let head = worktree.head()?;
-    let base = request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
+    let base =
+        request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |workspace| workspace.base.clone());
     Ok(prepared(&path, base, head))
 }
 
@@ -189,7 +190,7 @@ fn for_continued_task(
     let row = ctx.store.task(before)?;
     let known = row.as_ref().and_then(|row| Some((row.base.clone()?, row.worktree.clone()?)));
     let Some((base, worktree)) = known else {
-        let message = format!("task {before} was never started: there is nothing to go on with");
+        let message = format!("task {before} was never started: there is nothing to continue");
         return Err(EngineError::Log { run: request.run, message });
     };
     let base = Commit::new(base);
@@ -251,7 +252,7 @@ fn set_aside(
     }
     let worktree = ctx.repository.worktree(Path::new(&placed.workspace.worktree))?;
     let moved = worktree.park_branch(base, &aside, &commit_message::unfinished(&format!("Task {task}")))?;
-    Ok(moved.then(|| format!("what task {task} left was set aside: it is on the branch {aside}")))
+    Ok(moved.then(|| format!("the work of task {task} is on the branch {aside}")))
 }
 
 fn attach(ctx: &EngineContext, path: &Path, branch: &str, start: &Commit) -> Result<PreparedWorkspace, EngineError> {
@@ -339,7 +340,10 @@ fn start_at(ctx: &EngineContext, end: &DependencyEnd, needed: &[DependencyEnd]) 
     let tasks: Vec<String> = absent.iter().map(|end| end.task.to_string()).collect();
     let note = (!tasks.is_empty()).then(|| {
         let without = tasks.join(", ");
-        format!("no commit holds all that it depends on: it begins after task {}, without task {without}", end.task)
+        format!(
+            "no commit contains everything that it depends on: it starts after task {}, without task {without}",
+            end.task
+        )
     });
     Ok(StartPoint { commit: end.commit.clone(), note })
 }
@@ -387,10 +391,10 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
 }
 
 /// Updates the files of a loop's worktree to a commit that its branch was moved to.
-pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
-    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+pub fn follow_branch(ctx: &EngineContext, workspace: &Workspace, commit: &Commit) -> Result<(), EngineError> {
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&workspace.worktree)) {
         worktree.check_out_branch(commit)?;
-        ctx.read_guards.writing(&worktree);
+        ctx.read_guards.writer_started(&worktree);
     }
     Ok(())
 }
@@ -410,7 +414,7 @@ impl WorktreeLock {
         let lock = atomic_file::open_lock(&path).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(EngineError::Occupied { worktree: worktree.to_owned() }),
+            Err(TryLockError::WouldBlock) => Err(EngineError::WorktreeInUse { worktree: worktree.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }

@@ -74,7 +74,7 @@ impl DemoRun {
         let prompt = prompt::review(&ReviewContext {
             opening: None,
             contract,
-            ask: &ask,
+            request: &ask,
             depth: Depth::Standard,
             can_run: true,
             subject: SubjectContext::Task(work),

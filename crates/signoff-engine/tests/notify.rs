@@ -126,14 +126,14 @@ fn retries_are_limited_and_skipped_for_permanent_errors() {
         CannedReply::status(503),
         CannedReply::status(200),
     ]);
-    insta::assert_snapshot!(post(&server, ""), @"HOST answered 503; it may be better later");
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 503; retry later");
     assert_eq!(server.requests().len(), 3);
     let server = TestServer::with_replies([CannedReply::status(404), CannedReply::status(200)]);
-    insta::assert_snapshot!(post(&server, ""), @"HOST answered 404; look whether its address is still right");
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 404; check its address");
     assert_eq!(server.requests().len(), 1);
     let server =
         TestServer::with_replies([CannedReply::status(429).header("Retry-After: 3600"), CannedReply::status(200)]);
-    insta::assert_snapshot!(post(&server, ""), @"HOST answered 429; it may be better later");
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 429; retry later");
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -144,10 +144,7 @@ fn a_redirect_is_not_followed() {
     for status in [301, 302, 307, 308] {
         let server = TestServer::with_replies([CannedReply::status(status).header(&away)]);
         let text = post(&server, "");
-        assert_eq!(
-            text,
-            format!("HOST answered {status}; it is not followed elsewhere: write the address that it leads to")
-        );
+        assert_eq!(text, format!("HOST answered {status}; redirects are not followed; set the final URL"));
     }
     assert_eq!(other.requests().len(), 0);
 }
@@ -158,7 +155,7 @@ fn a_server_that_never_answers_times_out() {
     let fixture = NotifyFixture { answer: Duration::from_millis(50), ..NotifyFixture::new() };
     let text = fixture.send(&webhook(&server, ""), &message(NotificationKind::Question));
     let text = text.replace(&server.host(), "HOST");
-    insta::assert_snapshot!(text, @"HOST could not be reached: no answer in time; look at its address, and whether a proxy is needed");
+    insta::assert_snapshot!(text, @"HOST could not be reached: no answer in time; check its address and whether a proxy is needed");
 }
 
 #[test]
@@ -177,7 +174,7 @@ fn an_address_can_come_from_a_variable() {
     let asks = message(NotificationKind::Question);
     insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
     fixture.variables.insert("HOOK".to_owned(), SECRET.to_owned());
-    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…, without a name or a password before the host");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK has no valid address: expected https://HOST/…, without a name or a password before the host");
     fixture.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
     assert_eq!(fixture.send(&settings, &asks), "sent");
 }
@@ -285,7 +282,7 @@ fn a_command_that_fails_says_why() {
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
     insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./tell.sh` ended with exit code 3: no phone");
     let settings = channel("kind = \"command\"\ncommand = [\"./nobody.sh\"]");
-    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./nobody.sh` is not there: look at `command`");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./nobody.sh` was not found; check `command`");
 }
 
 #[test]
@@ -294,7 +291,7 @@ fn a_hanging_command_is_killed() {
     program(&fixture, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
     let text = fixture.send(&settings, &message(NotificationKind::Question));
-    insta::assert_snapshot!(text, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
+    insta::assert_snapshot!(text, @"`./tell.sh` failed: it did not end within 0.05 s and was killed");
 }
 
 #[test]
@@ -421,7 +418,7 @@ fn a_failing_channel_is_reported_once_and_blocks_no_other() {
         notifier.send(message(event), occurrence(seq, event));
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
-    insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");
+    insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; check its address");
     let events = |server: &TestServer| -> Vec<Value> {
         server.requests().iter().map(|request| request.json()["event"].clone()).collect()
     };

@@ -33,7 +33,7 @@ impl ReportSink for SingleTokenReporting {
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
 async fn main() -> std::io::Result<()> {
     let token = arguments().into_iter().nth(1).ok_or_else(|| std::io::Error::other("usage: mcp_server TOKEN"))?;
-    let ask = ReviewRequest {
+    let request = ReviewRequest {
         reviewer: "general".into(),
         kind: ReviewerKind::General,
         nonce: None,
@@ -44,7 +44,8 @@ async fn main() -> std::io::Result<()> {
         task: Some("7".to_owned()),
     };
     let server =
-        McpServer::start(Arc::new(SingleTokenReporting { token, grant: Mutex::new(ReportScope::review(ask)) })).await?;
+        McpServer::start(Arc::new(SingleTokenReporting { token, grant: Mutex::new(ReportScope::review(request)) }))
+            .await?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{}", server.url())?;
     stdout.flush()?;

@@ -68,7 +68,7 @@ impl History {
         let mut this = Self { lease, view: RunState::default(), at, seq: 0, new: Vec::new() };
         let policy = reviewed();
         let run = RunPolicy {
-            arrangement: Scheduling::Slots,
+            scheduling: Scheduling::Slots,
             landing: Landing::None,
             keep_going: true,
             ..RunPolicy::new(&policy.workflow, JOBS)
@@ -147,12 +147,12 @@ impl History {
     }
 
     fn then(&mut self, loop_id: &LoopId, event: Event) {
-        let standing = |this: &Self| this.view.loop_state(loop_id).map(LoopStatus::for_loop);
-        let before = standing(self);
+        let status = |this: &Self| this.view.loop_state(loop_id).map(LoopStatus::for_loop);
+        let before = status(self);
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event)));
-        let after = standing(self);
-        if let Some(standing) = after.filter(|after| before.as_ref() != Some(after)) {
-            self.run(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
+        let after = status(self);
+        if let Some(status) = after.filter(|after| before.as_ref() != Some(after)) {
+            self.run(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
         }
     }
 }
@@ -161,9 +161,9 @@ impl History {
 fn reviewed() -> Policy {
     let mut policy = Policy::new(preset("task").expect("shipped"));
     for phase in &mut policy.workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.enabled = true;
-            judge.gate.bound = Bound::Unlimited;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.enabled = true;
+            gate_policy.gate.bound = Bound::Unlimited;
         }
     }
     policy

@@ -278,7 +278,7 @@ fn added_spec(fact: &Fact) -> Option<&TaskSpec> {
 /// Checks that a tracker issue becomes at most one task, also with concurrent processes.
 fn check_tracked_claims<'a>(tx: &dyn Transaction, specs: impl Iterator<Item = &'a TaskSpec>) -> Result<(), StoreError> {
     let mut own = BTreeSet::new();
-    for TrackerRef { tracker, id, reopened, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
+    for TrackerRef { tracker, id, reopened, .. } in specs.filter_map(|spec| spec.tracker.as_ref()) {
         let claims = tx.claims(tracker, Some(id))?;
         if let Some(by) = claims.get(id).filter(|by| reopened.as_ref() != Some(by)) {
             return Err(StoreError::IssueClaimed { id: id.clone(), by: *by });

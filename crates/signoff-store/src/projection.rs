@@ -217,10 +217,10 @@ impl Projector {
         let unknown = Loop::default();
         let state = transition.before.loop_state.as_ref().map_or(&unknown, |state| &state.machine);
         let round = Round {
-            pass: state.at.pass,
-            phase: state.at.phase,
+            pass: state.position.pass,
+            phase: state.position.phase,
             item: None,
-            cycle: state.tally.cycle,
+            cycle: state.counters.cycle,
             commit: Some(state.head.commit.clone()),
             checkpoint: None,
             task: None,
@@ -268,7 +268,7 @@ impl Projector {
     }
 
     fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {
-        let phase = self.run_state.policy(loop_id)?.workflow.phases.get(state.at.phase)?;
+        let phase = self.run_state.policy(loop_id)?.workflow.phases.get(state.position.phase)?;
         Some(phase.name.clone())
     }
 
@@ -280,9 +280,9 @@ impl Projector {
             review = review.reject_other_commit(&panel.commit);
         }
         let phases = self.run_state.policy(loop_id).map(|policy| &policy.workflow.phases);
-        let judge = phases.and_then(|phases| phases.get(state.at.phase)?.policy());
-        Box::new(match judge {
-            Some(judge) => review.with_verdict_from_findings(judge.gate.fail_on),
+        let gate_policy = phases.and_then(|phases| phases.get(state.position.phase)?.policy());
+        Box::new(match gate_policy {
+            Some(gate_policy) => review.with_verdict_from_findings(gate_policy.gate.fail_on),
             None => review,
         })
     }

@@ -91,8 +91,8 @@ impl World {
     fn new() -> Self {
         let mut workflow = preset("loops").expect("a preset");
         for phase in &mut workflow.phases {
-            if let PhaseKind::Gate(judge) = &mut phase.kind {
-                judge.gate.enabled = true;
+            if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+                gate_policy.gate.enabled = true;
             }
         }
         workflow.limits.max_attempts = u32::MAX;
@@ -175,8 +175,8 @@ impl World {
             let launch = Launch { role: "implement".into(), ..Launch::for_agent("claude") };
             self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt: job.attempt, launch }));
         }
-        if let Some(standing) = self.view.loop_state(loop_id).map(LoopStatus::for_loop) {
-            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+        if let Some(status) = self.view.loop_state(loop_id).map(LoopStatus::for_loop) {
+            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status };
             self.record(Fact::Run(RunFact::Transitioned(moved)));
         }
     }

@@ -7,7 +7,7 @@ use signoff_core::notify::{
     BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, NotifiedOutcome,
     VERSION,
 };
-use signoff_core::policy::CapReached;
+use signoff_core::policy::BudgetResource;
 use signoff_core::view::inbox::{Action, NextStep};
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
@@ -93,24 +93,24 @@ fn budget_reached(cap: BindingCap) -> String {
     };
     let (used, most) = (amount(cap.kind, cap.used), amount(cap.kind, cap.limit));
     let verb = match cap.kind {
-        CapReached::Cost => "is spent",
-        CapReached::Tokens => "are used",
-        CapReached::Minutes => "are over",
+        BudgetResource::Cost => "is spent",
+        BudgetResource::Tokens => "are used",
+        BudgetResource::Minutes => "are over",
     };
     let why = if cap.used < cap.limit { ": another attempt may go over it" } else { "" };
     format!("{place} {used} of {most} {verb}{why}.")
 }
 
-fn amount(what: CapReached, number: u64) -> String {
+fn amount(what: BudgetResource, number: u64) -> String {
     match what {
-        CapReached::Cost => format!("${:.2}", number as f64 / 1e6),
-        CapReached::Tokens => count(number, "token"),
-        CapReached::Minutes => count(number / 60_000, "minute"),
+        BudgetResource::Cost => format!("${:.2}", number as f64 / 1e6),
+        BudgetResource::Tokens => count(number, "token"),
+        BudgetResource::Minutes => count(number / 60_000, "minute"),
     }
 }
 
 fn unknown_cap(row: &LoopRow) -> String {
-    let spent = amount(CapReached::Cost, row.usage.cost_micro_usd);
+    let spent = amount(BudgetResource::Cost, row.usage.cost_micro_usd);
     format!("The budget is used up: this task cost {spent} so far.")
 }
 

@@ -62,7 +62,7 @@ impl RoundTracker {
     pub fn apply(&mut self, step: &LoopTransition) -> Option<GateRound> {
         let settled = self.record_review(step);
         if let Stage::Reviewing(panel) = &step.after.stage {
-            let known = self.current.as_ref().is_some_and(|round| round.review_count == step.after.tally.reviews);
+            let known = self.current.as_ref().is_some_and(|round| round.review_count == step.after.counters.reviews);
             if !known {
                 self.current = Some(GateRound::new(step.after, step.policy, panel.scope));
             }
@@ -76,7 +76,7 @@ impl RoundTracker {
         let (name, review) = review_from_event(step, panel, round.threshold)?;
         round.attempts.extend(step.event.ends_attempt().map(|attempt| (name.clone(), attempt)));
         round.reviews.insert(name, review);
-        let same = step.before.tally.reviews == step.after.tally.reviews;
+        let same = step.before.counters.reviews == step.after.counters.reviews;
         let continues = same && matches!(step.after.stage, Stage::Reviewing(_));
         (!continues).then(|| round.clone())
     }
@@ -103,7 +103,7 @@ fn review_from_event(step: &LoopTransition, panel: &Panel, threshold: FailThresh
 /// The reviewer that this attempt belongs to.
 pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
     let is_it = |seat: &ReviewerState| matches!(seat, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
-    panel.seats.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
+    panel.reviewers.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
 }
 
 /// A run of the project's checks, as a round with one review.
@@ -135,21 +135,21 @@ fn checks_round(step: &LoopTransition) -> Option<GateRound> {
 
 impl GateRound {
     fn new(this: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
-        let phase = policy.workflow.phases.get(this.at.phase);
+        let phase = policy.workflow.phases.get(this.position.phase);
         let threshold = match phase.map(|phase| &phase.kind) {
-            Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+            Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
             Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
         };
         Self {
-            at: this.at,
+            at: this.position,
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
-            cycle: this.tally.cycle,
+            cycle: this.counters.cycle,
             scope,
             commit: this.head.commit.clone(),
             threshold,
             reviews: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            review_count: this.tally.reviews,
+            review_count: this.counters.reviews,
         }
     }
 
@@ -185,10 +185,10 @@ impl GateRound {
         let through =
             step.after.gates.iter().filter(|gate| (gate.phase, gate.item) == here).any(|gate| match gate.end {
                 GateEnd::Approved { .. } | GateEnd::ReviewersMissing => true,
-                GateEnd::Noted { .. } | GateEnd::Unchecked => false,
+                GateEnd::LeftFindings { .. } | GateEnd::Unchecked => false,
             });
         let full = matches!(&step.after.stage, Stage::Reviewing(panel) if panel.scope == ReviewScope::Full);
-        let confirms = self.scope == ReviewScope::Scoped && full && step.after.tally.cycle == self.cycle;
+        let confirms = self.scope == ReviewScope::Scoped && full && step.after.counters.cycle == self.cycle;
         through || confirms
     }
 

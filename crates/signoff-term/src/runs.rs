@@ -109,7 +109,7 @@ fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
 }
 
 fn names(by: &[&TaskRow]) -> String {
-    let why = |task: &TaskRow| task.reason.map_or(task.status.as_str(), Reason::code);
+    let why = |task: &TaskRow| task.reason.map_or(task.status.as_str(), Reason::as_str);
     let names: Vec<_> = by.iter().map(|task| format!("#{} ({})", task.id, why(task))).collect();
     first(&names, NAMED)
 }

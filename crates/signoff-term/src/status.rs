@@ -161,7 +161,7 @@ fn reason(task: &TaskRow) -> Option<&'static str> {
         task.final_verdict.is_some_and(|verdict| implied.contains(&(verdict, *reason)))
             || matches!(reason, Reason::CancelledByPerson | Reason::NothingToReview)
     };
-    task.reason.filter(|reason| !is_implied(reason)).map(Reason::code)
+    task.reason.filter(|reason| !is_implied(reason)).map(Reason::as_str)
 }
 
 /// The unfinished dependencies of a pending task.

@@ -27,14 +27,14 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::attempt::{EngineContext, ReadOnlyGuards, SeenNotes};
-use signoff_engine::confine::SandboxSupport;
-use signoff_engine::dispatcher::{Dispatcher, DispatcherNotice, DriveOptions, DriveSummary, Renderer};
+use signoff_engine::dispatcher::{Dispatcher, DispatcherNotice, Renderer, RunLoopOptions, RunLoopSummary};
 use signoff_engine::executor::Backends;
 use signoff_engine::git::{Git, Repository};
 use signoff_engine::landing::LatestLandings;
 use signoff_engine::layout::Layout;
 use signoff_engine::process::SupervisorLauncher;
 use signoff_engine::reports::ReportRegistry;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_engine::tracker::TrackerOptions;
 use signoff_engine::workspace::Workspaces;
 use signoff_engine::{clock, start_run};
@@ -74,7 +74,7 @@ pub struct Story {
 /// What a drive left.
 #[derive(Debug)]
 pub enum DriveEnd {
-    Ended(DriveSummary),
+    Ended(RunLoopSummary),
     /// The process was killed.
     Killed,
 }
@@ -185,16 +185,16 @@ impl Story {
     }
 
     /// Works the queue, like `signoff work`.
-    pub fn work(&self) -> DriveSummary {
-        self.work_with(1, DriveOptions::default())
+    pub fn work(&self) -> RunLoopSummary {
+        self.work_with(1, RunLoopOptions::default())
     }
 
-    pub fn work_with(&self, jobs: usize, drive: DriveOptions) -> DriveSummary {
+    pub fn work_with(&self, jobs: usize, drive: RunLoopOptions) -> RunLoopSummary {
         self.ended(self.try_work(jobs, drive))
     }
 
     /// Like `work_with`, and the process may be killed.
-    pub fn try_work(&self, jobs: usize, drive: DriveOptions) -> DriveEnd {
+    pub fn try_work(&self, jobs: usize, drive: RunLoopOptions) -> DriveEnd {
         let facts = start_run::queue(&self.settings, jobs, drive.no_ask).expect("valid settings");
         let ready = signoff_engine::dispatcher::ready(&self.store, &drive.only, 1).expect("a readable store");
         let open: NewRun = Box::new(move |_| facts);
@@ -202,12 +202,12 @@ impl Story {
     }
 
     /// Plans and works a specification, like `signoff run SPEC.md`.
-    pub fn run_spec(&self, effort: Option<Effort>, jobs: usize) -> DriveSummary {
+    pub fn run_spec(&self, effort: Option<Effort>, jobs: usize) -> RunLoopSummary {
         self.ended(self.try_run_spec(effort, jobs))
     }
 
     /// Like `run_spec`, and lands the run on the default branch, like `signoff run SPEC.md --land`.
-    pub fn run_spec_onto_default(&self) -> DriveSummary {
+    pub fn run_spec_onto_default(&self) -> RunLoopSummary {
         self.ended(self.start_spec(None, 4, true))
     }
 
@@ -225,29 +225,33 @@ impl Story {
         let spec = TaskSpec { title, description, ..TaskSpec::default() };
         let policy = RunPolicy { onto_default, ..RunPolicy::new(&workflow, jobs) };
         let facts = start_run::groups(workflow, policy, &spec, false);
-        self.drive(jobs, DriveOptions::default(), Some(Box::new(move |_| facts)))
+        self.drive(jobs, RunLoopOptions::default(), Some(Box::new(move |_| facts)))
     }
 
     /// Works these tasks one after the other on one branch, like `signoff run PLAN.md`.
-    pub fn run_plan(&self, titles: &[&str], drive: DriveOptions) -> DriveSummary {
+    pub fn run_plan(&self, titles: &[&str], drive: RunLoopOptions) -> RunLoopSummary {
         let workflow = self.settings.workflow("plan").expect("a preset");
         let policy = RunPolicy::new(&workflow, 1);
         let spec = |title: &&str| TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) };
         let numbers = self.store.reserve_tasks(titles.len()).expect("numbers");
-        let tasks = numbers.into_iter().zip(titles.iter().map(spec)).collect();
+        let tasks = numbers
+            .into_iter()
+            .zip(titles.iter().map(spec))
+            .map(|(task, spec)| start_run::NumberedTask { task, spec })
+            .collect();
         let no_ask = drive.no_ask;
         let open = move |run| start_run::chain(run, workflow, policy, tasks, no_ask);
         self.ended(self.drive(1, drive, Some(Box::new(open))))
     }
 
     /// Resumes all open runs, like `signoff run --resume`.
-    pub fn resume(&self) -> DriveSummary {
-        self.ended(self.drive(1, DriveOptions::default(), None))
+    pub fn resume(&self) -> RunLoopSummary {
+        self.ended(self.drive(1, RunLoopOptions::default(), None))
     }
 
     /// Like `resume`, and the process may be killed.
     pub fn try_resume(&self) -> DriveEnd {
-        self.drive(1, DriveOptions::default(), None)
+        self.drive(1, RunLoopOptions::default(), None)
     }
 
     /// Whether no run has recorded anything yet.
@@ -264,7 +268,7 @@ impl Story {
         self.kill_at = None;
     }
 
-    fn ended(&self, end: DriveEnd) -> DriveSummary {
+    fn ended(&self, end: DriveEnd) -> RunLoopSummary {
         let DriveEnd::Ended(summary) = end else { panic!("the process was killed") };
         assert_eq!(self.executor.problems(), [""; 0]);
         assert!(unused_repository().git().processes() <= 1, "only the process that found the repository");
@@ -272,7 +276,7 @@ impl Story {
     }
 
     /// One process: resumes the open runs, and opens another one.
-    pub fn drive(&self, jobs: usize, drive: DriveOptions, opened: Option<NewRun>) -> DriveEnd {
+    pub fn drive(&self, jobs: usize, drive: RunLoopOptions, opened: Option<NewRun>) -> DriveEnd {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let mut renderer = StoryRenderer { notes: self.notes.clone(), left: self.kill_at };
@@ -289,7 +293,7 @@ impl Story {
                 dispatcher.open(lease, facts).expect("an opened run");
             }
             tokio::select! {
-                summary = dispatcher.drive() => Some(summary.expect("a drive without an error")),
+                summary = dispatcher.run() => Some(summary.expect("a drive without an error")),
                 () = self.executor.kill_switch().killed() => None,
             }
         };
@@ -330,7 +334,7 @@ impl Story {
     fn new_context(&self, jobs: usize, repository: Repository) -> EngineContext {
         let layout = Layout::new(self.directory.path(), None);
         EngineContext {
-            keeper: SupervisorLauncher {
+            launcher: SupervisorLauncher {
                 program: PathBuf::from("/nowhere"),
                 live_dir: layout.live_attempts(),
                 user_home: self.directory.path().to_owned(),
@@ -406,9 +410,9 @@ impl Story {
         let event = command::decide(&loop_state.machine, command, policy)?;
         let next = machine::step(loop_state.machine.clone(), event.clone(), policy).0;
         let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event))];
-        let standing = LoopStatus::for_loop(&next);
-        if standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
-            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+        let status = LoopStatus::for_loop(&next);
+        if status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
+            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status };
             facts.push(Fact::Run(RunFact::Transitioned(moved)));
         }
         Ok(facts)
@@ -492,6 +496,6 @@ impl Story {
 fn describe(row: &TaskRow) -> String {
     let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
     let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
-    let reason = row.reason.map_or("-", Reason::code);
+    let reason = row.reason.map_or("-", Reason::as_str);
     format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.as_str(), row.review_cycle)
 }

@@ -197,12 +197,12 @@ impl TestEnv {
 }
 
 fn is_sandbox_line(line: &str) -> bool {
-    line.contains("sandbox: reviewers cannot write, writers only to their own work (")
+    line.contains("sandbox: reviewers: read-only; writers: own worktree only (")
         || line.contains("sandbox: agents can write anywhere")
 }
 
-const SANDBOX_LINE: &str = "✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), \
-                            and what reviewers change is undone\n";
+const SANDBOX_LINE: &str = "✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); \
+                            signoff reverts reviewers' changes\n";
 
 #[cfg(unix)]
 fn link(program: &Path, to: &Path) {

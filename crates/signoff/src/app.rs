@@ -124,7 +124,7 @@ fn run_internal_process(arguments: &[OsString]) -> Option<ExitCode> {
         // Supervises one agent; the argument is the attempt's directory.
         process::SUPERVISOR_SUBCOMMAND => path.map(process::run_supervisor),
         // Runs the rest of the command line and kills it when signoff ends.
-        process::ESCORT_SUBCOMMAND => Some(process::run_escort(rest)),
+        process::REAPER_SUBCOMMAND => Some(process::run_reaper(rest)),
         // Runs the project's checks.
         "__checks" => path.map(builtin::checks::run),
         // Acts as the demo's agent.
@@ -148,7 +148,7 @@ fn run_command(arguments: Vec<OsString>) -> CommandExit {
                 failure.exit
             });
             // With `--lenient` a script does not stop.
-            if lenient && exit == CommandExit::Attention { CommandExit::Done } else { exit }
+            if lenient && exit == CommandExit::NeedsUser { CommandExit::Done } else { exit }
         }
         // Help and version are "errors" that exit with 0; everything else is wrong usage. A failed write is ignored.
         Err(error) => {
@@ -198,7 +198,7 @@ fn dispatch(cli: Cli) -> Result<CommandExit> {
         Some(CliCommand::Workflow(args)) => workflow::run(&args, &console),
         Some(CliCommand::Tasks(args)) => tasks::run(&args, &console),
         Some(CliCommand::Completions(args)) => completions::run(&args, Cli::command(), &console),
-        None => status::attention(&console),
+        None => status::print_inbox(&console),
     }
 }
 

@@ -89,7 +89,7 @@ fn name_parser<T: Clone + Send + Sync + 'static>(
 
 /// Parses the output format of a review.
 pub fn review_format_parser() -> impl TypedValueParser<Value = ReviewFormat> {
-    name_parser(ReviewFormat::WORDS, ReviewFormat::parse)
+    name_parser(ReviewFormat::NAMES, ReviewFormat::parse)
 }
 
 /// Parses the severity that fails a gate.

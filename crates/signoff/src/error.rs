@@ -30,7 +30,7 @@ pub enum CommandExit {
     /// The command line, or a file it names, is wrong.
     Usage = 2,
     /// Nothing failed, but a task needs the user.
-    Attention = 3,
+    NeedsUser = 3,
     /// The user interrupted it.
     Interrupted = 130,
 }
@@ -41,7 +41,7 @@ impl CommandExit {
         match code {
             0 => Self::Done,
             2 => Self::Usage,
-            3 => Self::Attention,
+            3 => Self::NeedsUser,
             130 => Self::Interrupted,
             _ => Self::Failed,
         }
@@ -96,8 +96,8 @@ impl CliError {
 
     /// Adds where it happened: `file`, `file:line` or `file:line:column`.
     #[must_use]
-    pub fn at(mut self, place: impl Into<String>) -> Self {
-        self.location = Some(place.into());
+    pub fn at(mut self, location: impl Into<String>) -> Self {
+        self.location = Some(location.into());
         self
     }
 
@@ -112,8 +112,8 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "error: {}", plain_text(&self.message))?;
-        if let Some(place) = &self.location {
-            writeln!(f, "  --> {}", plain_text(place))?;
+        if let Some(location) = &self.location {
+            writeln!(f, "  --> {}", plain_text(location))?;
         }
         if let Some(hint) = &self.hint {
             writeln!(f, "hint: {}", plain_text(hint))?;
@@ -124,11 +124,11 @@ impl fmt::Display for CliError {
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        let said = error.to_string();
+        let text = error.to_string();
         match error {
             ConfigError::File { file, line, message } => Self::usage(message)
                 .at(format!("{file}:{line}"))
-                .hint("fix the file, then look at it with `signoff config`"),
+                .hint("fix the file, then check it with `signoff config`"),
             ConfigError::InFlagOrVariable { name, message } => {
                 Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
             }
@@ -136,12 +136,12 @@ impl From<ConfigError> for CliError {
                 Self::usage(message).hint("`signoff config` shows every setting, and where it comes from")
             }
             ConfigError::UnknownWorkflow { .. } => {
-                Self::usage(said).hint("`signoff workflow list` shows the presets")
+                Self::usage(text).hint("`signoff workflow list` shows the presets")
             }
-            ConfigError::NoAgent => Self::usage(said)
-                .hint("install one and run `signoff init` (with `--force` where signoff.toml is there already), or write an [agents.NAME] table into signoff.toml"),
+            ConfigError::NoAgent => Self::usage(text)
+                .hint("install one and run `signoff init` (`--force` if signoff.toml exists), or write an [agents.NAME] table into signoff.toml"),
             ConfigError::Unassigned { .. } => {
-                Self::usage(said).hint("name one as `implement` in [roles] of signoff.toml")
+                Self::usage(text).hint("name one as `implement` in [roles] of signoff.toml")
             }
         }
     }
@@ -153,27 +153,27 @@ impl From<StoreError> for CliError {
         let failed = |hint: &str| Self::failed(error.to_string()).hint(hint);
         let in_file = |hint: &str| failed(hint).at(".signoff/signoff.db");
         match &error {
-            StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists what there is"),
-            StoreError::TaskTaken(task) => usage(&format!("`signoff show {task}` shows where it stands")),
-            StoreError::IssueClaimed { by, .. } => usage(&format!("`signoff show {by}` shows where it stands")),
+            StoreError::NoRun(_) | StoreError::NoTask(_) => usage("`signoff status` lists tasks and runs"),
+            StoreError::TaskTaken(task) => usage(&format!("`signoff show {task}` shows its state")),
+            StoreError::IssueClaimed { by, .. } => usage(&format!("`signoff show {by}` shows its state")),
             StoreError::LeaseHeld(_) | StoreError::Fenced(_) => {
-                failed("wait for it to end, or stop it with Ctrl-C where it runs")
+                failed("wait for it to end, or stop it with Ctrl-C in its terminal")
             }
-            StoreError::DiskFull => failed("make room and type the same again: nothing was lost"),
+            StoreError::DiskFull => failed("free disk space and run the command again; nothing was lost"),
             StoreError::DatabaseRemoved => in_file(
-                "what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one",
+                "restore the file and run the command again; otherwise the next command creates an empty store; the agents' commits are on their branches",
             ),
-            StoreError::Replaced => {
-                in_file("put it back, and type the same again; what the agents did is on their branches")
-            }
-            StoreError::Busy => failed("try again when it is done"),
+            StoreError::Replaced => in_file(
+                "restore the original file and run the command again; the agents' commits are on their branches",
+            ),
+            StoreError::Busy => failed("run the command again when the other program is done"),
             StoreError::NewerVersion { .. } => usage("update signoff"),
             StoreError::Damaged(_) => in_file(
-                "`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there",
+                "`signoff doctor --rebuild` rebuilds the tables; if it fails, restore a backup of the file, or move it away and start again: all branches are kept",
             ),
-            StoreError::Unreadable { .. } => in_file("`signoff doctor` says more"),
+            StoreError::Unreadable { .. } => in_file("`signoff doctor` shows details"),
             StoreError::Other(_) => {
-                in_file("check that the file and its directory are writable, then run the same command again")
+                in_file("check that the file and its directory are writable, then run the command again")
             }
         }
     }
@@ -192,15 +192,15 @@ impl From<EngineError> for CliError {
             EngineError::Config(error) => error.into(),
             EngineError::Tracker(error) => error.into(),
             EngineError::Prompt(error) => error.into(),
-            EngineError::Occupied { .. } => Self::failed(error.to_string()).hint(
-                "another task of the same branch is at work: `signoff status` shows it; try again when it is done",
+            EngineError::WorktreeInUse { .. } => Self::failed(error.to_string()).hint(
+                "another task of the same branch is running: `signoff status` shows it; run the command again when it has ended",
             ),
             EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
             EngineError::ContainsUnapproved { task, ref next, .. } => {
                 Self::failed(error.to_string()).hint(unapproved_hint(task, next))
             }
             EngineError::Io { .. } | EngineError::Internal(_) | EngineError::Log { .. } => {
-                Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
+                Self::failed(error.to_string()).hint("nothing was lost: `signoff work` continues")
             }
         }
     }
@@ -209,10 +209,10 @@ impl From<EngineError> for CliError {
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
         Self::usage(error.to_string()).hint(match error {
-            PromptError::Missing { .. } | PromptError::NotAFile { .. } => "write it, or name another file",
+            PromptError::Missing { .. } | PromptError::NotAFile { .. } => "create it, or name another file",
             PromptError::NotText { .. } => "save it as UTF-8",
             PromptError::Blank { .. } => "write the prompt, or leave it out",
-            PromptError::Unreadable { .. } => "check that you may read it",
+            PromptError::Unreadable { .. } => "check its permissions",
         })
     }
 }
@@ -222,17 +222,17 @@ impl From<TrackerError> for CliError {
         let message = error.to_string();
         match error {
             TrackerError::File(error) => error.into(),
-            TrackerError::Unreadable { .. } => Self::usage(message).hint("check the path, and that you may read it"),
+            TrackerError::Unreadable { .. } => Self::usage(message).hint("check the path and its permissions"),
             TrackerError::NotRun { command, .. }
             | TrackerError::Failed { command, .. }
             | TrackerError::Unparsable { command, .. } => {
                 // All other tracker commands are started by a run, which can be resumed.
                 let again = match command.ends_with(" ready --json") {
-                    true => "type the same again, or `signoff run --resume` where a run was begun",
-                    false => "`signoff run --resume` goes on",
+                    true => "run the command again, or `signoff run --resume` if a run was started",
+                    false => "run `signoff run --resume`",
                 };
                 Self::failed(message)
-                    .hint(format!("type `{command}` yourself at the top of the main checkout; once it works, {again}"))
+                    .hint(format!("run `{command}` in the root of the main checkout; once it works, {again}"))
             }
         }
     }
@@ -244,65 +244,68 @@ impl From<GitError> for CliError {
         let failed = |hint: &str| Self::failed(error.to_string()).hint(hint);
         match &error {
             GitError::NotARepository(_) => not_a_repository(),
-            GitError::Bare(_) => usage("work in a clone with files"),
-            GitError::OddPath(_) => usage("give the directory another name"),
+            GitError::Bare(_) => usage("use a non-bare clone"),
+            GitError::UnsupportedPath(_) => usage("rename the directory: UTF-8, no line breaks"),
             GitError::NoGit | GitError::TooOld => usage("install git 2.32 or newer"),
             GitError::TooOldToMerge => usage("install git 2.40 or newer"),
-            GitError::NoCommits => usage("make the first one: git commit --allow-empty -m \"Start\""),
+            GitError::NoCommits => usage("create the first one: git commit --allow-empty -m \"Start\""),
             GitError::UnknownRevision(_) => usage("`git log --oneline --all` lists commits"),
-            GitError::BadBranchName(_) => Self::usage(error.to_string()),
+            GitError::BadBranchName(_) => usage("`git check-ref-format --branch NAME` checks a name"),
             GitError::Locked { file } => {
-                failed("wait for the other program; if none runs, remove the file and type the same again")
+                failed("wait for the other program; if none runs, remove the file and run the command again")
                     .at(file.display().to_string())
             }
-            GitError::DiskFull => failed("make room and type the same again: nothing was lost"),
-            GitError::BranchTaken { branch, .. } => failed(&format!(
-                "give it another name, `git branch -m {branch} OTHER`; then `signoff work` goes on where it was"
-            )),
+            GitError::DiskFull => failed("free disk space and run the command again; nothing was lost"),
+            GitError::BranchTaken { branch, .. } => {
+                failed(&format!("rename the other branch, `git branch -m {branch} OTHER`; then run `signoff work`"))
+            }
             GitError::OffBranch { branch, .. } => failed(&format!(
-                "put there what you want to keep, on {branch}; then `signoff work` goes on where it was"
+                "move the commits you want to keep to {branch} and check it out there; then run `signoff work`"
             )),
             GitError::Unfinished { operation, .. } => {
-                failed(&format!("end the {operation} there or give it up; then `signoff work` goes on where it was"))
+                failed(&format!("finish or abort the {operation} there; then run `signoff work`"))
             }
-            GitError::Linked(_) => failed("remove the link, or name the directory it leads to as worktree.directory"),
+            GitError::Linked(_) => failed("remove the link, or set worktree.directory to its target"),
             GitError::BranchGone(branch) => failed(&format!(
-                "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
+                "`git branch {branch} COMMIT` recreates it if git still has its commit; otherwise add the task again"
             )),
-            GitError::Dirty { .. } => {
-                failed("nothing was changed. Commit or stash them, or be on another branch; then type the same again")
-            }
+            GitError::Dirty { .. } => failed(
+                "nothing was changed; commit or stash the changes, or check out another branch, then run the command again",
+            ),
             GitError::CheckoutBehind { from, to, files, .. } => {
                 let files: Vec<String> = files.iter().map(|file| shell_quote(&file.display().to_string())).collect();
                 failed(&format!(
-                    "what landed is safe on the branch, but a commit of these files as they are would undo it in them. \
-                     `git diff {from} {to} -- {files} | git apply` brings it into them, and where it \
-                     does not fit `git show HEAD:FILE` shows it; then type the same again",
+                    "the branch is up to date, but these files still have the old contents, and committing them would \
+                     revert the landing; update them with `git diff {from} {to} -- {files} | git apply`, or if that \
+                     fails by hand (`git show HEAD:FILE`); then run the command again",
                     from = short_id(from),
                     to = short_id(to),
                     files = files.join(" "),
                 ))
             }
             GitError::WouldOverwrite { .. } => {
-                failed("nothing was changed. Move the file away, then type the same again")
+                failed("nothing was changed; move the file away, then run the command again")
             }
-            GitError::KeepsMoving(_) => failed("nothing was lost: type the same again when it is quiet"),
-            GitError::WorktreeGone(_)
-            | GitError::NotOurs(_)
-            | GitError::Incomplete { .. }
-            | GitError::UncommittedWork(_)
-            | GitError::OutsideWorktree(_)
-            | GitError::StillChanging(_)
-            | GitError::TimedOut { .. }
-            | GitError::Failed { .. }
-            | GitError::Io { .. } => failed("fix it, then `signoff work` goes on where it was"),
+            GitError::BranchMoved(_) => {
+                failed("nothing was lost; run the command again when the other program is done")
+            }
+            GitError::WorktreeGone(_) => failed("`signoff work` recreates it"),
+            GitError::NotOurs(_) => failed("move it away, then run `signoff work`"),
+            GitError::Incomplete { .. } => failed("`git fsck` shows what is missing; then run `signoff work`"),
+            GitError::UncommittedWork(_) => failed("commit or stash it there, then run `signoff work`"),
+            GitError::OutsideWorktree(_) => failed("remove the link, then run `signoff work`"),
+            GitError::StillChanging(_) => failed("stop the process that writes to it, then run `signoff work`"),
+            GitError::TimedOut { .. } | GitError::Failed { .. } => {
+                failed("run the git command yourself to find the cause, then run `signoff work`")
+            }
+            GitError::Io { .. } => failed("check its permissions and the disk, then run `signoff work`"),
         }
     }
 }
 
 /// The error outside of a repository.
 pub fn not_a_repository() -> CliError {
-    CliError::usage("this is not a git repository").hint("go to one, or make one with `git init`")
+    CliError::usage("this is not a git repository").hint("cd into a repository, or run `git init`")
 }
 
 /// The abbreviated id of a commit.
@@ -327,7 +330,7 @@ impl From<SourceError> for CliError {
         let formats: Vec<_> = source::TaskFormat::ALL.iter().map(|format| format.as_str()).collect();
         Self::usage(&error.message)
             .at(format!("{}:{}", error.file, error.line))
-            .hint(format!("fix the file, or say what it is with --as: {}", formats.join(", ")))
+            .hint(format!("fix the file, or set its format with --as: {}", formats.join(", ")))
     }
 }
 

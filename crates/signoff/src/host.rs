@@ -24,7 +24,8 @@ pub fn arguments() -> Vec<OsString> {
 
 /// The path of the running executable.
 pub fn program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|error| CliError::failed(format!("cannot find signoff itself: {error}")))
+    std::env::current_exe()
+        .map_err(|error| CliError::failed(format!("cannot find the path of the signoff program: {error}")))
 }
 
 /// All environment variables of this process.
@@ -43,7 +44,7 @@ pub fn user_name() -> String {
 
 /// Creates a new temporary directory that only the current user can read.
 pub fn temporary_directory(purpose: &str) -> Result<PathBuf> {
-    let failed = |path: &Path, error| CliError::failed(format!("cannot make {}: {error}", path.display()));
+    let failed = |path: &Path, error| CliError::failed(format!("cannot create {}: {error}", path.display()));
     let above = std::env::temp_dir();
     let above = above.canonicalize().map_err(|error| failed(&above, error))?;
     let (process, time) = (std::process::id(), now().as_nanosecond());
@@ -95,12 +96,12 @@ pub fn now() -> jiff::Timestamp {
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display().to_string();
     let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, FILE_LIMIT)).map_err(|error| {
-        CliError::usage(format!("cannot read {name}: {error}"))
-            .at(&name)
-            .hint("check the path, and that you may read it")
+        CliError::usage(format!("cannot read {name}: {error}")).at(&name).hint("check the path and its permissions")
     })?;
     if bytes.len() > FILE_LIMIT {
-        return Err(CliError::usage(format!("{name} is longer than {FILE_LIMIT} bytes")).at(&name));
+        return Err(CliError::usage(format!("{name} is larger than {} MB", FILE_LIMIT / 1_000_000))
+            .at(&name)
+            .hint("name a smaller file"));
     }
     Ok(bytes)
 }
@@ -125,7 +126,7 @@ pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
         // Reading a pipe without a writer would block forever.
         Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => {
             let failure = CliError::usage(format!("{} is not a regular file", path.display()));
-            Err(failure.at(path.display().to_string()).hint("put a file with text in its place, or remove it"))
+            Err(failure.at(path.display().to_string()).hint("replace it with a text file, or remove it"))
         }
         Ok(_) | Err(_) => read(path).map(Some),
     }
@@ -148,7 +149,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool> {
 pub fn back_up(path: &Path) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, ".bak")? else { return Ok(None) };
     fs::rename(path, &backup)
-        .map_err(|error| CliError::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
+        .map_err(|error| CliError::failed(format!("cannot rename {} to a backup: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
@@ -156,7 +157,7 @@ pub fn back_up(path: &Path) -> Result<Option<PathBuf>> {
 pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, end)? else { return Ok(None) };
     fs::copy(path, &backup)
-        .map_err(|error| CliError::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
+        .map_err(|error| CliError::failed(format!("cannot copy {} to a backup: {error}", path.display())))?;
     Ok(Some(backup))
 }
 

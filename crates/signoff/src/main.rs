@@ -5,13 +5,13 @@ mod command;
 mod console;
 mod error;
 mod host;
+mod line_output;
 mod preflight;
 mod project;
 mod queries;
 mod run_loop;
 mod screen;
 mod settings;
-mod show;
 mod web_backend;
 
 use console::Console;

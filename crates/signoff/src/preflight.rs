@@ -15,10 +15,10 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
 use signoff_core::workflow::{PhaseKind, Role, Scheduling, Workflow};
 use signoff_engine::agent_probe::{self, AgentLogin};
-use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_store::Store as _;
 
 use crate::{CliError, Console, Project, Result, host};
@@ -52,8 +52,8 @@ pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[
     let run_state = project.store.preload(run)?;
     check_pending_parts(project, &run_state, only)?;
     for (loop_id, loop_state) in &run_state.loops {
-        let goes_on = !loop_state.machine.is_done() || again == Some(loop_id);
-        let Some(policy) = run_state.policy(loop_id).filter(|_| goes_on) else { continue };
+        let continues = !loop_state.machine.is_done() || again == Some(loop_id);
+        let Some(policy) = run_state.policy(loop_id).filter(|_| continues) else { continue };
         let asked = match loop_state.task {
             Some(task) => project.store.task_spec(task)?,
             None => run_state.subject.as_deref().cloned(),
@@ -78,7 +78,7 @@ fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId])
         ];
         return parts.iter().try_for_each(|part| check_agents(project, part, &subject));
     }
-    match (policy.arrangement, &policy.task_source) {
+    match (policy.scheduling, &policy.task_source) {
         (Scheduling::Slots, TaskSource::Queue) => {
             for task in ready(&*project.store, only, usize::MAX)? {
                 let spec = project.store.task_spec(task)?.unwrap_or_default();
@@ -125,9 +125,9 @@ fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<()> 
 
 /// Probes which sandbox this system supports.
 pub fn sandbox_support() -> SandboxSupport {
-    let ways = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
-    let wanted = host::test_string("SIGNOFF_TEST_HOLD");
-    SandboxSupport::probe(wanted.and_then(|word| ways.into_iter().find(|way| way.as_str() == word)))
+    let backends = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
+    let wanted = host::test_string("SIGNOFF_TEST_SANDBOX");
+    SandboxSupport::probe(wanted.and_then(|word| backends.into_iter().find(|backend| backend.as_str() == word)))
 }
 
 /// Fails if the sandbox is required and this system does not support it.
@@ -135,13 +135,13 @@ pub fn check_sandbox(settings: &Settings) -> Result<()> {
     if settings.sandbox() != Sandbox::Required {
         return Ok(());
     }
-    let Some(lacks) = sandbox_support().missing else { return Ok(()) };
-    let failure = CliError::usage(format!("sandbox = \"required\", and this system cannot sandbox agents: {lacks}"));
+    let Some(missing) = sandbox_support().missing else { return Ok(()) };
+    let failure = CliError::usage(format!("sandbox = \"required\", and this system cannot sandbox agents: {missing}"));
     let hint = if cfg!(target_os = "linux") {
-        "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers \
-         change is undone"
+        "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff \
+         reverts reviewers' changes"
     } else {
-        "work on Linux; or set sandbox = true: then what reviewers change is undone"
+        "work on Linux; or set sandbox = true: then signoff reverts reviewers' changes"
     };
     Err(failure.at(settings.sandbox_origin().to_string()).hint(hint))
 }
@@ -162,7 +162,7 @@ pub fn check_repository(project: &Project) -> Result<()> {
 fn no_commit_error(project: &Project) -> Option<CliError> {
     let CheckoutHead::Unborn { branch } = project.repository.checkout_head().ok()? else { return None };
     let failure = CliError::usage(format!("the repository has no commit yet (branch {branch})"));
-    Some(failure.hint("make the first one: git commit --allow-empty -m \"Start\""))
+    Some(failure.hint("create the first one: git commit --allow-empty -m \"Start\""))
 }
 
 pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> Result<()> {
@@ -172,16 +172,16 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
-        let place = PhaseContext { workflow, phase, task };
+        let context = PhaseContext { workflow, phase, task };
         match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(project, &[role.as_str()])?;
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
-                check_agent(project, &project.settings.writer(*role, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(*role, context, 0)?.agent)?;
             }
-            PhaseKind::Gate(judge) => {
-                for name in &judge.gate.reviewers {
-                    let reviewer = project.settings.reviewer(name, place, 0)?;
+            PhaseKind::Gate(gate_policy) => {
+                for name in &gate_policy.gate.reviewers {
+                    let reviewer = project.settings.reviewer(name, context, 0)?;
                     match project.settings.reviewer_prompt(name) {
                         Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
@@ -197,12 +197,12 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                     }
                 }
                 check_prompts(project, &["review", "fix"])?;
-                check_agent(project, &project.settings.writer(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(Role::Fix, context, 0)?.agent)?;
             }
             // Checks that are not configured are detected in the work itself, so it is no error to have none here.
             PhaseKind::Check(_) => {
                 check_prompts(project, &["fix"])?;
-                check_agent(project, &project.settings.writer(Role::Fix, place, 0)?.agent)?;
+                check_agent(project, &project.settings.writer(Role::Fix, context, 0)?.agent)?;
             }
         }
     }
@@ -210,27 +210,27 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
 }
 
 /// Checks that a named prompt file can be read.
-fn check_prompt(root: &Path, path: &str, place: &str) -> Result<()> {
+fn check_prompt(root: &Path, path: &str, origin: &str) -> Result<()> {
     let read = PromptFile::at(root, path).read();
-    read.map(drop).map_err(|error| CliError::from(error).at(place))
+    read.map(drop).map_err(|error| CliError::from(error).at(origin))
 }
 
 /// Checks that a reviewer with the tool contract has a server to report to.
 fn check_reporting(reviewer: &str) -> Result<()> {
     let Err(error) = host::check_loopback() else { return Ok(()) };
-    let said = "reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available";
+    let problem = "reports with a tool, but the report server cannot start: no port on 127.0.0.1 is available";
     let hint = format!("enable the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
-    Err(CliError::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
+    Err(CliError::usage(format!("reviewer {reviewer} {problem}: {error}")).hint(hint))
 }
 
 /// Returns problems with the configuration that do not stop work.
 pub fn warnings(project: &Project) -> Vec<String> {
-    let mut said: Vec<String> =
+    let mut warnings: Vec<String> =
         project.settings.copied_into_worktrees().iter().filter_map(|name| missing_copy_file(project, name)).collect();
     let written = project.settings.sandbox_write().iter().filter(|_| project.settings.sandboxes_writers());
-    said.extend(written.filter_map(|path| missing_write_path(path)));
-    said.extend(project.settings.agents().iter().filter_map(login_warning));
-    said
+    warnings.extend(written.filter_map(|path| missing_write_path(path)));
+    warnings.extend(project.settings.agents().iter().filter_map(login_warning));
+    warnings
 }
 
 /// Warns about an agent that is probably not logged in. Only the provider knows, so it is not an error.
@@ -238,24 +238,24 @@ fn login_warning(agent: &AgentConfig) -> Option<String> {
     let home = crate::settings::home().unwrap_or_default();
     let name = &agent.name;
     (agent_probe::find_login(agent, &agents::variables(), &home) == AgentLogin::None)
-        .then(|| format!("agent {name} is probably not logged in; `signoff agents --check {name}` tries it"))
+        .then(|| format!("agent {name} is probably not logged in; `signoff agents --check {name}` checks it"))
 }
 
 /// Warns about a writable path that does not exist: a sandboxed agent cannot create it.
 fn missing_write_path(path: &str) -> Option<String> {
-    let place = match path.strip_prefix("~/") {
+    let file = match path.strip_prefix("~/") {
         Some(below) => crate::settings::home()?.join(below),
         None if path == WritablePaths::CACHES => return None,
         None => Path::new(path).to_owned(),
     };
-    let missing = place.symlink_metadata().is_err();
-    missing.then(|| format!("sandbox_write: there is no {path}; writers cannot make it"))
+    let missing = file.symlink_metadata().is_err();
+    missing.then(|| format!("sandbox_write: there is no {path}; writers cannot create it"))
 }
 
 /// Prints the warnings.
 pub fn print_warnings(project: &Project, console: &Console) {
-    for said in warnings(project) {
-        console.note(&format!("warning: {said}"));
+    for warning in warnings(project) {
+        console.note(&format!("warning: {warning}"));
     }
 }
 
@@ -296,9 +296,9 @@ fn check_one(project: &Project, agent: &AgentConfig) -> Result<()> {
     let Some(program) = agent_probe::program_of(agent) else { return Ok(()) };
     let program = agent_probe::find_program(program, project.repository.checkout());
     let version = |path: &Path| agents::wrong_version(agent, path, project.repository.root());
-    let Some((wrong, hint)) = agents::program_problem(agent, &program, version) else { return Ok(()) };
+    let Some(problem) = agents::program_problem(agent, &program, version) else { return Ok(()) };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
-    let failure = CliError::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
+    let failure = CliError::usage(format!("agent {}: {}", agent.name, problem.message)).hint(problem.hint);
     let key = format!("agents.{}.{key}", agent.name);
     // An agent that is named after its kind may have no setting.
     Err(match project.settings.origins().into_iter().find(|row| row.key == key) {

@@ -43,8 +43,8 @@ impl ReadOnlyProject {
     pub fn find() -> Result<Option<Self>> {
         let project = Self::open_at(root()?)?;
         if let Some(Self { root, .. }) = &project {
-            end_strays(&root.join(DIRECTORY));
-            free_checkout(root);
+            kill_orphans(&root.join(DIRECTORY));
+            finish_checkout_update(root);
         }
         Ok(project)
     }
@@ -76,8 +76,8 @@ impl ReadOnlyProject {
     /// Returns the run and the loop of a task. Fails if the task has not been started.
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId)> {
         let row = self.task(task)?;
-        let seen = || self.task_and_all(task).map_or(row, |(row, _)| row);
-        self.store.loop_for_task(task)?.ok_or_else(|| not_started(&seen()))
+        let shown = || self.task_and_all(task).map_or(row, |(row, _)| row);
+        self.store.loop_for_task(task)?.ok_or_else(|| not_started(&shown()))
     }
 
     /// Fails if the run does not exist.
@@ -124,7 +124,7 @@ impl ReadOnlyProject {
         }
         let (mut tips, git) = (BranchTips::new(&self.root), user_git());
         void_approvals(&mut rows, |branch| {
-            tips.commit(branch, &git).filter(|tip| self.tick_commit(branch).as_ref() != Some(tip))
+            tips.commit(branch, &git).filter(|tip| self.check_off_commit(branch).as_ref() != Some(tip))
         });
         Ok(rows)
     }
@@ -153,10 +153,10 @@ impl ReadOnlyProject {
     /// Adds what is only in the logs: the rate limit a task waits for, and the current phase of an iteration.
     /// Reads the log of each run at most once.
     fn add_log_details(&self, rows: &mut [TaskRow]) -> Result<()> {
-        let counted: Vec<u64> =
+        let iterations: Vec<u64> =
             self.store.open_runs()?.iter().filter(|run| run.preset == iterate::PRESET).map(|run| run.id.0).collect();
         let mut runs = BTreeMap::new();
-        let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| counted.contains(&run));
+        let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| iterations.contains(&run));
         let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited);
         for row in rows.iter_mut().filter(|row| limited(row) || in_phases(row)) {
             let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
@@ -192,14 +192,14 @@ impl ReadOnlyProject {
     }
 
     /// Returns signoff's own commit that checks off the finished tasks of a run's plan.
-    fn tick_commit(&self, branch: &str) -> Option<String> {
+    fn check_off_commit(&self, branch: &str) -> Option<String> {
         std::fs::read_to_string(self.layout().checked_off(RunId::from_branch(branch)?)).ok()
     }
 
     /// Returns the tip of a run's branch if it is signoff's own check-off commit.
-    pub fn tip_if_tick_commit(&self, branch: &str) -> Option<String> {
+    pub fn tip_if_check_off_commit(&self, branch: &str) -> Option<String> {
         let tip = BranchTips::new(&self.root).commit(branch, &user_git())?;
-        (self.tick_commit(branch)? == tip).then_some(tip)
+        (self.check_off_commit(branch)? == tip).then_some(tip)
     }
 
     /// Returns a task as it is shown, together with all tasks.
@@ -245,9 +245,9 @@ impl Project {
         let repository = Repository::discover(&git, directory)?;
         let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
-        layout.prepare().map_err(|error| CliError::failed(format!("cannot make {DIRECTORY}: {error}")))?;
+        layout.prepare().map_err(|error| CliError::failed(format!("cannot create {DIRECTORY}: {error}")))?;
         let store = open(layout.root())?;
-        end_strays(layout.root());
+        kill_orphans(layout.root());
         // A killed process may have moved the checked-out branch without updating the files.
         repository.repair_checkout()?;
         Ok(Self { repository, layout, settings, store })
@@ -269,7 +269,7 @@ pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
 
 /// Finishes a checkout update that a killed process left behind: its lock blocks the user's own git. Errors are ignored
 /// here; the next command that starts work reports them.
-fn free_checkout(root: &Path) {
+fn finish_checkout_update(root: &Path) {
     if !root.join(".git/signoff/forward.json").is_file() {
         return;
     }
@@ -282,7 +282,7 @@ fn free_checkout(root: &Path) {
 pub fn user_git() -> Git {
     let git = Git::new(host::environment());
     match lock_timeout() {
-        Some(patience) => git.with_lock_timeout(patience),
+        Some(timeout) => git.with_lock_timeout(timeout),
         None => git,
     }
 }
@@ -295,7 +295,7 @@ fn store_options() -> SqliteOptions {
 
 /// How long to wait for locks of other processes, if a test sets it.
 fn lock_timeout() -> Option<Duration> {
-    host::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
+    host::test_number("SIGNOFF_TEST_LOCK_TIMEOUT_MS").map(Duration::from_millis)
 }
 
 /// The error for a task that has not been started.
@@ -303,17 +303,17 @@ pub fn not_started(row: &TaskRow) -> CliError {
     let task = row.id;
     if row.status == TaskStatus::Cancelled {
         return CliError::usage(format!("task {task} was cancelled before it was started"))
-            .hint("`signoff add` queues it again");
+            .hint("`signoff add` adds a new task");
     }
     let not_started = CliError::usage(format!("task {task} has not been started"));
     if row.status == TaskStatus::Blocked {
-        return not_started.hint(format!("`signoff show {task}` says what it waits for"));
+        return not_started.hint(format!("`signoff show {task}` shows what it waits for"));
     }
-    not_started.hint(format!("`signoff work {task}` works it"))
+    not_started.hint(format!("`signoff work {task}` starts it"))
 }
 
 fn unknown_run(run: RunId) -> CliError {
-    CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists what there is")
+    CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists tasks and runs")
 }
 
 fn unknown_task(task: TaskId) -> CliError {
@@ -321,8 +321,8 @@ fn unknown_task(task: TaskId) -> CliError {
 }
 
 /// Kills agents that a killed signoff process left running.
-fn end_strays(store_dir: &Path) {
-    process::kill_strays(&store_dir.join("live")).ok();
+fn kill_orphans(store_dir: &Path) {
+    process::kill_orphans(&store_dir.join("live")).ok();
 }
 
 /// Returns the root of the main checkout, whose settings and store also apply to its worktrees. Runs git only inside a

@@ -182,13 +182,13 @@ impl LogFollower {
             return Ok(Vec::new());
         }
         self.add_new_runs()?;
-        let mut news = Vec::new();
+        let mut facts = Vec::new();
         for (run, seen) in &mut self.seen {
             let new = self.store.log_after(*run, *seen)?;
             *seen = new.last().map_or(*seen, |recorded| recorded.seq);
-            news.extend(new);
+            facts.extend(new);
         }
-        Ok(news)
+        Ok(facts)
     }
 
     /// Adds runs that were opened or resumed since the last call.

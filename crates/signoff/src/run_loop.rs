@@ -16,7 +16,7 @@ use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Scheduling;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
-use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, DriveOptions, DriveSummary, Interrupt, ready};
+use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, Interrupt, RunLoopOptions, RunLoopSummary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::Backends;
 use signoff_engine::git::UncommittedPolicy;
@@ -37,8 +37,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::{ProgressStream, write_stderr};
+use crate::line_output::RunRenderer;
 use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
-use crate::show::RunRenderer;
 use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host};
 use notifications::NotifyingRenderer;
 
@@ -49,7 +49,7 @@ pub struct RunRequest {
     pub resumed: Vec<Lease>,
     /// New runs with their first facts.
     pub opened: Vec<(Lease, Vec<Fact>)>,
-    pub drive: DriveOptions,
+    pub drive: RunLoopOptions,
     pub jobs: Option<usize>,
     /// The subject of a review of the checkout.
     pub subject: Option<TaskSpec>,
@@ -59,7 +59,7 @@ pub struct RunRequest {
 impl RunRequest {
     /// A request to work a new run.
     pub fn open(lease: Lease, facts: Vec<Fact>, no_ask: bool) -> Self {
-        let drive = DriveOptions { no_ask, ..DriveOptions::default() };
+        let drive = RunLoopOptions { no_ask, ..RunLoopOptions::default() };
         Self { opened: vec![(lease, facts)], drive, ..Self::default() }
     }
 }
@@ -72,7 +72,7 @@ pub struct RunResult {
     no_ask: bool,
     pub ctx: Arc<EngineContext>,
     pub store: Arc<dyn Store>,
-    pub summary: DriveSummary,
+    pub summary: RunLoopSummary,
 }
 
 /// Runs the dispatcher until all remaining work needs a decision by the user.
@@ -84,22 +84,23 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let (subject, base) = (request.subject, request.base);
     let ctx = Arc::new(EngineContext { jobs, subject, base, ..engine_context(project)? });
     let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
-    let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
+    let shows_queue =
+        request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = runtime.block_on(async { termination_signals() });
-    let signals = signals.map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
-    let screen = open_screen(console, &read_only, takes, &handle, may_ask);
+    let signals = signals.map_err(cannot_start)?;
+    let screen = open_screen(console, &read_only, shows_queue, &handle, may_ask);
     let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
-    let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
+    let drive = RunLoopOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
-    let person = presence.unwrap_or_else(|| notifications::user_presence(console));
+    let presence = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
-    let channels = notifications::channel_context(ctx.repository.root(), person);
+    let channels = notifications::channel_context(ctx.repository.root(), presence);
     let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, &channels, store.clone());
     renderer.resend_undelivered();
-    let first_look = ctx.clone();
+    let warm_up_ctx = ctx.clone();
     // Warm the checkout state in the background: the check before each agent is fast if nothing changed.
-    runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
+    runtime.spawn_blocking(move || warm_up_ctx.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = start_report_server(ctx.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), drive, &mut renderer);
@@ -111,7 +112,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
         for (lease, facts) in request.opened {
             dispatcher.open(lease, facts)?;
         }
-        dispatcher.drive().await
+        dispatcher.run().await
     });
     renderer.finish().finish();
     // A blocked thread must not delay the exit.
@@ -119,7 +120,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let summary = summary?;
     let (git, commits) = (ctx.repository.git().processes(), read_only.store.commits());
     console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
-    console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
+    console.detail(&format!("CPU time: {:.1} ms", processor_time().as_secs_f64() * 1000.0));
     Ok(RunResult { requested, no_ask, ctx, store, summary })
 }
 
@@ -127,7 +128,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
 fn open_screen(
     console: &Console,
     project: &ReadOnlyProject,
-    takes: bool,
+    shows_queue: bool,
     handle: &DispatcherHandle,
     attended: bool,
 ) -> Option<Screen> {
@@ -137,7 +138,7 @@ fn open_screen(
     }
     Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, &project.root, |sender| {
         let background = BackgroundWorker::new(project.root.clone(), Some(project.store.clone()), &sender);
-        let queue = Some(watch_queue(project.root.clone(), takes, sender.clone()));
+        let queue = Some(watch_queue(project.root.clone(), shows_queue, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
     })
 }
@@ -176,19 +177,20 @@ pub fn runtime() -> Result<Runtime> {
 
 /// The error if the system refuses what every command needs.
 pub fn cannot_start(error: io::Error) -> CliError {
-    CliError::failed(format!("cannot start: {error}"))
+    CliError::failed(format!("cannot start the async runtime: {error}"))
+        .hint("check the limits on open files and processes: `ulimit -a`")
 }
 
 /// Builds the engine context for work without a dispatcher: one job, and no subject.
 pub fn engine_context(project: Project) -> Result<EngineContext> {
     let program = host::program()?;
-    let person = crate::settings::home().unwrap_or_default();
-    let secrets = attempt::secrets(&project.settings, &person);
+    let user_home = crate::settings::home().unwrap_or_default();
+    let secrets = attempt::secrets(&project.settings, &user_home);
     Ok(EngineContext {
-        keeper: SupervisorLauncher {
+        launcher: SupervisorLauncher {
             program: program.clone(),
             live_dir: project.layout.live_attempts(),
-            user_home: person.clone(),
+            user_home: user_home.clone(),
             secrets: attempt::channel_secrets(&project.settings),
         },
         reports: Arc::new(ReportRegistry::new(project.layout.root()).with_secrets(secrets.clone())),
@@ -198,7 +200,7 @@ pub fn engine_context(project: Project) -> Result<EngineContext> {
         settings: project.settings,
         store: project.store,
         program,
-        user_home: person,
+        user_home,
         variables: crate::preflight::agents::variables(),
         jobs: 1,
         subject: None,
@@ -239,7 +241,7 @@ fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<LineNa
 /// Whether a fact opens a run that takes its tasks from the queue or a tracker.
 fn takes_tasks(fact: &Fact) -> bool {
     let Fact::Run(RunFact::Opened { policy, .. }) = fact else { return false };
-    policy.arrangement == Scheduling::Slots
+    policy.scheduling == Scheduling::Slots
 }
 
 /// Installs handlers for the signals that interrupt, terminate and hang up. From now on they no longer kill the process.
@@ -283,11 +285,11 @@ impl RunResult {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
         let all = self.store.tasks()?;
         let unsettled = inbox::unsettled(&all);
-        let meant = |row: &TaskRow| match self.requested.as_slice() {
+        let selected = |row: &TaskRow| match self.requested.as_slice() {
             [] => driven(row) && (!row.status.is_over() || unsettled.contains(&row.id)),
             asked => asked.contains(&TaskId(row.id)),
         };
-        let own = |row: &TaskRow| self.has_changed(row.id) || meant(row);
+        let own = |row: &TaskRow| self.has_changed(row.id) || selected(row);
         let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
         let asked = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
@@ -364,12 +366,12 @@ impl RunResult {
             let failed = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
             all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
         };
-        let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
-        let runs = || self.summary.runs.iter().filter(|(run, _)| at_issue(*run)).map(|(_, stage)| stage);
+        let counts = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
+        let runs = || self.summary.runs.iter().filter(|(run, _)| counts(*run)).map(|(_, stage)| stage);
         if let Some(stage) = runs().find(|stage| stopped(stage)) {
             return Ok(Some(stage));
         }
-        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
+        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| counts(*run)) {
             if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.lacks_final_approval(*run) {
                 return Ok(Some(stage));
             }
@@ -386,15 +388,15 @@ impl RunResult {
         let (tasks, questions) = self.task_rows()?;
         self.print_pending(&tasks, &questions, console);
         if console.json {
-            let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
-            let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
+            let has_tasks = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
+            let run = self.summary.runs.iter().rfind(has_tasks).or(self.summary.runs.last());
             let (run_id, stage) = (run.map(|(run, _)| run.0), run.map(|(_, stage)| stage));
             console.json(&RunReport::new(run_id, stage, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
         let failed = self.stopped_run(&tasks)?;
         if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
-            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+            console.note("Nothing to do: resolve the tasks that block the run first (`signoff` shows them)");
         }
         let invocation = exit::InvocationSummary {
             run: failed,
@@ -413,9 +415,9 @@ impl RunResult {
 }
 
 /// Prints each distinct error once. The last one becomes the error of the command.
-pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
+pub fn fail_with(errors: Vec<EngineError>) -> Result<()> {
     let mut printed = BTreeSet::new();
-    let mut failures: Vec<CliError> = troubles.into_iter().map(CliError::from).collect();
+    let mut failures: Vec<CliError> = errors.into_iter().map(CliError::from).collect();
     failures.retain(|failure| printed.insert(failure.to_string()));
     let Some(last) = failures.pop() else { return Ok(()) };
     failures.iter().for_each(|failure| write_stderr(&failure.to_string()));

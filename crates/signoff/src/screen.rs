@@ -62,16 +62,17 @@ pub enum ScreenMessage {
     /// The current time of a replay.
     Time(Timestamp),
     /// The answer to a request of the screen, or a part of it.
-    Supply(Box<TuiData>, Arc<()>),
+    Data(Box<TuiData>, Arc<()>),
     /// A note for the user.
     Note(String),
     /// No more questions will be asked.
-    Ending,
-    Ring(Vec<u8>),
+    ShuttingDown,
+    /// Bytes to write to the terminal that draw nothing.
+    WriteRaw(Vec<u8>),
     /// Wakes the thread to read the signal channel, which has priority over other messages.
     Signal,
     /// The last message.
-    Over,
+    Close,
 }
 
 /// Why the screen was closed.
@@ -109,15 +110,15 @@ impl ScreenSender {
 
     /// The answer to a request of the screen, or a part of it. The screen drops its clone of `pending` when it has
     /// consumed it.
-    pub fn supply(&self, data: TuiData, pending: &Arc<()>) {
-        self.send(ScreenMessage::Supply(Box::new(data), pending.clone()));
+    pub fn send_data(&self, data: TuiData, pending: &Arc<()>) {
+        self.send(ScreenMessage::Data(Box::new(data), pending.clone()));
     }
 
     /// Writes bytes to the terminal that draw nothing: a bell or a notification. Without a drawing thread they are
     /// written directly.
-    fn ring(&self, bytes: Vec<u8>) {
-        if let Err(mpsc::SendError(ScreenMessage::Ring(bytes))) = self.0.send(ScreenMessage::Ring(bytes)) {
-            terminal::ring(&bytes);
+    fn write_raw(&self, bytes: Vec<u8>) {
+        if let Err(mpsc::SendError(ScreenMessage::WriteRaw(bytes))) = self.0.send(ScreenMessage::WriteRaw(bytes)) {
+            terminal::write_raw(&bytes);
         }
     }
 
@@ -131,7 +132,7 @@ pub struct Screen {
     sender: ScreenSender,
     drawing: Option<JoinHandle<()>>,
     /// Disconnected when the drawing thread ends.
-    drawn: Receiver<()>,
+    done: Receiver<()>,
     /// Set when a termination signal arrives.
     end_requested: Arc<AtomicBool>,
 }
@@ -142,19 +143,19 @@ impl Screen {
     pub fn open(
         console: &Console,
         mode: TuiMode,
-        ends: TerminationSignals,
+        termination_signals: TerminationSignals,
         root: &Path,
         handler: impl FnOnce(ScreenSender) -> Box<dyn RequestHandler>,
     ) -> Option<Self> {
         if !console.can_draw() || !terminal::is_foreground() {
             return None;
         }
-        let ((tell, news), (signals, signalled)) = (mpsc::channel(), mpsc::channel());
-        let (sender, wake) = (ScreenSender(tell.clone()), tell);
-        let ink = if host::variable("NO_COLOR").is_some() { Theme::Plain } else { Theme::Color };
-        let mut tui = Tui::new(mode, ink);
+        let ((message_sender, messages), (signals, signalled)) = (mpsc::channel(), mpsc::channel());
+        let (sender, wake) = (ScreenSender(message_sender.clone()), message_sender);
+        let theme = if host::variable("NO_COLOR").is_some() { Theme::Plain } else { Theme::Color };
+        let mut tui = Tui::new(mode, theme);
         tui.set_project(&root.file_name().unwrap_or_default().to_string_lossy());
-        let mut drawing = DrawingThread::new(tui, handler(sender.clone()), *console, ends, signalled);
+        let mut drawing = DrawingThread::new(tui, handler(sender.clone()), *console, termination_signals, signalled);
         drawing.begin().ok()?;
         let end_requested = Arc::new(AtomicBool::new(false));
         let requested = end_requested.clone();
@@ -162,13 +163,13 @@ impl Screen {
             requested.fetch_or(one == TerminalSignal::End, Ordering::AcqRel);
             signals.send(one).is_ok() && wake.send(ScreenMessage::Signal).is_ok()
         };
-        terminal::listen(ends, on_signal).ok()?;
-        let (draws, drawn) = mpsc::channel();
+        terminal::listen(termination_signals, on_signal).ok()?;
+        let (done_sender, done) = mpsc::channel();
         let drawing = std::thread::spawn(move || {
-            let _draws = draws;
-            drawing.run(&news);
+            let _done_sender = done_sender;
+            drawing.run(&messages);
         });
-        Some(Self { sender, drawing: Some(drawing), drawn, end_requested })
+        Some(Self { sender, drawing: Some(drawing), done, end_requested })
     }
 
     pub fn sender(&self) -> &ScreenSender {
@@ -183,17 +184,17 @@ impl Screen {
     /// The terminal for notifications. The drawing thread writes them, so that they never mix with a frame.
     pub fn terminal(&self) -> TerminalWriter {
         let sender = self.sender.clone();
-        Arc::new(move |bytes: &[u8]| sender.ring(bytes.to_vec()))
+        Arc::new(move |bytes: &[u8]| sender.write_raw(bytes.to_vec()))
     }
 }
 
 /// Closes the screen, also after a panic, because the terminal must be restored.
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.sender.send(ScreenMessage::Over);
+        self.sender.send(ScreenMessage::Close);
         let Some(drawing) = self.drawing.take() else { return };
         let mut stall = StallDetector::default();
-        while self.drawn.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        while self.done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             if stall.is_stalled() {
                 return terminal::restore_settings();
             }
@@ -211,14 +212,14 @@ mod tests {
     /// A stopped terminal accepts nothing. The sender of agent lines sees that in the count and sends no more.
     #[test]
     fn a_line_is_pending_until_the_screen_takes_it() {
-        let (tell, news) = mpsc::channel();
-        let sender = ScreenSender(tell);
+        let (sender, messages) = mpsc::channel();
+        let sender = ScreenSender(sender);
         let (attempt, pending) = (AttemptKey::new(RunId(1), &LoopId::new("1"), AttemptId(1)), Arc::new(()));
         for line in ["Reading", "Writing"] {
             sender.agent_line(attempt.clone(), line, &pending);
         }
         assert_eq!(Arc::strong_count(&pending), 3);
-        news.try_iter().for_each(drop);
+        messages.try_iter().for_each(drop);
         assert_eq!(Arc::strong_count(&pending), 1);
     }
 }

@@ -26,18 +26,19 @@ pub fn load(root: Option<&Path>) -> Result<Settings> {
 
 /// Loads the settings as if `file` had this text. The inner error is an error in the configuration.
 pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>> {
-    read(Some(root), Some(ReplacedFile { path: file, text }))
+    read(Some(root), Some(FileOverride { path: file, text }))
 }
 
-/// A file whose stored text does not count.
-struct ReplacedFile<'a> {
+/// Text to use in place of a file's contents.
+#[derive(Clone, Copy)]
+struct FileOverride<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-fn read(root: Option<&Path>, instead: Option<ReplacedFile<'_>>) -> Result<Result<Settings, ConfigError>> {
-    let text = |path: &Path, name: &str| match instead.as_ref().filter(|file| file.path == path) {
-        Some(file) => Ok(Some(file.text.to_owned())),
+fn read(root: Option<&Path>, file_override: Option<FileOverride<'_>>) -> Result<Result<Settings, ConfigError>> {
+    let text = |path: &Path, name: &str| match file_override.filter(|file| file.path == path) {
+        Some(FileOverride { text, .. }) => Ok(Some(text.to_owned())),
         None => text(path, name),
     };
     let mut layers = Vec::new();

@@ -96,9 +96,9 @@ fn page_error(failure: CliError) -> RequestError {
 /// Converts the error of a command into a refusal. `wrong` is the reason to give for a usage error.
 fn request_error(failure: &CliError, wrong: RequestErrorKind) -> RequestError {
     let kind = if failure.exit == CommandExit::Usage { wrong } else { RequestErrorKind::Internal };
-    let place = failure.location.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    let location = failure.location.as_ref().map(|location| format!(" ({location})")).unwrap_or_default();
     let hint = failure.hint.clone();
-    RequestError { kind, message: format!("{}{place}", failure.message), hint }
+    RequestError { kind, message: format!("{}{location}", failure.message), hint }
 }
 
 /// The task page shows the last `EXCERPT_BYTES` bytes of the last `EXCERPTS` transcripts. A transcript page shows
@@ -137,14 +137,14 @@ impl WebBackend {
     fn task_page(&self, task: u64) -> Result<TaskPage> {
         let project = ReadOnlyProject::for_task(TaskId(task))?;
         let (report, tasks) = queries::task_report(&project, TaskId(task))?;
-        let around = TaskContext::load(&project, tasks)?;
-        let mut page = self.page(&project, report, &around)?;
+        let task_context = TaskContext::load(&project, tasks)?;
+        let mut page = self.page(&project, report, &task_context)?;
         page.diff = self.diffs.get(&project, &page.report.task)?;
         Ok(page)
     }
 
     /// Builds the page of a task without its diff.
-    fn page(&self, project: &ReadOnlyProject, report: TaskReport, around: &TaskContext) -> Result<TaskPage> {
+    fn page(&self, project: &ReadOnlyProject, report: TaskReport, task_context: &TaskContext) -> Result<TaskPage> {
         let task = TaskId(report.task.id);
         Ok(TaskPage {
             project: self.project(),
@@ -152,8 +152,8 @@ impl WebBackend {
             diff: None,
             changes: None,
             transcripts: self.transcript_excerpts(project, &report)?,
-            next: NextStep::for_task(&report.task, &around.snapshot()).to_string(),
-            driven: report.task.run_id.is_some_and(|run| around.driven.contains(&run)),
+            next: NextStep::for_task(&report.task, &task_context.snapshot()).to_string(),
+            driven: report.task.run_id.is_some_and(|run| task_context.driven.contains(&run)),
             now: host::now(),
             report,
         })

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use signoff_core::contract::Contract;
 
-use crate::{MEGABYTE, ask, input, read};
+use crate::{MEGABYTE, input, read, review_request};
 
 /// Maximum ratio of the two times.
 const STEEPEST: f64 = 2.5;
@@ -61,11 +61,11 @@ struct Times {
 
 impl Times {
     fn of(contract: Contract, five: &[u8], ten: &[u8]) -> Self {
-        let ask = ask();
+        let request = review_request();
         let mut times = Self { five: Duration::MAX, ten: Duration::MAX };
         for round in 1..=ROUNDS {
-            times.five = times.five.min(timed(|| read(contract, five, &ask)));
-            times.ten = times.ten.min(timed(|| read(contract, ten, &ask)));
+            times.five = times.five.min(timed(|| read(contract, five, &request)));
+            times.ten = times.ten.min(timed(|| read(contract, ten, &request)));
             if times.good() && (round > 1 || times.ten > Duration::from_secs(1)) {
                 break;
             }

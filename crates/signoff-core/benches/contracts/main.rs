@@ -30,13 +30,13 @@ fn filtered() -> bool {
     Contract::Tool, Contract::Auto], consts = [5, 10], sample_count = 5, sample_size = 1)]
 fn honest<const MEGABYTES: usize>(bencher: Bencher<'_, '_>, contract: &Contract) {
     let text = input::honest(*contract, MEGABYTES * MEGABYTE);
-    let ask = ask();
-    assert!(read(*contract, &text, &ask), "{contract:?} does not understand the honest answer");
-    bencher.counter(BytesCount::new(text.len())).bench(|| read(*contract, black_box(&text), &ask));
+    let request = review_request();
+    assert!(read(*contract, &text, &request), "{contract:?} does not understand the honest answer");
+    bencher.counter(BytesCount::new(text.len())).bench(|| read(*contract, black_box(&text), &request));
 }
 
 /// Parses one answer and returns whether it is a review.
-fn read(contract: Contract, text: &[u8], ask: &ReviewRequest) -> bool {
+fn read(contract: Contract, text: &[u8], request: &ReviewRequest) -> bool {
     let answer = match contract {
         Contract::Tool => ReviewAnswer { text: b"", tool: Some(text) },
         Contract::Markdown
@@ -46,10 +46,10 @@ fn read(contract: Contract, text: &[u8], ask: &ReviewRequest) -> bool {
         | Contract::Severity
         | Contract::Auto => ReviewAnswer { text, tool: None },
     };
-    black_box(parse(contract, answer, ask)).is_ok()
+    black_box(parse(contract, answer, request)).is_ok()
 }
 
-fn ask() -> ReviewRequest {
+fn review_request() -> ReviewRequest {
     ReviewRequest {
         reviewer: ReviewerName::new("code"),
         kind: ReviewerKind::Code,

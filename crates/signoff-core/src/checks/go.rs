@@ -1,6 +1,6 @@
 //! Parses `go test`: failing tests with the locations they log, and panics with their frames.
 
-use super::remark::{Remark, clipped, leading, read_located};
+use super::diagnostic::{Diagnostic, clipped, parse_location_prefix, read_located};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
@@ -18,7 +18,7 @@ struct GoTest {
 }
 
 impl Go {
-    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         if let Some(name) = failed(line) {
             // A test fails with its subtest.
             let rest = |test: &GoTest| name.strip_prefix(test.name.as_str());
@@ -36,14 +36,14 @@ impl Go {
             || self.end_of_test(line, found)
     }
 
-    pub(super) fn end(&mut self, found: &mut Vec<Remark>) {
+    pub(super) fn end(&mut self, found: &mut Vec<Diagnostic>) {
         if let Some(GoTest { name, placed: false, .. }) = self.test.take() {
-            found.push(Remark::unplaced(&format!("{name} failed")));
+            found.push(Diagnostic::without_location(&format!("{name} failed")));
         }
     }
 
     /// Parses `    calc_test.go:8: got 3, want 4` below the test.
-    fn logged(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    fn logged(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         let Some(test) = &mut self.test else { return false };
         let Some(line) = line.strip_prefix(' ').map(str::trim) else { return false };
         if let Some(error) = line.strip_prefix("Error:").filter(|_| test.message_follows) {
@@ -53,12 +53,12 @@ impl Go {
             test.message_follows = false;
             return true;
         }
-        let Some((place, rest)) = leading(line) else { return false };
-        let Some(said) = rest.strip_prefix(':') else { return false };
+        let Some((location, rest)) = parse_location_prefix(line) else { return false };
+        let Some(text) = rest.strip_prefix(':') else { return false };
         test.placed = true;
-        test.message_follows = said.is_empty();
-        let message = if said.is_empty() { " failed".to_owned() } else { format!(":{said}") };
-        found.push(Remark::error(place, &format!("{}{message}", test.name)));
+        test.message_follows = text.is_empty();
+        let message = if text.is_empty() { " failed".to_owned() } else { format!(":{text}") };
+        found.push(Diagnostic::error(location, &format!("{}{message}", test.name)));
         true
     }
 
@@ -71,12 +71,12 @@ impl Go {
     }
 
     /// Parses a frame: `\t/home/ada/calc/calc.go:4 +0x1d`. Uses the first one outside Go's standard library.
-    fn frame(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
-        let Some((place, rest)) = line.strip_prefix('\t').and_then(leading) else { return false };
+    fn frame(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
+        let Some((location, rest)) = line.strip_prefix('\t').and_then(parse_location_prefix) else { return false };
         if !rest.is_empty() && !rest.starts_with(" +0x") {
             return false;
         }
-        let Some(panic) = self.panic.take_if(|_| !place.is_foreign()) else { return true };
+        let Some(panic) = self.panic.take_if(|_| !location.is_third_party()) else { return true };
         let message = match &mut self.test {
             Some(test) => {
                 test.placed = true;
@@ -84,12 +84,12 @@ impl Go {
             }
             None => panic,
         };
-        found.push(Remark::error(place, &message));
+        found.push(Diagnostic::error(location, &message));
         true
     }
 
     /// `FAIL` and similar lines end the lines of a test.
-    fn end_of_test(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    fn end_of_test(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         let ends = self.panic.is_none() && (line.starts_with("FAIL") || line.starts_with("--- "));
         let is_over = ends && self.test.is_some();
         if is_over {

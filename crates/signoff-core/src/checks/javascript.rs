@@ -1,30 +1,32 @@
 //! Parses tools of JavaScript: errors and stack frames, TAP, tsc, and eslint (also stylelint).
 
-use super::remark::{Remark, RemarkLevel, SourceLocation, clipped, is_path, leading, number, report};
+use super::diagnostic::{
+    Diagnostic, DiagnosticLevel, SourceLocation, clipped, is_path, number, parse_location_prefix, push_if_some,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct JavaScript {
-    said: Option<String>,
+    text: Option<String>,
     /// Whether only the name of the test was printed so far.
     named: bool,
 }
 
 impl JavaScript {
-    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         let line = line.trim();
-        if let Some(place) = stack_frame(line) {
-            if let Some(said) = self.said.take_if(|_| !place.is_foreign()) {
-                found.push(Remark::error(place, &said));
+        if let Some(location) = stack_frame(line) {
+            if let Some(text) = self.text.take_if(|_| !location.is_third_party()) {
+                found.push(Diagnostic::error(location, &text));
             }
             return true;
         }
         // jest prints the name of the test, and the error below it.
         let test = line.strip_prefix("● ");
         let error = is_error(line);
-        match (&self.said, test) {
-            (_, Some(test)) => self.said = Some(test.to_owned()),
-            (Some(test), None) if self.named && !line.is_empty() => self.said = Some(format!("{test}: {line}")),
-            (_, None) if error => self.said = Some(line.to_owned()),
+        match (&self.text, test) {
+            (_, Some(test)) => self.text = Some(test.to_owned()),
+            (Some(test), None) if self.named && !line.is_empty() => self.text = Some(format!("{test}: {line}")),
+            (_, None) if error => self.text = Some(line.to_owned()),
             (_, None) => return false,
         }
         self.named = test.is_some();
@@ -46,8 +48,8 @@ fn stack_frame(line: &str) -> Option<SourceLocation> {
     let at = line.strip_prefix("at ")?;
     let inner = at.strip_suffix(')').and_then(|at| at.rsplit_once('(')).map_or(at, |(_, inner)| inner);
     let inner = inner.strip_prefix("async ").unwrap_or(inner);
-    let (place, rest) = leading(inner)?;
-    rest.is_empty().then_some(place)
+    let (location, rest) = parse_location_prefix(inner)?;
+    rest.is_empty().then_some(location)
 }
 
 /// The keys that may follow a multi-line error.
@@ -60,7 +62,7 @@ pub(super) struct Tap {
 
 #[derive(Debug)]
 struct TapFailure {
-    remark: Remark,
+    diagnostic: Diagnostic,
     stage: TapStage,
 }
 
@@ -74,12 +76,12 @@ enum TapStage {
 }
 
 impl Tap {
-    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         let line = line.trim();
         if let Some(name) = failed_test(line) {
             self.end(found);
-            let remark = Remark::unplaced(name);
-            self.failure = Some(TapFailure { remark, stage: TapStage::Named });
+            let diagnostic = Diagnostic::without_location(name);
+            self.failure = Some(TapFailure { diagnostic, stage: TapStage::Named });
             return true;
         }
         let Some(failure) = &mut self.failure else { return false };
@@ -94,17 +96,21 @@ impl Tap {
 
     /// Reports the failure, unless it is a suite that failed because of its subtests, which are reported
     /// themselves.
-    pub(super) fn end(&mut self, found: &mut Vec<Remark>) {
-        let remark = self.failure.take().map(|failure| failure.remark);
-        let own = |remark: &Remark| !remark.message.ends_with(" failed") || !remark.message.contains(" subtest");
-        found.extend(remark.filter(own));
+    pub(super) fn end(&mut self, found: &mut Vec<Diagnostic>) {
+        let diagnostic = self.failure.take().map(|failure| failure.diagnostic);
+        let own = |diagnostic: &Diagnostic| {
+            !diagnostic.message.ends_with(" failed") || !diagnostic.message.contains(" subtest")
+        };
+        found.extend(diagnostic.filter(own));
     }
 }
 
 impl TapFailure {
     fn detail(&mut self, line: &str) {
-        if let Some(place) = line.strip_prefix("location: ").and_then(|at| leading(at.trim_matches('\''))) {
-            self.remark.place = Some(place.0);
+        if let Some(location) =
+            line.strip_prefix("location: ").and_then(|at| parse_location_prefix(at.trim_matches('\'')))
+        {
+            self.diagnostic.location = Some(location.0);
         }
         let ends_error = KEYS_AFTER_ERROR.iter().any(|key| line.starts_with(key));
         if let Some(error) = line.strip_prefix("error: ") {
@@ -119,9 +125,9 @@ impl TapFailure {
     }
 
     fn append_message(&mut self, more: &str) {
-        let said = self.remark.message.trim_end_matches(':');
+        let text = self.diagnostic.message.trim_end_matches(':');
         if !more.is_empty() {
-            self.remark.message = clipped(&format!("{said}: {more}"));
+            self.diagnostic.message = clipped(&format!("{text}: {more}"));
         }
     }
 }
@@ -134,13 +140,13 @@ fn failed_test(line: &str) -> Option<&str> {
 }
 
 /// Parses `src/a.ts(3,5): error TS2322: message`.
-pub(super) fn compiler_error(line: &str) -> Option<Remark> {
-    let (head, said) = line.trim_start().split_once("): ")?;
-    let (file, place) = head.rsplit_once('(')?;
-    let (at, column) = number(place)?;
+pub(super) fn compiler_error(line: &str) -> Option<Diagnostic> {
+    let (head, text) = line.trim_start().split_once("): ")?;
+    let (file, location) = head.rsplit_once('(')?;
+    let (at, column) = number(location)?;
     let plain = column.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
-    let (level, message) = RemarkLevel::parse(said);
-    (plain && is_path(file)).then(|| Remark::new(level, Some(SourceLocation::new(file, Some(at))), message))
+    let (level, message) = DiagnosticLevel::parse(text);
+    (plain && is_path(file)).then(|| Diagnostic::new(level, Some(SourceLocation::new(file, Some(at))), message))
 }
 
 #[derive(Debug, Default)]
@@ -148,29 +154,29 @@ pub(super) struct Eslint {
     file: Option<String>,
 }
 
-const LEVELS: [([&str; 3], RemarkLevel); 2] =
-    [(["error", "✖", "×"], RemarkLevel::Error), (["warning", "⚠", "‼"], RemarkLevel::Warning)];
+const LEVELS: [([&str; 3], DiagnosticLevel); 2] =
+    [(["error", "✖", "×"], DiagnosticLevel::Error), (["warning", "⚠", "‼"], DiagnosticLevel::Warning)];
 
 impl Eslint {
-    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Diagnostic>) -> bool {
         if !line.starts_with(' ') {
             self.file = is_path(line).then(|| line.to_owned());
             return self.file.is_some();
         }
-        report(self.file.as_deref().and_then(|file| linted(file, line.trim())), found)
+        push_if_some(self.file.as_deref().and_then(|file| linted(file, line.trim())), found)
     }
 }
 
 /// `3:5  error  message  rule`
-fn linted(file: &str, item: &str) -> Option<Remark> {
+fn linted(file: &str, item: &str) -> Option<Diagnostic> {
     let (line, rest) = number(item)?;
     let (_, rest) = number(rest.strip_prefix(':')?)?;
     let rest = rest.trim_start();
     let after = |marks: [&str; 3]| marks.into_iter().find_map(|mark| rest.strip_prefix(mark));
-    let (said, level) = LEVELS.into_iter().find_map(|(marks, level)| Some((after(marks)?.trim_start(), level)))?;
-    let message = match said.rsplit_once("  ") {
+    let (text, level) = LEVELS.into_iter().find_map(|(marks, level)| Some((after(marks)?.trim_start(), level)))?;
+    let message = match text.rsplit_once("  ") {
         Some((message, rule)) => format!("{} ({rule})", message.trim_end()),
-        None => said.to_owned(),
+        None => text.to_owned(),
     };
-    Some(Remark::new(level, Some(SourceLocation::new(file, Some(line))), &message))
+    Some(Diagnostic::new(level, Some(SourceLocation::new(file, Some(line))), &message))
 }

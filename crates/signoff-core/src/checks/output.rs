@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::diagnostic::{self, Diagnostic, DiagnosticLevel, SourceLocation, push_if_some};
 use super::go::Go;
 use super::javascript;
 use super::javascript::{Eslint, JavaScript, Tap};
 use super::python::{Pytest, Traceback};
-use super::remark::{self, Remark, RemarkLevel, SourceLocation, report};
 use super::rust::{Libtest, Rust};
 
 /// The parsers, with their state.
@@ -27,7 +27,7 @@ struct Readers {
 
 impl Readers {
     /// Offers a line to each parser in turn until one accepts it. The least specific parsers come last.
-    fn read(&mut self, line: &str, found: &mut Vec<Remark>) {
+    fn read(&mut self, line: &str, found: &mut Vec<Diagnostic>) {
         let _taken = self.rust.read(line, found)
             || self.libtest.read(line, found)
             || self.pytest.read(line, found)
@@ -36,13 +36,13 @@ impl Readers {
             || self.go.read(line, found)
             || self.tap.read(line, found)
             || self.javascript.read(line, found)
-            || report(javascript::compiler_error(line), found)
-            || remark::read_located(line, found)
-            || report(remark::shell(line).or_else(|| remark::perl(line)), found);
+            || push_if_some(javascript::compiler_error(line), found)
+            || diagnostic::read_located(line, found)
+            || push_if_some(diagnostic::shell(line).or_else(|| diagnostic::perl(line)), found);
     }
 
-    /// Finishes remarks that were incomplete at the end of the output.
-    fn end(&mut self, found: &mut Vec<Remark>) {
+    /// Finishes diagnostics that were incomplete at the end of the output.
+    fn end(&mut self, found: &mut Vec<Diagnostic>) {
         self.libtest.end(found);
         self.pytest.end(found);
         self.go.end(found);
@@ -50,13 +50,13 @@ impl Readers {
     }
 }
 
-/// All remarks in an output, in order. Accepts any output and takes linear time.
-pub(super) fn remarks(output: &str) -> Vec<Remark> {
+/// All diagnostics in an output, in order. Accepts any output and takes linear time.
+pub(super) fn diagnostics(output: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut readers = Readers::default();
     for (text, document) in pieces(output) {
         text.lines().for_each(|line| readers.read(line, &mut found));
-        found.extend(document.iter().flat_map(sarif_remarks));
+        found.extend(document.iter().flat_map(sarif_diagnostics));
     }
     readers.end(&mut found);
     found
@@ -118,13 +118,13 @@ fn is_sarif(document: &Value) -> bool {
         && text(document, "/version").is_some_and(|version| version.starts_with("2."))
 }
 
-fn sarif_remarks(document: &Value) -> Vec<Remark> {
+fn sarif_diagnostics(document: &Value) -> Vec<Diagnostic> {
     let of_run = |run| {
         let rules = list(run, "/tool/driver/rules").iter();
         let level = |rule| Some((text(rule, "/id")?, text(rule, "/defaultConfiguration/level")?));
         let levels = rules.filter_map(level).collect();
         let results = list(run, "/results").iter().filter(|result| counts(result));
-        results.map(|result| sarif_remark(result, &levels)).collect::<Vec<_>>()
+        results.map(|result| sarif_diagnostic(result, &levels)).collect::<Vec<_>>()
     };
     list(document, "/runs").iter().flat_map(of_run).collect()
 }
@@ -135,21 +135,21 @@ fn counts(result: &Value) -> bool {
     fails && list(result, "/suppressions").is_empty() && text(result, "/baselineState") != Some("absent")
 }
 
-/// The remark of a result. `levels` are those of the rules, by id.
-fn sarif_remark(result: &Value, levels: &BTreeMap<&str, &str>) -> Remark {
-    let said = text(result, "/message/text").or_else(|| text(result, "/message/markdown")).unwrap_or_default();
+/// The diagnostic of a result. `levels` are those of the rules, by id.
+fn sarif_diagnostic(result: &Value, levels: &BTreeMap<&str, &str>) -> Diagnostic {
+    let message = text(result, "/message/text").or_else(|| text(result, "/message/markdown")).unwrap_or_default();
     let rule = text(result, "/ruleId");
-    let message = rule.map_or_else(|| said.to_owned(), |rule| format!("{said} ({rule})"));
+    let message = rule.map_or_else(|| message.to_owned(), |rule| format!("{message} ({rule})"));
     let level = match text(result, "/level").or_else(|| levels.get(rule?).copied()) {
-        Some("error") => RemarkLevel::Error,
-        Some("note" | "none") => RemarkLevel::Note,
-        _ => RemarkLevel::Warning,
+        Some("error") => DiagnosticLevel::Error,
+        Some("note" | "none") => DiagnosticLevel::Note,
+        _ => DiagnosticLevel::Warning,
     };
-    let place = text(result, "/locations/0/physicalLocation/artifactLocation/uri").map(|uri| {
+    let location = text(result, "/locations/0/physicalLocation/artifactLocation/uri").map(|uri| {
         let line = result.pointer("/locations/0/physicalLocation/region/startLine").and_then(Value::as_u64);
         SourceLocation::new(&decoded(uri), line.and_then(|line| u32::try_from(line).ok()))
     });
-    Remark::new(level, place, &message)
+    Diagnostic::new(level, location, &message)
 }
 
 /// Decodes the `%20` escapes of a path.

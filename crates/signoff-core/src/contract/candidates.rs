@@ -19,20 +19,20 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    pub fn has_nonce_of(&self, ask: &ReviewRequest) -> bool {
-        let asked = expected_nonce(ask);
+    pub fn has_nonce_of(&self, request: &ReviewRequest) -> bool {
+        let asked = expected_nonce(request);
         asked.is_some() && self.nonce.as_deref() == asked
     }
 
     /// Whether it carries the nonce of another review. An empty nonce counts as missing.
-    fn mismatches(&self, ask: &ReviewRequest) -> bool {
-        let said = self.nonce.as_deref().filter(|nonce| !nonce.is_empty());
-        said.is_some() && expected_nonce(ask).is_some() && said != expected_nonce(ask)
+    fn mismatches(&self, request: &ReviewRequest) -> bool {
+        let nonce = self.nonce.as_deref().filter(|nonce| !nonce.is_empty());
+        nonce.is_some() && expected_nonce(request).is_some() && nonce != expected_nonce(request)
     }
 }
 
-fn expected_nonce(ask: &ReviewRequest) -> Option<&str> {
-    ask.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty())
+fn expected_nonce(request: &ReviewRequest) -> Option<&str> {
+    request.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty())
 }
 
 fn mismatch(offset: usize) -> Violation {
@@ -41,19 +41,19 @@ fn mismatch(offset: usize) -> Violation {
 }
 
 /// Returns a violation if a nonce comment outside quotes names another review.
-pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<()> {
+pub(super) fn check_nonces(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<()> {
     const MARK: &str = "signoff:";
     let text = message.text();
-    if expected_nonce(ask).is_none() || !text.contains(MARK) {
+    if expected_nonce(request).is_none() || !text.contains(MARK) {
         return Ok(());
     }
     let mut from = 0;
     while let Some(at) = text[from..].find("<!--").map(|at| from + at) {
         let Some(end) = text[at..].find("-->").map(|end| at + end + "-->".len()) else { break };
         from = end;
-        let wrong = parse_nonce_comment(&text[at..end]).is_some_and(|binding| binding.mismatches(ask));
-        let said = || matches!(message.markup_at(at), None | Some(MarkupKind::Html | MarkupKind::Comment));
-        if wrong && said() {
+        let wrong = parse_nonce_comment(&text[at..end]).is_some_and(|binding| binding.mismatches(request));
+        let is_readable = || matches!(message.markup_at(at), None | Some(MarkupKind::Html | MarkupKind::Comment));
+        if wrong && is_readable() {
             return Err(mismatch(at));
         }
     }
@@ -61,12 +61,12 @@ pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> P
 }
 
 /// Returns a violation if the answer is bound to another commit than the one under review.
-pub(super) fn check_commit(binding: &Binding, ask: &ReviewRequest, offset: usize) -> Parsed<()> {
-    let (Some(said), Some(asked)) = (&binding.commit, &ask.commit) else { return Ok(()) };
-    if same_commit(said, asked.as_str()) {
+pub(super) fn check_commit(binding: &Binding, request: &ReviewRequest, offset: usize) -> Parsed<()> {
+    let (Some(commit), Some(asked)) = (&binding.commit, &request.commit) else { return Ok(()) };
+    if same_commit(commit, asked.as_str()) {
         return Ok(());
     }
-    let message = format!("the answer is bound to commit `{}`, not to the one under review", clip(said));
+    let message = format!("the answer is bound to commit `{}`, not to the one under review", clip(commit));
     Err(Violation::new(ViolationCode::CommitMismatch, offset, message))
 }
 
@@ -139,9 +139,9 @@ pub(super) struct ObjectionSet {
 }
 
 impl ObjectionSet {
-    pub fn insert(&mut self, objection: Option<AnswerCandidate>, ask: &ReviewRequest) {
+    pub fn insert(&mut self, objection: Option<AnswerCandidate>, request: &ReviewRequest) {
         let Some(objection) = objection else { return };
-        let sort = |one: &AnswerCandidate| (one.kind, one.binding.has_nonce_of(ask));
+        let sort = |one: &AnswerCandidate| (one.kind, one.binding.has_nonce_of(request));
         if self.first.iter().all(|known| sort(known) != sort(&objection)) {
             self.first.push(objection);
         }
@@ -150,14 +150,14 @@ impl ObjectionSet {
 
 /// Keeps only the candidates with the right nonce if there are any. If the nonce is required, all others are
 /// dropped. An answer with the nonce of another review is a violation.
-pub(super) fn filter_by_nonce(mut candidates: Candidates, ask: &ReviewRequest) -> Parsed<Candidates> {
-    check_candidates(&candidates, ask)?;
-    if candidates.iter().any(|candidate| candidate.binding.has_nonce_of(ask)) {
-        candidates.retain(|candidate| candidate.binding.has_nonce_of(ask));
+pub(super) fn filter_by_nonce(mut candidates: Candidates, request: &ReviewRequest) -> Parsed<Candidates> {
+    check_candidates(&candidates, request)?;
+    if candidates.iter().any(|candidate| candidate.binding.has_nonce_of(request)) {
+        candidates.retain(|candidate| candidate.binding.has_nonce_of(request));
         for candidate in candidates.iter_mut().filter(|one| one.kind == CandidateKind::Fragment) {
             candidate.kind = CandidateKind::Plain;
         }
-    } else if ask.require_nonce && !candidates.is_empty() {
+    } else if request.require_nonce && !candidates.is_empty() {
         let violation = nonce_missing(&candidates);
         // The nonce protects approvals. A refusal counts without it.
         candidates.retain(|one| one.approves() == Some(false) && one.kind.is_answer());
@@ -169,10 +169,10 @@ pub(super) fn filter_by_nonce(mut candidates: Candidates, ask: &ReviewRequest) -
 /// Returns a violation if an answer carries the nonce of another review.
 pub(super) fn check_candidates<'c>(
     candidates: impl IntoIterator<Item = &'c AnswerCandidate>,
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> Parsed<()> {
     let mut answers = candidates.into_iter().filter(|one| one.kind.is_answer());
-    answers.find(|one| one.binding.mismatches(ask)).map_or(Ok(()), |one| Err(mismatch(one.offset)))
+    answers.find(|one| one.binding.mismatches(request)).map_or(Ok(()), |one| Err(mismatch(one.offset)))
 }
 
 /// The violation of the first answer that broke before its nonce, or else `NonceMissing`.
@@ -190,14 +190,14 @@ fn nonce_missing(candidates: &[AnswerCandidate]) -> Violation {
 
 /// Requires all answers to be complete, bound to this commit and equal. An approval also requires that there is no
 /// objection.
-pub(super) fn resolve(candidates: Candidates, ask: &ReviewRequest, nothing: &str) -> Parsed<Review> {
+pub(super) fn resolve(candidates: Candidates, request: &ReviewRequest, nothing: &str) -> Parsed<Review> {
     let (objections, answers): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.kind.is_objection());
     let objection = objections.into_iter().find_map(|candidate| candidate.answer.err());
     if answers.is_empty() {
         return Err(no_answer(objection, nothing));
     }
-    let review = require_agreement(answers, ask, nothing)?;
+    let review = require_agreement(answers, request, nothing)?;
     match objection {
         Some(violation) if review.verdict.approves() => Err(violation),
         Some(_) | None => Ok(review),
@@ -210,15 +210,15 @@ pub(super) fn no_answer(objection: Option<Violation>, nothing: &str) -> Violatio
     broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
 }
 
-fn require_agreement(candidates: Candidates, ask: &ReviewRequest, nothing: &str) -> Parsed<Review> {
-    let said = candidates.iter().any(|candidate| !candidate.kind.is_quoted_or_fragment());
-    if let (Some(first), false) = (candidates.first(), said) {
+fn require_agreement(candidates: Candidates, request: &ReviewRequest, nothing: &str) -> Parsed<Review> {
+    let has_own_answer = candidates.iter().any(|candidate| !candidate.kind.is_quoted_or_fragment());
+    if let (Some(first), false) = (candidates.first(), has_own_answer) {
         let message = "the only answer is quoted text; state it as the answer itself";
         return Err(Violation::new(ViolationCode::NoVerdict, first.offset, message));
     }
     let mut agreed: Option<Rc<Review>> = None;
     for candidate in candidates {
-        check_commit(&candidate.binding, ask, candidate.offset)?;
+        check_commit(&candidate.binding, request, candidate.offset)?;
         let review = candidate.answer?;
         if agreed.as_ref().is_some_and(|first| !Rc::ptr_eq(first, &review) && **first != *review) {
             return Err(disagreement(candidate.offset));
@@ -226,7 +226,7 @@ fn require_agreement(candidates: Candidates, ask: &ReviewRequest, nothing: &str)
         agreed.get_or_insert(review);
     }
     let review = agreed.ok_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))?;
-    Ok(finish(Rc::unwrap_or_clone(review), ask))
+    Ok(finish(Rc::unwrap_or_clone(review), request))
 }
 
 pub(super) fn disagreement(offset: usize) -> Violation {
@@ -240,19 +240,19 @@ pub(super) fn too_many(offset: usize) -> Violation {
 
 /// Completes a review in any format: lets findings override the verdict, truncates texts, assigns ids and sets the
 /// judged commit.
-pub(super) fn finish(review: Review, ask: &ReviewRequest) -> Review {
-    let mut review = review.with_verdict_from_findings(ask.fail_on);
+pub(super) fn finish(review: Review, request: &ReviewRequest) -> Review {
+    let mut review = review.with_verdict_from_findings(request.fail_on);
     truncate_texts(&mut review);
     similarity::assign_ids(&mut review.findings);
-    review.judged.commit.clone_from(&ask.commit);
+    review.judged.commit.clone_from(&request.commit);
     review
 }
 
 /// Shortens a reviewer's text for use in an error message.
 pub(crate) fn clip(text: &str) -> String {
-    const LONGEST: usize = 60;
+    const MAX_CHARS: usize = 60;
     let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(LONGEST).collect();
+    let mut short: String = chars.by_ref().take(MAX_CHARS).collect();
     if chars.next().is_some() {
         short.push('…');
     }
@@ -274,18 +274,24 @@ pub(super) fn lines_without_nonce(text: &str) -> impl Iterator<Item = &str> {
 
 /// The binding of an answer at `start..end` from comment lines next to it, with only blank lines between. Prefers a
 /// binding with the right nonce, and among those one that names another commit.
-pub(super) fn adjacent_binding(message: &FinalMessage<'_>, start: usize, end: usize, ask: &ReviewRequest) -> Binding {
-    const MOST: usize = 8;
+pub(super) fn adjacent_binding(
+    message: &FinalMessage<'_>,
+    start: usize,
+    end: usize,
+    request: &ReviewRequest,
+) -> Binding {
+    const MAX_NONCE_COMMENTS: usize = 8;
     let text = message.text();
     let adjacent = |line: &&str| line.trim().is_empty() || parse_nonce_comment(line).is_some();
     let before = text[..message.line_at(start).start].rsplit('\n').take_while(adjacent);
     let after = text[message.line_at(end).end..].split('\n').take_while(adjacent);
-    let before: Vec<_> = before.filter_map(parse_nonce_comment).take(MOST).collect();
-    let mut found = before.into_iter().chain(after.filter_map(parse_nonce_comment).take(MOST)).collect::<Vec<_>>();
-    if found.iter().any(|binding| binding.has_nonce_of(ask)) {
-        found.retain(|binding| binding.has_nonce_of(ask));
+    let before: Vec<_> = before.filter_map(parse_nonce_comment).take(MAX_NONCE_COMMENTS).collect();
+    let mut found =
+        before.into_iter().chain(after.filter_map(parse_nonce_comment).take(MAX_NONCE_COMMENTS)).collect::<Vec<_>>();
+    if found.iter().any(|binding| binding.has_nonce_of(request)) {
+        found.retain(|binding| binding.has_nonce_of(request));
     }
-    let rank = |binding: &Binding| (check_commit(binding, ask, start).is_err(), binding.commit.is_some());
+    let rank = |binding: &Binding| (check_commit(binding, request, start).is_err(), binding.commit.is_some());
     let first = found.iter().position(|binding| rank(binding) == found.iter().map(rank).max().unwrap_or_default());
     first.map(|at| found.swap_remove(at)).unwrap_or_default()
 }
@@ -295,11 +301,11 @@ const NO_KNOWN_FORMAT: &str = "the message is not an answer in any known format"
 
 /// Selects the review from the candidates of each text contract, the most expressive contract first. The nonce applies
 /// across all of them. An approval is returned only if no other contract contradicts it.
-pub(super) fn select_across(by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Review> {
-    let by_contract = filter_all_by_nonce(by_contract, ask)?;
+pub(super) fn select_across(by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Review> {
+    let by_contract = filter_all_by_nonce(by_contract, request)?;
     let broken = first_violation(&by_contract, CandidateKind::is_objection);
     let denial = first_violation(&by_contract, |kind| kind == CandidateKind::Denial);
-    match combine(by_contract, ask)? {
+    match combine(by_contract, request)? {
         Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
         Some(review) => Ok(review),
         None => Err(no_answer(broken, NO_KNOWN_FORMAT)),
@@ -312,21 +318,22 @@ fn first_violation(by_contract: &[Vec<AnswerCandidate>], counts: impl Fn(Candida
 }
 
 /// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
-fn combine(by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Option<Review>> {
+fn combine(by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Option<Review>> {
     let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
-    let results = by_contract.into_iter().filter(answers).map(|candidates| resolve(candidates, ask, NO_KNOWN_FORMAT));
+    let results =
+        by_contract.into_iter().filter(answers).map(|candidates| resolve(candidates, request, NO_KNOWN_FORMAT));
     let mut approval: Option<Review> = None;
-    let mut request: Option<Review> = None;
+    let mut change_request: Option<Review> = None;
     let mut broken: Option<Violation> = None;
     for result in results {
         match result {
             Ok(review) if review.verdict.approves() => drop(approval.get_or_insert(review)),
-            Ok(review) => drop(request.get_or_insert(review)),
+            Ok(review) => drop(change_request.get_or_insert(review)),
             Err(violation) if violation.code == ViolationCode::NoVerdict => {}
             Err(violation) => drop(broken.get_or_insert(violation)),
         }
     }
-    match (approval, request, broken) {
+    match (approval, change_request, broken) {
         (Some(_), Some(_), _) => Err(disagreement(0)),
         (_, _, Some(violation)) => Err(violation),
         (review @ Some(_), None, None) | (None, review, None) => Ok(review),
@@ -334,13 +341,13 @@ fn combine(by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Option<R
 }
 
 /// Applies the nonce to all contracts at once, and drops remarks if there is a verdict.
-fn filter_all_by_nonce(mut by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Vec<Candidates>> {
-    check_candidates(by_contract.iter().flatten(), ask)?;
-    if by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask)) {
-        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.binding.has_nonce_of(ask)));
+fn filter_all_by_nonce(mut by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Vec<Candidates>> {
+    check_candidates(by_contract.iter().flatten(), request)?;
+    if by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(request)) {
+        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.binding.has_nonce_of(request)));
     }
     if by_contract.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
         by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));
     }
-    by_contract.into_iter().map(|candidates| filter_by_nonce(candidates, ask)).collect()
+    by_contract.into_iter().map(|candidates| filter_by_nonce(candidates, request)).collect()
 }

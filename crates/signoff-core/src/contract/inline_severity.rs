@@ -81,8 +81,8 @@ fn priority(text: &str, range: &Range<usize>) -> Option<Severity> {
 }
 
 pub(super) fn severity_word(word: &str) -> Option<Severity> {
-    const LONGEST: usize = 11;
-    if word.len() > LONGEST {
+    const MAX_WORD_BYTES: usize = 11;
+    if word.len() > MAX_WORD_BYTES {
         return None;
     }
     let unknown = is_listed(word, UNKNOWN).then_some(Severity::Critical);
@@ -163,8 +163,8 @@ pub(super) fn kind(text: &str) -> Option<(&'static str, Range<usize>)> {
 
 /// The description of an item, without the tags and the location at its start, which are separate fields. The rest
 /// of the text is unchanged.
-pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: Option<&LocationMention>) -> String {
-    let skips = [tags[0], tags[1], place.map(|place| &place.range)];
+pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], location: Option<&LocationMention>) -> String {
+    let skips = [tags[0], tags[1], location.map(|location| &location.range)];
     let mut lead = LeadingMarks::default();
     loop {
         let next = text.len() - text[lead.end..].trim_start_matches(is_opening).len();
@@ -176,10 +176,10 @@ pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: O
     if lead.end == 0 {
         return text.trim().to_owned();
     }
-    let said = without_separator(&text[lead.end..]).trim();
+    let rest = without_separator(&text[lead.end..]).trim();
     let is_row = text.trim_start().starts_with('|');
-    let said = said.strip_suffix('|').filter(|_| is_row).map_or(said, str::trim_end);
-    if said.is_empty() { text.trim().to_owned() } else { lead.without_closing_bold(said) }
+    let rest = rest.strip_suffix('|').filter(|_| is_row).map_or(rest, str::trim_end);
+    if rest.is_empty() { text.trim().to_owned() } else { lead.without_closing_bold(rest) }
 }
 
 fn is_opening(c: char) -> bool {
@@ -257,13 +257,13 @@ impl LeadingMarks {
 
 /// Whether a text only says that there is nothing: `None`, `N/A`, `No critical issues found.`
 pub(super) fn says_nothing(text: &str) -> bool {
-    const NOTHING: &str = "none no nothing n na 0 zero";
+    const NONE_WORDS: &str = "none no nothing n na 0 zero";
     const AROUND: &str = "a found identified detected noted reported remaining remain were was are is there have \
         been to report here at all this time in diff of note any other or and blockers concerns";
     let mut nothing = false;
     words(text).all(|range| {
         let word = &text[range];
-        let none = is_listed(word, NOTHING);
+        let none = is_listed(word, NONE_WORDS);
         nothing |= none;
         none || is_listed(word, AROUND) || is_listed(word, NOUNS) || severity_word(word).is_some()
     }) && nothing
@@ -298,10 +298,10 @@ mod tests {
             .iter()
             .map(|text| {
                 let stated = severity(text);
-                let place = location::find(text);
+                let location = location::find(text);
                 let tags = [stated.as_ref().map(|(_, range)| range), None];
-                let said = description(text, tags, place.as_ref());
-                format!("{} | {said}", stated.map_or("-", |(severity, _)| severity.as_str()))
+                let description = description(text, tags, location.as_ref());
+                format!("{} | {description}", stated.map_or("-", |(severity, _)| severity.as_str()))
             })
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @"

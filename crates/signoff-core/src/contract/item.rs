@@ -12,7 +12,7 @@ use crate::review::{Finding, Note, Severity};
 
 #[derive(Debug, Clone)]
 pub(super) struct ReviewItem {
-    pub place: Option<LocationMention>,
+    pub location: Option<LocationMention>,
     pub severity: Option<Severity>,
     kind: Option<&'static str>,
     pub description: String,
@@ -21,30 +21,30 @@ pub(super) struct ReviewItem {
 impl ReviewItem {
     /// Parses the text at `offset` of the message. Returns `None` if it is empty, struck through or commented out.
     pub fn parse(message: &FinalMessage<'_>, offset: usize, text: &str) -> Option<Self> {
-        let place = location::find(text);
-        let at = offset + place.as_ref().map_or(0, |place| place.range.start);
+        let location = location::find(text);
+        let at = offset + location.as_ref().map_or(0, |location| location.range.start);
         if text.trim().is_empty() || matches!(message.markup_at(at), Some(MarkupKind::Struck | MarkupKind::Comment)) {
             return None;
         }
         // Without a location, a word in capitals states no severity: "no CRITICAL issues are left".
-        let stated = if place.is_some() { inline_severity::severity(text) } else { inline_severity::tag(text) };
+        let stated = if location.is_some() { inline_severity::severity(text) } else { inline_severity::tag(text) };
         let kind = inline_severity::kind(text);
         let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
-        let description = joined(inline_severity::description(text, tags, place.as_ref()).lines());
+        let description = joined(inline_severity::description(text, tags, location.as_ref()).lines());
         let severity = stated.map(|(severity, _)| severity);
-        Some(Self { place, severity, kind: kind.map(|(kind, _)| kind), description })
+        Some(Self { location, severity, kind: kind.map(|(kind, _)| kind), description })
     }
 
     pub fn note(self) -> Note {
-        let (file, line) = split(self.place);
+        let (file, line) = split(self.location);
         Note { file, line, description: self.description }
     }
 
     /// Converts the item to a finding. Without a stated severity, it is critical.
-    pub fn finding(self, kind: &str, ask: &ReviewRequest) -> Finding {
-        let (file, line) = split(self.place);
+    pub fn finding(self, kind: &str, request: &ReviewRequest) -> Finding {
+        let (file, line) = split(self.location);
         let severity = self.severity.unwrap_or(Severity::Critical);
-        let finding = Finding::new(&ask.reviewer, self.kind.unwrap_or(kind), severity, self.description);
+        let finding = Finding::new(&request.reviewer, self.kind.unwrap_or(kind), severity, self.description);
         Finding { file, line, ..finding }
     }
 }
@@ -63,8 +63,8 @@ pub(super) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     text
 }
 
-fn split(place: Option<LocationMention>) -> (Option<String>, Option<u32>) {
-    place.map_or((None, None), |place| (Some(place.file), place.line))
+fn split(location: Option<LocationMention>) -> (Option<String>, Option<u32>) {
+    location.map_or((None, None), |location| (Some(location.file), location.line))
 }
 
 /// The item's own text, without the bullet or number and the checkbox.
@@ -101,8 +101,8 @@ fn length_before(text: &str, is_foreign: impl Fn(&str) -> bool) -> usize {
 /// The severity that a heading announces for the text below it: `Critical:`, `**Important (should fix):**`, `###
 /// Minor issues`. Of several, the worst.
 pub(super) fn heading_severity(line: &str) -> Option<Severity> {
-    const LONGEST: usize = 200;
-    if line.len() > LONGEST || !is_heading(line) {
+    const MAX_HEADING_BYTES: usize = 200;
+    if line.len() > MAX_HEADING_BYTES || !is_heading(line) {
         return None;
     }
     let mut found = None;
@@ -158,17 +158,17 @@ fn is_filler(word: &str) -> bool {
 }
 
 /// Parses a field into its lower-case name and its value.
-pub(super) fn field_of(line: &str) -> Option<(String, &str)> {
-    const LONGEST: usize = 12;
+pub(super) fn parse_field(line: &str) -> Option<(String, &str)> {
+    const MAX_NAME_BYTES: usize = 12;
     let bare = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '-' | '+'));
-    let end = bare.find(|c: char| !c.is_ascii_alphabetic()).filter(|end| (1..=LONGEST).contains(end))?;
+    let end = bare.find(|c: char| !c.is_ascii_alphabetic()).filter(|end| (1..=MAX_NAME_BYTES).contains(end))?;
     let value = bare[end..].trim_start_matches(['*', '_', '(', ')', 's']).strip_prefix(':')?;
     Some((bare[..end].to_ascii_lowercase(), value.trim_start_matches(['*', '_', ' '])))
 }
 
 pub(super) fn is_field(line: &str) -> bool {
     const FIELDS: &str = "file files location locations path where line lines severity priority level";
-    field_of(line).is_some_and(|(name, _)| is_listed(&name, FIELDS))
+    parse_field(line).is_some_and(|(name, _)| is_listed(&name, FIELDS))
 }
 
 /// The length of an item's text before its fields.
@@ -178,8 +178,8 @@ pub(super) fn head_length(text: &str) -> usize {
 
 /// Parses `File: src/a.rs`, whose line may be in the next field.
 pub(super) fn named_file(line: &str) -> Option<LocationMention> {
-    let (name, value) = field_of(line)?;
-    let is_place = ["file", "location", "path", "where"].iter().any(|place| name.starts_with(place));
+    let (name, value) = parse_field(line)?;
+    let is_place = ["file", "location", "path", "where"].iter().any(|location| name.starts_with(location));
     is_place.then(|| location::find_file(value)).flatten()
 }
 

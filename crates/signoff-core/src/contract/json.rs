@@ -16,36 +16,36 @@ use super::{Parsed, ReviewRequest};
 use super::{objection, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
+pub(super) const NO_ANSWER_MESSAGE: &str = "there is no JSON object with a `verdict` key";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+pub(super) fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     let mut found = Vec::new();
     let mut objections = ObjectionSet::default();
     for json in scan(message.text()) {
         if !(json.seen.has("verdict") || json.is_too_deep_object()) {
-            objections.insert(json.objection(message), ask);
+            objections.insert(json.objection(message), request);
             continue;
         }
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }
-        found.extend(candidate(&json, message, ask));
+        found.extend(candidate(&json, message, request));
     }
     found.extend(objections.first);
-    retraction::add_retractions(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, request);
     Ok(found)
 }
 
-fn candidate(json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<AnswerCandidate> {
+fn candidate(json: &JsonText, message: &FinalMessage<'_>, request: &ReviewRequest) -> Option<AnswerCandidate> {
     let offset = json.range.start;
     let answer = json.unambiguous().and_then(|value| match value.as_object() {
-        Some(object) => review(object, offset, ask).map(Rc::new),
-        None => Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING)),
+        Some(object) => review(object, offset, request).map(Rc::new),
+        None => Err(Violation::new(ViolationCode::NoVerdict, offset, NO_ANSWER_MESSAGE)),
     });
-    let said = json.candidate_kind(message)?;
+    let kind = json.candidate_kind(message)?;
     // A partial answer in a fence is more likely sample data. A verdict takes precedence.
-    let data = said == CandidateKind::Plain && is_data(json) && json.is_fenced(message);
-    let kind = if data { CandidateKind::Remark } else { said };
+    let data = kind == CandidateKind::Plain && is_data(json) && json.is_fenced(message);
+    let kind = if data { CandidateKind::Remark } else { kind };
     Some(AnswerCandidate { offset, binding: json.binding(), kind, answer })
 }
 
@@ -56,7 +56,7 @@ fn is_data(json: &JsonText) -> bool {
     object.is_some_and(|object| !object.contains_key("followUpPrompt")) && !verdict
 }
 
-fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
+fn review(object: &JsonObject, offset: usize, request: &ReviewRequest) -> Parsed<Review> {
     let word = required_text(object, "verdict", offset)?;
     let follow_up = required_text(object, "followUpPrompt", offset)?;
     let verdict = match word {
@@ -71,12 +71,12 @@ fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Parsed<Rev
         let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
-    if verdict.approves() && objection::contains_objection(follow_up, ask) {
+    if verdict.approves() && objection::contains_objection(follow_up, request) {
         return Err(retraction::violation(offset));
     }
-    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
+    let mut review = Review::new(request.reviewer.clone(), request.kind, verdict);
     if review.verdict == Verdict::ChangesRequested {
-        review.findings.push(drift(follow_up, offset, ask)?);
+        review.findings.push(drift(follow_up, offset, request)?);
     }
     review.summary = follow_up.trim().to_owned();
     review.follow_up_prompt = Some(follow_up.to_owned());
@@ -84,12 +84,12 @@ fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Parsed<Rev
 }
 
 /// The finding of a `drift` verdict: its follow-up prompt, which the fixer gets.
-fn drift(follow_up: &str, offset: usize, ask: &ReviewRequest) -> Parsed<Finding> {
+fn drift(follow_up: &str, offset: usize, request: &ReviewRequest) -> Parsed<Finding> {
     if follow_up.trim().is_empty() {
         let message = "`drift` with an empty `followUpPrompt`: say what has to be fixed";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
     }
-    Ok(Finding::new(&ask.reviewer, "drift", Severity::Critical, follow_up.trim()))
+    Ok(Finding::new(&request.reviewer, "drift", Severity::Critical, follow_up.trim()))
 }
 
 /// An outermost object or array.
@@ -168,42 +168,42 @@ impl JsonText {
 /// [`json_value::MAX_DEPTH`] broken texts (once for each interpretation of the quotes).
 pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
     let mut from = 0;
-    let mut ruin: Option<(usize, ViolationCode)> = None;
+    let mut broken_until: Option<(usize, ViolationCode)> = None;
     std::iter::from_fn(move || {
         loop {
             let start = from + text[from..].find(['{', '['])?;
             from = start + 1;
-            let telling = has_answer_key(&text[start..]);
+            let looks_like_answer = has_answer_key(&text[start..]);
             if !may_open(&text[start..]) {
-                if telling || is_cut_off(&text[start..]) {
+                if looks_like_answer || is_cut_off(&text[start..]) {
                     return Some(invalid_json(start));
                 }
                 continue;
             }
             let ParsedJson { value, length, seen } = json_value::read(&text[start..]);
             let end = start + length;
-            let around = ruin.filter(|(to, _)| start < *to).map(|(_, code)| code);
+            let around = broken_until.filter(|(to, _)| start < *to).map(|(_, code)| code);
             let code = value.as_ref().err().map(|(code, _)| *code);
             // Text that is nested too deep belongs to this value. No other text begins before its end.
             if matches!(code, None | Some(ViolationCode::TooDeep)) {
                 from = end;
             }
-            if let Some(code) = code.filter(|_| ruin.is_none_or(|(to, _)| to < end)) {
-                ruin = Some((end, code));
+            if let Some(code) = code.filter(|_| broken_until.is_none_or(|(to, _)| to < end)) {
+                broken_until = Some((end, code));
             }
-            let unfathomed = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
+            let is_too_deep = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
             let keyed = is_keyed(&text[start..]);
             // An object, or a list of objects.
             let opens_object = || text[start..].starts_with('{') || text[start + 1..].trim_start().starts_with('{');
-            let telling = telling || (code == Some(ViolationCode::Truncated) && opens_object());
-            if code.is_none() || !seen.keys.is_empty() || unfathomed || keyed || telling {
+            let looks_like_answer = looks_like_answer || (code == Some(ViolationCode::Truncated) && opens_object());
+            if code.is_none() || !seen.keys.is_empty() || is_too_deep || keyed || looks_like_answer {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
                 return Some(JsonText {
                     range: start..end,
                     value,
                     seen,
                     enclosing_error: around,
-                    looks_like_answer: telling,
+                    looks_like_answer: looks_like_answer,
                 });
             }
         }

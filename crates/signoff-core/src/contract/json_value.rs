@@ -104,7 +104,7 @@ fn denies(key: &str, value: &Value) -> bool {
     let is_good = matches!(value, Value::Null | Value::Bool(true));
     let says_nothing = match value {
         Value::Null => true,
-        Value::Bool(said) => !said,
+        Value::Bool(flag) => !flag,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.trim().is_empty() || text.trim().eq_ignore_ascii_case("none"),
         Value::Array(values) => values.is_empty(),
@@ -263,12 +263,12 @@ impl<'de> Visitor<'de> for JsonSeed<'_> {
         self.enter()?;
         let mut members = BTreeMap::new();
         while let Some(key) = access.next_key::<String>()? {
-            let tells = is_outermost && ANSWER_KEYS.contains(&key.as_str());
-            if tells {
+            let is_answer_key = is_outermost && ANSWER_KEYS.contains(&key.as_str());
+            if is_answer_key {
                 self.seen.keys.insert(key.clone(), None);
             }
             let value = access.next_value_seed(self.inner())?;
-            if let Some(text) = key_text(&key, &value).filter(|_| tells) {
+            if let Some(text) = key_text(&key, &value).filter(|_| is_answer_key) {
                 self.seen.keys.insert(key.clone(), Some(text));
             }
             if members.insert(key.clone(), value).is_some() {

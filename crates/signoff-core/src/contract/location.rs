@@ -19,7 +19,7 @@ const BARE_NAMES: &str = "Makefile makefile GNUmakefile Dockerfile Containerfile
 const DOMAINS: &str = "com org net edu gov io dev cloud local localhost internal";
 
 /// Maximum lengths. Longer words are not paths, and the limits keep the search linear.
-const LONGEST: usize = 1024;
+const MAX_PATH_BYTES: usize = 1024;
 const ANCHORS: usize = 8;
 
 /// The first location in the text: a path followed by `:45`, `:L45`, `#L45`, `(line 45)` or `, line 45`, with any
@@ -29,11 +29,11 @@ pub(super) fn find(text: &str) -> Option<LocationMention> {
     for word in text.split_inclusive(|c: char| c.is_whitespace() || c == '|') {
         let end = start + word.len();
         let bare = word.trim_end_matches(|c: char| c.is_whitespace() || c == '|');
-        if (1..=LONGEST).contains(&bare.len())
-            && let Some(place) =
+        if (1..=MAX_PATH_BYTES).contains(&bare.len())
+            && let Some(location) =
                 in_word(bare, start).or_else(|| with_trailing_line(bare, start, &text[start + bare.len()..]))
         {
-            return Some(place);
+            return Some(location);
         }
         start = end;
     }
@@ -117,27 +117,27 @@ fn path_start(word: &str) -> usize {
 
 /// Extends a location to the link around it, or to the marks before a path whose line number follows the closing
 /// marks.
-fn around(word: &str, place: Range<usize>) -> Range<usize> {
-    let target = word[place.end..].strip_prefix("](").and_then(|target| target.find(')'));
+fn around(word: &str, range: Range<usize>) -> Range<usize> {
+    let target = word[range.end..].strip_prefix("](").and_then(|target| target.find(')'));
     if let Some(length) = target
-        && word[..place.start].ends_with('[')
+        && word[..range.start].ends_with('[')
     {
-        return place.start - 1..place.end + length + 3;
+        return range.start - 1..range.end + length + 3;
     }
-    let inside = &word[place.clone()];
-    let before = &word[..place.start];
+    let inside = &word[range.clone()];
+    let before = &word[..range.start];
     if inside.contains(')') && !inside.contains('(') {
         let text = before.strip_suffix("](").and_then(|text| text.rfind('['));
-        return text.unwrap_or(place.start - usize::from(before.ends_with('(')))..place.end;
+        return text.unwrap_or(range.start - usize::from(before.ends_with('(')))..range.end;
     }
     let marked = inside.split([':', '#']).next().is_some_and(|path| path.ends_with(is_mark));
-    let start = if marked { before.trim_end_matches(is_mark).len() } else { place.start };
-    start..place.end
+    let start = if marked { before.trim_end_matches(is_mark).len() } else { range.start };
+    start..range.end
 }
 
 /// The target file of a link whose text is a shorter name of it: `[a.ts:4](src/a.ts#L4)`.
-fn linked<'w>(place: &'w str, file: &str) -> Option<&'w str> {
-    let target = place.split_once("](")?.1.trim_end_matches(')');
+fn linked<'w>(location: &'w str, file: &str) -> Option<&'w str> {
+    let target = location.split_once("](")?.1.trim_end_matches(')');
     let path = target.split(['#', ':']).next()?;
     (path.ends_with(file) && is_path(path)).then_some(path)
 }
@@ -189,7 +189,7 @@ fn is_path(word: &str) -> bool {
 
 /// Parses a field that holds a file without a line.
 pub(super) fn find_file(value: &str) -> Option<LocationMention> {
-    let word = value.split_whitespace().next().filter(|word| word.len() <= LONGEST)?;
+    let word = value.split_whitespace().next().filter(|word| word.len() <= MAX_PATH_BYTES)?;
     let path = path_in(word.trim_end_matches([',', ';']))?;
     let file = &word[path.clone()];
     is_path(file).then(|| LocationMention { file: file.to_owned(), line: None, range: path })
@@ -207,7 +207,7 @@ pub(super) fn parse_location(location: &str) -> (Option<String>, Option<u32>) {
         return (Some(file.to_owned()), line);
     }
     match find(location) {
-        Some(place) => (Some(place.file), place.line),
+        Some(location) => (Some(location.file), location.line),
         None => (Some(location.to_owned()), None),
     }
 }
@@ -235,7 +235,9 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> String {
-        find(text).map_or("-".to_owned(), |place| format!("{} {:?} {}", place.file, place.line, &text[place.range]))
+        find(text).map_or("-".to_owned(), |location| {
+            format!("{} {:?} {}", location.file, location.line, &text[location.range])
+        })
     }
 
     #[test]

@@ -12,10 +12,10 @@ use super::{Parsed, ReviewRequest};
 use super::{reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
+pub(super) const NO_ANSWER_MESSAGE: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
      `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+pub(super) fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     if !message.text().contains("Verdict") {
         return Ok(Vec::new());
     }
@@ -27,27 +27,31 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Par
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(offset));
         }
-        let binding = candidates::adjacent_binding(message, offset, line.range.end, ask);
+        let binding = candidates::adjacent_binding(message, offset, line.range.end, request);
         let (kind, answer) = match &line.verdict {
-            Some(verdict) => (CandidateKind::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
+            Some(verdict) => (CandidateKind::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, request))),
             None if line.is_bold => (CandidateKind::Plain, Err(unknown(line.word, offset))),
             None if line.says_more() => (CandidateKind::Doubt, Err(says_more(line.word, offset))),
             None => continue,
         };
         let candidate = AnswerCandidate { offset, binding, kind, answer };
-        if kind == CandidateKind::Doubt { objections.insert(Some(candidate), ask) } else { found.push(candidate) }
+        if kind == CandidateKind::Doubt { objections.insert(Some(candidate), request) } else { found.push(candidate) }
     }
     if reviews.iter().any(|review| review.verdict.approves()) {
-        let denial = denial(message, &found, ask);
+        let denial = denial(message, &found, request);
         found.extend(denial);
     }
     found.extend(objections.first);
-    retraction::add_retractions(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, request);
     Ok(found)
 }
 
 /// The first line that withdraws an approval without having the form of a verdict.
-fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &ReviewRequest) -> Option<AnswerCandidate> {
+fn denial(
+    message: &FinalMessage<'_>,
+    verdicts: &[AnswerCandidate],
+    request: &ReviewRequest,
+) -> Option<AnswerCandidate> {
     let is_denial = |line: &MessageLine<'_>| {
         let offset = line.text_start();
         let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
@@ -55,7 +59,7 @@ fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &Review
     };
     let offset = lines_from(message.text(), 0).find(is_denial)?.text_start();
     // A refusal needs no nonce. It counts like the approval.
-    let binding = retraction::approvals(verdicts, ask).last().map(|one| one.binding.clone())?;
+    let binding = retraction::approvals(verdicts, request).last().map(|one| one.binding.clone())?;
     let answer = Err(candidates::disagreement(offset));
     Some(AnswerCandidate { offset, binding, kind: CandidateKind::Plain, answer })
 }
@@ -63,14 +67,14 @@ fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &Review
 /// `__Verdict: CHANGES_REQUESTED__`, `**Verdict:** changes requested`, `Verdict: NEEDS_DISCUSSION, see below`.
 fn denies(line: &str) -> bool {
     const DENIALS: [&str; 3] = ["CHANGES_REQUESTED", "NEEDS_DISCUSSION", "REJECTED"];
-    const LONGEST: usize = 17;
+    const MAX_WORD_CHARS: usize = 17;
     let decoration = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '#' | '-' | '+' | '~' | ':');
     let mut rest = line.trim_start_matches(decoration);
     for word in ["final", "overall", "my"] {
         rest = strip_word(rest, word).unwrap_or(rest).trim_start_matches(decoration);
     }
     let Some(rest) = strip_word(rest, "verdict") else { return false };
-    let word = rest.trim_start_matches(decoration).chars().take(LONGEST);
+    let word = rest.trim_start_matches(decoration).chars().take(MAX_WORD_CHARS);
     let word: String = word.map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
     rest.trim_start_matches(['*', '_', ' ']).starts_with(':') && DENIALS.iter().any(|denial| word.starts_with(denial))
 }
@@ -95,24 +99,24 @@ fn review_once(
     reviews: &mut Vec<Rc<Review>>,
     verdict: Verdict,
     message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> Rc<Review> {
     if let Some(review) = reviews.iter().find(|review| review.verdict == verdict) {
         return Rc::clone(review);
     }
-    let review = Rc::new(review(verdict, message, ask));
+    let review = Rc::new(review(verdict, message, request));
     reviews.push(Rc::clone(&review));
     review
 }
 
-fn review(verdict: Verdict, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Review {
-    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
+fn review(verdict: Verdict, message: &FinalMessage<'_>, request: &ReviewRequest) -> Review {
+    let mut review = Review::new(request.reviewer.clone(), request.kind, verdict);
     review.summary = body(message);
-    reader::add_entries(&mut review, message, 0, KIND, ask);
+    reader::add_entries(&mut review, message, 0, KIND, request);
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let body = review.summary.as_str();
         let description = if body.is_empty() { "Changes requested, without a reason." } else { body };
-        review.findings.push(Finding::new(&ask.reviewer, KIND, Severity::Critical, description));
+        review.findings.push(Finding::new(&request.reviewer, KIND, Severity::Critical, description));
     }
     review
 }
@@ -151,11 +155,11 @@ impl VerdictLine<'_> {
 
     /// Whether the line names a verdict and continues: `Verdict: APPROVED once the tests pass`.
     pub fn says_more(&self) -> bool {
-        self.verdict.is_none() && WORDS.iter().any(|(word, _)| starts_with(self.word, word))
+        self.verdict.is_none() && VERDICTS.iter().any(|(word, _)| starts_with(self.word, word))
     }
 }
 
-const WORDS: [(&str, Verdict); 3] = [
+const VERDICTS: [(&str, Verdict); 3] = [
     ("APPROVED", Verdict::Approved),
     ("CHANGES_REQUESTED", Verdict::ChangesRequested),
     ("NEEDS_DISCUSSION", Verdict::NeedsDiscussion),
@@ -203,7 +207,7 @@ fn verdict_line<'m>(message: &FinalMessage<'m>, range: Range<usize>) -> Option<V
         Some((word, tail)) => (at + MARK.len(), word, tail),
         None => (at, word, tail),
     };
-    let verdict = if tail.is_empty() || is_mark(tail) { verdict_of(word, tail) } else { None };
+    let verdict = if tail.is_empty() || is_mark(tail) { parse_verdict(word, tail) } else { None };
     let word = if tail.is_empty() { word } else { &line[at..] };
     structure.is_text(range.start + at).then_some(VerdictLine { range, word, verdict, is_bold })
 }
@@ -216,11 +220,11 @@ fn bold_word<'m>(message: &FinalMessage<'m>, offset: usize, word: &'m str) -> Op
 }
 
 /// The verdict of a word, with at most one mark inside or outside the bold text.
-fn verdict_of(word: &str, tail: &str) -> Option<Verdict> {
+fn parse_verdict(word: &str, tail: &str) -> Option<Verdict> {
     let bare = MARKS.into_iter().find_map(|mark| without_selector(word).strip_suffix(mark));
     let word = if tail.is_empty() { bare.unwrap_or(word).trim_end() } else { word };
     let is_word = |known: &str| word.len() == known.len() && starts_with(word, known);
-    WORDS.into_iter().find(|(known, _)| is_word(known)).map(|(_, verdict)| verdict)
+    VERDICTS.into_iter().find(|(known, _)| is_word(known)).map(|(_, verdict)| verdict)
 }
 
 fn is_mark(tail: &str) -> bool {

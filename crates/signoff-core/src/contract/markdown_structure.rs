@@ -82,10 +82,10 @@ impl MarkdownStructure {
             builder.handle(event, range);
         }
         let StructureBuilder { mut structure, tags, .. } = builder;
-        let said = |tag: &QuotingTag| {
+        let is_own_text = |tag: &QuotingTag| {
             covering(&structure.comments, tag.range.start).is_none() && !structure.is_in_element(tag.range.start)
         };
-        structure.quotations = quotation::quotations(tags.into_iter().filter(said), text);
+        structure.quotations = quotation::quotations(tags.into_iter().filter(is_own_text), text);
         structure
     }
 

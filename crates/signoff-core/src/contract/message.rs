@@ -2,7 +2,7 @@
 //!
 //! Blocks are paragraphs, joined by a blank line. If a block ends within a line or within quoted text, the next
 //! block continues it directly, so that splitting a text never turns quoted text into the reviewer's own.
-//! Objections count for every way to join: an approval also requires that nothing in `SplitAnswer::alternatives`
+//! Objections count for every way to join: an approval also requires that nothing in `JoinedAnswer::alternatives`
 //! objects or is broken. Those are the blocks with a blank line at every boundary, and with none.
 
 use std::cell::OnceCell;
@@ -176,7 +176,7 @@ pub struct Blocks {
 
 /// An answer joined from blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SplitAnswer {
+pub struct JoinedAnswer {
     pub text: String,
     /// The other ways to join the blocks, if they differ from `text`.
     pub alternatives: Vec<String>,
@@ -241,35 +241,36 @@ impl Blocks {
     }
 
     /// Joins all blocks into one answer.
-    pub fn join(self) -> SplitAnswer {
-        let Self { text: together, boundaries: seams, unreadable, ended: _ } = self;
-        if seams.is_empty() {
-            return SplitAnswer { text: together, alternatives: Vec::new(), unreadable };
+    pub fn join(self) -> JoinedAnswer {
+        let Self { text: joined, boundaries, unreadable, ended: _ } = self;
+        if boundaries.is_empty() {
+            return JoinedAnswer { text: joined, alternatives: Vec::new(), unreadable };
         }
-        let message = FinalMessage::new(&together);
-        let breaks: Vec<usize> = seams.iter().copied().filter(|seam| is_paragraph_end(&message, *seam)).collect();
-        let text = with_breaks(&together, &breaks);
-        let apart = (breaks.len() < seams.len()).then(|| with_breaks(&together, &seams));
-        let together = (!breaks.is_empty()).then_some(together);
-        SplitAnswer { text, alternatives: [apart, together].into_iter().flatten().collect(), unreadable }
+        let message = FinalMessage::new(&joined);
+        let breaks: Vec<usize> =
+            boundaries.iter().copied().filter(|boundary| is_paragraph_end(&message, *boundary)).collect();
+        let text = with_breaks(&joined, &breaks);
+        let separated = (breaks.len() < boundaries.len()).then(|| with_breaks(&joined, &boundaries));
+        let joined = (!breaks.is_empty()).then_some(joined);
+        JoinedAnswer { text, alternatives: [separated, joined].into_iter().flatten().collect(), unreadable }
     }
 }
 
-fn with_breaks(text: &str, seams: &[usize]) -> String {
-    let mut joined = String::with_capacity(text.len() + seams.len() * PARAGRAPH.len());
+fn with_breaks(text: &str, boundaries: &[usize]) -> String {
+    let mut joined = String::with_capacity(text.len() + boundaries.len() * PARAGRAPH.len());
     let mut from = 0;
-    for seam in seams {
-        joined.push_str(&text[from..*seam]);
+    for boundary in boundaries {
+        joined.push_str(&text[from..*boundary]);
         joined.push_str(PARAGRAPH);
-        from = *seam;
+        from = *boundary;
     }
     joined.push_str(&text[from..]);
     joined
 }
 
 /// Whether a blank line at a boundary preserves the meaning. `message` is all blocks joined without blank lines.
-fn is_paragraph_end(message: &FinalMessage<'_>, seam: usize) -> bool {
-    let (before, after) = message.text().split_at(seam);
+fn is_paragraph_end(message: &FinalMessage<'_>, boundary: usize) -> bool {
+    let (before, after) = message.text().split_at(boundary);
     let (Some(last), Some(next)) = (before.chars().next_back(), after.chars().next()) else { return false };
     let spaced = last.is_whitespace() || next.is_whitespace();
     // A capital after a lower-case letter begins a sentence. Other adjacent letters may be one word.
@@ -277,13 +278,13 @@ fn is_paragraph_end(message: &FinalMessage<'_>, seam: usize) -> bool {
     let closes = matches!(next, '\\' | ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
     // A hunk's header is what marks its lines as a diff.
-    let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
+    let header = message.text()[message.line_at(boundary)].trim_start().starts_with("@@");
     let opens = matches!(last, '[' | '(' | '{' | '<' | '\\' | '@' | '#' | '|' | '+') || is_invisible(last);
     let emphasis = opens_emphasis(before) || closes_emphasis(after);
-    if spaced || word || opens || closes || markup || emphasis || header || message.is_inside_json(seam) {
+    if spaced || word || opens || closes || markup || emphasis || header || message.is_inside_json(boundary) {
         return false;
     }
-    match message.structure().markup_across(seam) {
+    match message.structure().markup_across(boundary) {
         None => true,
         // After a closed comment, only Markdown treats the rest of the line as HTML.
         Some(MarkupKind::Html) => before.ends_with(COMMENT_END),

@@ -15,64 +15,64 @@ use super::{
 use crate::review::{Review, Severity, Violation, ViolationCode};
 
 /// Returns the review. An approval is a violation if anything in the message objects.
-pub(super) fn check_objections(review: Review, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Review> {
+pub(super) fn check_objections(review: Review, message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Review> {
     if review.verdict.approves() {
-        find_objection(message, ask)?;
+        find_objection(message, request)?;
     }
     Ok(review)
 }
 
 /// Checks an approval against a text that need not be an answer itself.
-pub(super) fn check_objections_in_text(review: Review, text: &[u8], ask: &ReviewRequest) -> Parsed<Review> {
+pub(super) fn check_objections_in_text(review: Review, text: &[u8], request: &ReviewRequest) -> Parsed<Review> {
     if !review.verdict.approves() {
         return Ok(review);
     }
     message::check_size(text)?;
-    check_objections(review, &FinalMessage::new(&String::from_utf8_lossy(text)), ask)
+    check_objections(review, &FinalMessage::new(&String::from_utf8_lossy(text)), request)
 }
 
 /// Returns the review of a tool report. An approval is a violation if the text beside it objects or withdraws it.
-pub(super) fn check_objections_to_report(review: Review, text: &[u8], ask: &ReviewRequest) -> Parsed<Review> {
-    let review = check_objections_in_text(review, text, ask)?;
+pub(super) fn check_objections_to_report(review: Review, text: &[u8], request: &ReviewRequest) -> Parsed<Review> {
+    let review = check_objections_in_text(review, text, request)?;
     if !review.verdict.approves() {
         return Ok(review);
     }
     let text = String::from_utf8_lossy(text);
     let message = FinalMessage::new(&text);
-    candidates::check_nonces(&message, ask)?;
+    candidates::check_nonces(&message, request)?;
     retraction::first_after(&message, 0).map_or(Ok(review), |offset| Err(retraction::violation(offset)))
 }
 
 /// Returns a violation if anything in the message objects.
-fn find_objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<()> {
+fn find_objection(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<()> {
     let entries = reader::read(message).into_iter().filter(ReviewEntry::is_resolved);
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
     let message = &FinalMessage::new(&unresolved);
-    let candidates = candidates(message, ask)?;
-    candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), ask)?;
+    let candidates = candidates(message, request)?;
+    candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), request)?;
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
     let is_fenced = |one: &AnswerCandidate| message.markup_at(one.offset) == Some(MarkupKind::Code);
     let fenced = candidates.iter().any(|one| one.kind.is_answer() && one.approves() == Some(true) && is_fenced(one));
     let counts = |one: &AnswerCandidate| {
-        is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(ask)))
+        is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(request)))
     };
     let refusal = candidates.iter().find(|one| refuses(one) && counts(one));
-    refusal.map(|one| one.offset).or_else(|| in_prose(message, ask)).map_or(Ok(()), |offset| {
+    refusal.map(|one| one.offset).or_else(|| in_prose(message, request)).map_or(Ok(()), |offset| {
         let message = "the answer approves, and elsewhere refuses or names a blocking finding";
         Err(Violation::new(ViolationCode::Disagreement, offset, message))
     })
 }
 
 /// The candidates of every format. [`in_prose`] reads severities without a location.
-fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     let is_object = |one: &AnswerCandidate| message.text()[one.offset..].starts_with('{');
-    let mut found = severity::candidates(message, ask)?;
+    let mut found = severity::candidates(message, request)?;
     found.retain(|one| one.kind != CandidateKind::Denial || is_object(one));
-    found.extend(xml::candidates_or_prefix(message, ask)?);
-    found.extend(markdown::candidates(message, ask)?);
+    found.extend(xml::candidates_or_prefix(message, request)?);
+    found.extend(markdown::candidates(message, request)?);
     // A list of issues below the bar was read above and is not a denial.
     let accepted: Vec<usize> = found.iter().filter(|one| one.approves() == Some(true)).map(|one| one.offset).collect();
-    let json = json::candidates(message, ask)?;
+    let json = json::candidates(message, request)?;
     found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
     Ok(found)
 }
@@ -106,19 +106,20 @@ fn is_outside_code(message: &FinalMessage<'_>, candidate: &AnswerCandidate) -> b
 }
 
 /// Finds a blocking finding or an `ISSUES: …` line outside the machine-readable parts of the message.
-fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
+fn in_prose(message: &FinalMessage<'_>, request: &ReviewRequest) -> Option<usize> {
     let prose = prose(message);
     let prose = FinalMessage::new(&prose);
-    let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
+    let blocks =
+        |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| request.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose).iter().any(blocks).then_some(0);
-    let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
-    let finding = finding.or_else(|| first_labelled(&prose, ask));
+    let finding = finding.or_else(|| paragraph_below_label(&prose, request));
+    let finding = finding.or_else(|| first_labelled(&prose, request));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal)
 }
 
 /// The first paragraph below a heading such as `### Critical issues`, unless it says that there are none.
-fn paragraph_below_label(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
+fn paragraph_below_label(prose: &FinalMessage<'_>, request: &ReviewRequest) -> Option<usize> {
     let mut below_label = false;
     for line in lines_from(prose.text(), 0) {
         let (at, bare) = (line.text_start(), line.text.trim());
@@ -129,19 +130,19 @@ fn paragraph_below_label(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Optio
         if below_label && is_text && !wording::says_none(bare) {
             return Some(at);
         }
-        below_label = item::heading_severity(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
+        below_label = item::heading_severity(bare).is_some_and(|severity| request.fail_on.is_reached_by(severity));
     }
     None
 }
 
 /// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
-pub(super) fn contains_objection(text: &str, ask: &ReviewRequest) -> bool {
-    retraction::is_stated_in(text) || note_contains_objection(text, ask)
+pub(super) fn contains_objection(text: &str, request: &ReviewRequest) -> bool {
+    retraction::is_stated_in(text) || note_contains_objection(text, request)
 }
 
 /// Whether a minor note states a severity that blocks, or refuses the work.
-pub(super) fn note_contains_objection(text: &str, ask: &ReviewRequest) -> bool {
-    in_prose(&FinalMessage::new(text), ask).is_some()
+pub(super) fn note_contains_objection(text: &str, request: &ReviewRequest) -> bool {
+    in_prose(&FinalMessage::new(text), request).is_some()
 }
 
 /// The message with JSON texts, review elements and HTML tags replaced by white space.
@@ -182,10 +183,10 @@ fn blank_tags(bytes: &mut [u8], message: &FinalMessage<'_>) {
     }
 }
 
-/// The first line in which one part is only a label whose severity reaches the bar and another part describes it:
+/// The first line in which one part is only a label whose severity reaches the threshold and another part describes it:
 /// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `**Severity:** Important`. A
 /// known finding or a location with a state such as `not fixed` counts too.
-fn first_labelled(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
+fn first_labelled(prose: &FinalMessage<'_>, request: &ReviewRequest) -> Option<usize> {
     let text = prose.text();
     // Whether the current table has a severity column.
     let mut graded = false;
@@ -197,7 +198,7 @@ fn first_labelled(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize
         let below = text[one.range().end..].split('\n').next().unwrap_or_default().trim();
         let is_header = is_row && is_delimiter(below);
         let is_said = |part: usize| prose.markup_at(at + part).is_none();
-        let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, ask);
+        let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, request);
         graded |= is_row && line.parts.iter().any(|part| names_severity(&line.text[part.clone()]));
         blocks.then_some(at)
     })
@@ -246,16 +247,16 @@ impl LabelledLine {
         self.parts.get(index).map(|part| &self.text[part.clone()])
     }
 
-    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, ask: &ReviewRequest) -> bool {
+    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, request: &ReviewRequest) -> bool {
         let label = |part: usize| {
             let weak = || self.weak_label(part).filter(|_| is_said(self.parts[part].start));
             Some(SeverityLabel { part, severity: self.label(part, graded).or_else(weak)? })
         };
         let labels: Vec<SeverityLabel> = (0..self.parts.len()).filter_map(label).collect();
         let worst = labels.iter().map(|label| label.severity).max();
-        let is_below = worst.is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
+        let is_below = worst.is_some_and(|severity| !request.fail_on.is_reached_by(severity));
         let labelled = worst.is_some() && self.is_described(&labels) && !self.is_negated(&labels);
-        !is_below && (labelled || self.is_open(ask)) && !wording::reports_fixed(&self.text)
+        !is_below && (labelled || self.is_open(request)) && !wording::reports_fixed(&self.text)
     }
 
     /// The severity of a part that can only be a label: `critical`, or any other severity after `Severity:` or in a
@@ -267,7 +268,7 @@ impl LabelledLine {
             return Some(Severity::Critical);
         }
         let named = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(names_severity);
-        severity_of(part).filter(|_| graded || named())
+        parse_severity(part).filter(|_| graded || named())
     }
 
     /// The severity of a part with a word such as `high` in the position of a label: at the start of the line, in
@@ -275,7 +276,7 @@ impl LabelledLine {
     fn weak_label(&self, index: usize) -> Option<Severity> {
         let part = without_number(self.part(index)?);
         let last = part.rsplit(' ').next().unwrap_or_default();
-        let severity = inline_severity::severity_word(last).or_else(|| severity_of(part))?;
+        let severity = inline_severity::severity_word(last).or_else(|| parse_severity(part))?;
         let (before, after) = (self.gap(index), self.gap(index + 1));
         let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
         let of_problem = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(wording::names_problem);
@@ -283,7 +284,7 @@ impl LabelledLine {
         let bracketed = bracketed && after.starts_with([']', ')', '*', '_']);
         let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
         let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
-        let bare = severity_of(part).is_some() && (index == self.lead || bracketed || telling);
+        let bare = parse_severity(part).is_some() && (index == self.lead || bracketed || telling);
         ((shouted || bare) && item::heading_severity(&self.text).is_none()).then_some(severity)
     }
 
@@ -319,13 +320,14 @@ impl LabelledLine {
     }
 
     /// Whether the line names a location or a known finding and gives it an unresolved state.
-    fn is_open(&self, ask: &ReviewRequest) -> bool {
+    fn is_open(&self, request: &ReviewRequest) -> bool {
         const OPEN: &str = "open|still open|still there|still present|unresolved|unfixed|\
             not fixed|not resolved|not addressed";
         let parts = || (0..self.parts.len()).filter_map(|index| self.part(index));
         let is_state = |part: &str| OPEN.split('|').any(|state| state.eq_ignore_ascii_case(part));
-        let is_below = |part: &str| severity_of(part).is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
-        ask.fail_on.is_reached_by(Severity::Critical)
+        let is_below =
+            |part: &str| parse_severity(part).is_some_and(|severity| !request.fail_on.is_reached_by(severity));
+        request.fail_on.is_reached_by(Severity::Critical)
             && parts().any(is_state)
             && !parts().any(is_below)
             && (wording::contains_finding_id(&self.text) || location::find(&self.text).is_some())
@@ -333,7 +335,7 @@ impl LabelledLine {
 }
 
 /// The severity of a part that is only its word, perhaps with a noun: `High`, `Medium severity`, `P2`.
-fn severity_of(part: &str) -> Option<Severity> {
+fn parse_severity(part: &str) -> Option<Severity> {
     let (word, noun) = part.split_once([' ', '-']).unwrap_or((part, "severity"));
     let severity = match word {
         "P2" => Some(Severity::Important),

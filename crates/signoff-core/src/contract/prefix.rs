@@ -9,28 +9,28 @@ use super::{Parsed, ReviewRequest};
 use super::{inline_severity, reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APPROVED_WITH_MINOR: or ISSUES:";
+pub(super) const NO_ANSWER_MESSAGE: &str = "the message does not start with APPROVED:, APPROVED_WITH_MINOR: or ISSUES:";
 
-const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
+const VERDICT_WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+pub(super) fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     let text = message.text();
     let start = answer_start(text);
     let begins = |word: &&str| text[start..].strip_prefix(word).is_some_and(|rest| rest.starts_with(':'));
-    let Some(word) = WORDS.into_iter().find(begins) else { return Ok(Vec::new()) };
+    let Some(word) = VERDICT_WORDS.into_iter().find(begins) else { return Ok(Vec::new()) };
     let line = message.line_at(start);
-    let answer = review(message, start, word, ask).map(Rc::new);
-    let binding = candidates::adjacent_binding(message, start, line.end, ask);
+    let answer = review(message, start, word, request).map(Rc::new);
+    let binding = candidates::adjacent_binding(message, start, line.end, request);
     let first = AnswerCandidate { offset: start, binding, kind: CandidateKind::Plain, answer };
     let mut found = vec![first];
     // Repeating the word adds nothing. Another word contradicts the first.
     if let Some((offset, other)) = contradiction(message, line.end, word) {
         let binding = found[0].binding.clone();
-        let verdict = verdict_word(other, ask.kind).unwrap_or(Verdict::ChangesRequested);
-        let answer = Ok(Rc::new(Review::new(ask.reviewer.clone(), ask.kind, verdict)));
+        let verdict = verdict_word(other, request.kind).unwrap_or(Verdict::ChangesRequested);
+        let answer = Ok(Rc::new(Review::new(request.reviewer.clone(), request.kind, verdict)));
         found.push(AnswerCandidate { offset, binding, kind: CandidateKind::Plain, answer });
     }
-    retraction::add_retractions(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, request);
     Ok(found)
 }
 
@@ -49,7 +49,7 @@ fn answer_start(text: &str) -> usize {
 fn emphasised_word(line: &str) -> Option<&'static str> {
     let decoration = [' ', '\t', '*', '_', '#'];
     let bare = line.trim_start_matches(decoration);
-    let word = WORDS.into_iter().find(|word| {
+    let word = VERDICT_WORDS.into_iter().find(|word| {
         let rest = bare.strip_prefix(word).map(|rest| rest.trim_start_matches(['*', ' ']));
         rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_:") || rest.starts_with("__:"))
     })?;
@@ -76,21 +76,22 @@ pub(super) fn issues_line(message: &FinalMessage<'_>) -> Option<usize> {
     offsets.find(|offset| message.markup_at(*offset).is_none())
 }
 
-fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Parsed<Review> {
-    let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
-        let text = format!("the verdict must be {}, not {word}", words(ask.kind));
+fn review(message: &FinalMessage<'_>, start: usize, word: &str, request: &ReviewRequest) -> Parsed<Review> {
+    let verdict = verdict_word(word, request.kind).ok_or_else(|| {
+        let text = format!("the verdict must be {}, not {word}", words(request.kind));
         Violation::new(ViolationCode::UnknownVerdict, start, text)
     })?;
-    let said = start + word.len() + 1;
-    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
-    let summary_end = reader::add_entries(&mut review, message, said, "issue", ask);
-    review.summary = lines_without_nonce(&message.text()[said..summary_end]).collect::<String>().trim().to_owned();
+    let content_start = start + word.len() + 1;
+    let mut review = Review::new(request.reviewer.clone(), request.kind, verdict);
+    let summary_end = reader::add_entries(&mut review, message, content_start, "issue", request);
+    review.summary =
+        lines_without_nonce(&message.text()[content_start..summary_end]).collect::<String>().trim().to_owned();
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         if review.summary.is_empty() {
             let text = "ISSUES: without any issue";
             return Err(Violation::new(ViolationCode::IssuesWithoutIssue, start, text));
         }
-        review.findings.push(Finding::new(&ask.reviewer, "issue", Severity::Critical, review.summary.clone()));
+        review.findings.push(Finding::new(&request.reviewer, "issue", Severity::Critical, review.summary.clone()));
     }
     Ok(review)
 }

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::candidates::parse_nonce_comment;
 use super::item::{
-    self, OwnText, ReviewItem, field_of, head_length, heading_severity, is_field, is_heading, joined, line_number,
-    named_file,
+    self, OwnText, ReviewItem, head_length, heading_severity, is_field, is_heading, joined, line_number, named_file,
+    parse_field,
 };
 use super::markdown_structure::{ListItem, MarkupKind};
 use super::message::{FinalMessage, lines_from};
@@ -65,7 +65,7 @@ pub(super) fn add_entries(
     message: &FinalMessage<'_>,
     from: usize,
     kind: &str,
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> usize {
     let requested = review.verdict == Verdict::ChangesRequested;
     let paragraphs = if requested { ParagraphRule::All } else { ParagraphRule::None };
@@ -73,12 +73,12 @@ pub(super) fn add_entries(
     let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
     let (approves, has_notes) = (review.verdict.approves(), review.verdict == Verdict::ApprovedWithMinor);
     for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
-        let (stated, placed) = (entry.item.severity.is_some(), entry.item.place.is_some());
+        let (stated, placed) = (entry.item.severity.is_some(), entry.item.location.is_some());
         if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
             continue;
         }
         if stated || requested || (placed && !approves) {
-            review.findings.push(entry.item.finding(kind, ask));
+            review.findings.push(entry.item.finding(kind, request));
         } else if approves && (placed || entry.under_notes || has_notes) {
             // Without a severity, an item with a location is a note.
             review.minor.push(entry.item.note());
@@ -111,10 +111,10 @@ fn entries(mut reader: MarkdownReader<'_, '_>) -> (Vec<ReviewEntry>, usize) {
 }
 
 /// Maximum number of words of a line that is always a heading.
-const SHORT: usize = 4;
+const MAX_SHORT_WORDS: usize = 4;
 
 /// Maximum indentation depth of nested lists.
-const DEEPEST: usize = 8;
+const MAX_INDENT: usize = 8;
 
 /// How a line other than a `#` heading introduces the lines below it. Only a line in the same style ends its
 /// section.
@@ -282,7 +282,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     /// Reads a line that introduces others without being a `#` heading: `**Strengths**`, `I checked:`.
     fn lead(&mut self, at: usize, line: &str) {
         let is_aside = wording::is_aside(line);
-        if line.split_whitespace().count() <= SHORT {
+        if line.split_whitespace().count() <= MAX_SHORT_WORDS {
             self.flush();
             self.end_label(style(line));
             self.under_notes = wording::is_notes_heading(line);
@@ -375,17 +375,17 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     fn add_nested(&mut self, item: &ListItem, own: &OwnText<'_>) -> bool {
         let Some(open) = self.open.as_ref().filter(|_| item.range.start < self.top.0) else { return false };
         let head = head_length(own.text);
-        let Some(said) = ReviewItem::parse(self.message, own.offset, &own.text[..head]) else { return true };
-        if said.severity.is_some() {
-            let bare = open.item.place.is_none() && !open.states_severity && open.origin == EntryOrigin::Item;
+        let Some(parsed) = ReviewItem::parse(self.message, own.offset, &own.text[..head]) else { return true };
+        if parsed.severity.is_some() {
+            let bare = open.item.location.is_none() && !open.states_severity && open.origin == EntryOrigin::Item;
             if bare && is_heading(&open.item.description) && !open.item.description.contains('\n') {
                 self.open = None;
             }
             return false;
         }
         self.detail(item, own);
-        if let Some(open) = self.open.as_mut().filter(|open| open.item.place.is_none()) {
-            open.item.place = said.place;
+        if let Some(open) = self.open.as_mut().filter(|open| open.item.location.is_none()) {
+            open.item.location = parsed.location;
         }
         true
     }
@@ -393,7 +393,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     /// Adds an item to the open entry, with its bullet.
     fn detail(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let text = &self.message.text()[item.range.start..own.offset + own.text.len()];
-        let indent = "  ".repeat(item.depth.saturating_sub(1).min(DEEPEST));
+        let indent = "  ".repeat(item.depth.saturating_sub(1).min(MAX_INDENT));
         self.append(&format!("{indent}{}", joined(text.lines())));
     }
 
@@ -407,12 +407,12 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     fn entry(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let (head, rest) = own.text.split_at(head_length(own.text));
-        let Some(said) = ReviewItem::parse(self.message, own.offset, head).or_else(|| self.quoted_item(item, own))
+        let Some(parsed) = ReviewItem::parse(self.message, own.offset, head).or_else(|| self.quoted_item(item, own))
         else {
             return self.flush();
         };
         self.flush();
-        self.open(item.range.start..item.end, said, EntryOrigin::Item);
+        self.open(item.range.start..item.end, parsed, EntryOrigin::Item);
         if let Some(open) = &mut self.open {
             open.ticked = own.ticked;
         }
@@ -455,13 +455,14 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     fn field(&mut self, line: &str) {
         let Some(open) = &mut self.open else { return };
-        if open.item.place.is_none() {
-            open.item.place = location::find(line).or_else(|| named_file(line));
-        } else if let Some(place) = open.item.place.as_mut().filter(|place| place.line.is_none()) {
-            place.line =
-                field_of(line).filter(|(name, _)| name.starts_with("line")).and_then(|(_, value)| line_number(value));
+        if open.item.location.is_none() {
+            open.item.location = location::find(line).or_else(|| named_file(line));
+        } else if let Some(location) = open.item.location.as_mut().filter(|location| location.line.is_none()) {
+            location.line = parse_field(line)
+                .filter(|(name, _)| name.starts_with("line"))
+                .and_then(|(_, value)| line_number(value));
         }
-        if let Some((severity, _)) = field_of(line)
+        if let Some((severity, _)) = parse_field(line)
             .filter(|(name, _)| matches!(name.as_str(), "severity" | "priority" | "level"))
             .and_then(|_| inline_severity::severity(line))
         {
@@ -476,15 +477,15 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     fn flush(&mut self) {
         let Some(entry) = self.open.take() else { return };
-        if entry.item.place.is_none() && inline_severity::says_nothing(&entry.item.description) {
+        if entry.item.location.is_none() && inline_severity::says_nothing(&entry.item.description) {
             return;
         }
         let only_title = |last: &ReviewEntry| {
-            let is_bare = last.item.place.is_none() && !last.item.description.contains('\n');
+            let is_bare = last.item.location.is_none() && !last.item.description.contains('\n');
             last.origin == EntryOrigin::Heading && is_bare && !last.states_severity
         };
         if entry.origin == EntryOrigin::Item
-            && entry.item.place.is_some()
+            && entry.item.location.is_some()
             && self.entries.last().is_some_and(only_title)
         {
             self.entries.pop();

@@ -34,11 +34,11 @@ pub enum ReportError {
 }
 
 impl ParseReport {
-    pub fn new(result: &Result<Review, Violation>, ask: &ReviewRequest) -> Self {
+    pub fn new(result: &Result<Review, Violation>, request: &ReviewRequest) -> Self {
         match result {
             Ok(review) => Self { review: review.clone(), violation: None },
             Err(violation) => {
-                let review = Review::inconclusive(ask.reviewer.clone(), ask.kind, violation.clone());
+                let review = Review::inconclusive(request.reviewer.clone(), request.kind, violation.clone());
                 Self { review, violation: Some(violation.clone()) }
             }
         }

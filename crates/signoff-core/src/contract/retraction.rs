@@ -29,19 +29,23 @@ static LISTS: LazyLock<Vec<(&str, &str)>> =
 /// The first approval with the right nonce and the first without it, unless they are quoted.
 pub(super) fn approvals<'c>(
     candidates: &'c [AnswerCandidate],
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> impl Iterator<Item = &'c AnswerCandidate> {
     let approving = |carries: bool| {
         let counts =
-            |one: &&AnswerCandidate| !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(ask) == carries;
+            |one: &&AnswerCandidate| !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(request) == carries;
         candidates.iter().find(|one| one.approves() == Some(true) && counts(one))
     };
     [approving(false), approving(true)].into_iter().flatten()
 }
 
 /// Adds an objection for each approval that a later sentence withdraws.
-pub(super) fn add_retractions(candidates: &mut Vec<AnswerCandidate>, message: &FinalMessage<'_>, ask: &ReviewRequest) {
-    let objections: Vec<AnswerCandidate> = approvals(candidates, ask)
+pub(super) fn add_retractions(
+    candidates: &mut Vec<AnswerCandidate>,
+    message: &FinalMessage<'_>,
+    request: &ReviewRequest,
+) {
+    let objections: Vec<AnswerCandidate> = approvals(candidates, request)
         .filter_map(|approval| {
             let offset = first_after(message, approval.offset)?;
             let binding = approval.binding.clone();
@@ -52,7 +56,7 @@ pub(super) fn add_retractions(candidates: &mut Vec<AnswerCandidate>, message: &F
 }
 
 pub(super) fn violation(offset: usize) -> Violation {
-    let message = "the text after the verdict takes the approval back";
+    let message = "the text after the verdict withdraws the approval";
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
@@ -82,7 +86,7 @@ fn first(message: &FinalMessage<'_>, from: usize, contradicts: fn(&[String]) -> 
 
 /// The reviewer's own text in a sentence: link texts without their targets, and of inline code only finding ids.
 fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
-    let mut said = String::new();
+    let mut visible = String::new();
     let mut in_target = false;
     for (at, c) in message.text()[sentence.clone()].char_indices() {
         let at = sentence.start + at;
@@ -101,9 +105,9 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
                 | MarkupKind::Element,
             ) => false,
         };
-        said.extend(is_said.then_some(c));
+        visible.extend(is_said.then_some(c));
     }
-    said
+    visible
 }
 
 /// The sentences of a text, and each line of sentences that span several lines.
@@ -154,13 +158,13 @@ fn begins_block(line: &str) -> bool {
 /// are truncated. `No` before a comma, colon or dash is an answer and becomes `nope`, because it does not negate
 /// what follows. A mark such as ✅ beside a finding id becomes `fixed`.
 fn words(sentence: &str) -> Vec<String> {
-    const LONGEST: usize = 18;
+    const MAX_WORD_CHARS: usize = 18;
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '\\' | '\'' | '’');
     let word = |word: &str| {
         let answers = word.ends_with([',', ':']);
         let word = word.trim_end_matches(|c| !is_word(c)).trim_matches(['_', '-']);
         let letters = word.chars().filter(|c| !matches!(c, '\'' | '’' | '\\'));
-        let word: String = letters.take(LONGEST).flat_map(char::to_lowercase).collect();
+        let word: String = letters.take(MAX_WORD_CHARS).flat_map(char::to_lowercase).collect();
         if answers && word == "no" { "nope".to_owned() } else { word }
     };
     let sentence = [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
@@ -188,12 +192,12 @@ fn contains(words: &[String], phrases: &str) -> bool {
 
 /// Whether the words from `at` on match the phrase.
 fn matches_from(words: &[String], at: usize, phrase: &[&str]) -> bool {
-    const MOST: usize = 4;
+    const MAX_FILLERS: usize = 4;
     const FURTHEST: usize = 16;
     match phrase.split_first() {
         None => true,
         Some((&"~", rest)) => {
-            let fillers = words[at..].iter().take(MOST).take_while(|word| is_one_of(word, "F"));
+            let fillers = words[at..].iter().take(MAX_FILLERS).take_while(|word| is_one_of(word, "F"));
             (at..=at + fillers.count()).any(|next| matches_from(words, next, rest))
         }
         Some((&"%", rest)) => {

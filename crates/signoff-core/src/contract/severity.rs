@@ -22,7 +22,7 @@ use super::{Parsed, ReviewRequest};
 use super::{inline_severity, retraction, wording};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
+pub(super) const NO_ANSWER_MESSAGE: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
      that says so";
 
 const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan looks good to proceed."];
@@ -30,7 +30,7 @@ const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan l
 /// The kind of a finding without a stated kind.
 const KIND: &str = "issue";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+pub(super) fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
     let mut objections = ObjectionSet::default();
@@ -39,16 +39,16 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Par
             return Err(too_many(json.range.start));
         }
         if let Some(shape) = JsonShape::classify(&json) {
-            found.extend(shape.candidate(&json, message, ask));
+            found.extend(shape.candidate(&json, message, request));
             insert_range(&mut taken, json.range);
         } else {
-            objections.insert(json.objection(message), ask);
+            objections.insert(json.objection(message), request);
         }
     }
-    let lines = line_candidates(message, &taken, ask)?;
-    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Candidates>());
+    let lines = line_candidates(message, &taken, request)?;
+    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, request)).collect::<Candidates>());
     found.extend(objections.first);
-    retraction::add_retractions(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, request);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
 }
@@ -68,13 +68,14 @@ fn is_free(one: &Range<usize>, taken: &[Range<usize>]) -> bool {
 }
 
 /// Whether the findings in lines repeat those in JSON.
-fn repeats_json(line: &AnswerCandidate, json: &[AnswerCandidate], ask: &ReviewRequest) -> bool {
-    let verdict_of = |candidate: &AnswerCandidate| {
+fn repeats_json(line: &AnswerCandidate, json: &[AnswerCandidate], request: &ReviewRequest) -> bool {
+    let is_approval = |candidate: &AnswerCandidate| {
         let has_findings = candidate.answer.as_ref().is_ok_and(|review| !review.findings.is_empty());
         candidate.approves().filter(|_| has_findings && !candidate.kind.is_quoted_or_fragment())
     };
-    !line.binding.has_nonce_of(ask)
-        && verdict_of(line).is_some_and(|approves| json.iter().any(|candidate| verdict_of(candidate) == Some(approves)))
+    !line.binding.has_nonce_of(request)
+        && is_approval(line)
+            .is_some_and(|approves| json.iter().any(|candidate| is_approval(candidate) == Some(approves)))
 }
 
 /// The shape of a JSON text in this contract.
@@ -104,23 +105,28 @@ impl JsonShape {
         if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
     }
 
-    fn candidate(self, json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<AnswerCandidate> {
+    fn candidate(
+        self,
+        json: &JsonText,
+        message: &FinalMessage<'_>,
+        request: &ReviewRequest,
+    ) -> Option<AnswerCandidate> {
         let offset = json.range.start;
         let alone = is_alone(message.text(), &json.range);
-        let said = json.candidate_kind(message)?;
+        let kind = json.candidate_kind(message)?;
         let fenced = json.is_fenced(message);
         let kind = match self {
             // A partial answer in a fence is more likely sample data. A verdict takes precedence.
-            Self::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
-            Self::Issues => said,
-            Self::Foreign if said.is_quoted_or_fragment() => return None,
+            Self::Issues if kind == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
+            Self::Issues => kind,
+            Self::Foreign if kind.is_quoted_or_fragment() => return None,
             Self::Foreign if !fenced => CandidateKind::Denial,
             Self::Foreign if !states_severity(&json.value) => return None,
             Self::Foreign => CandidateKind::Remark,
             // `[]` is common in code and prose. It is an answer only if it is alone on its line.
-            Self::Empty if !alone || said.is_quoted_or_fragment() => return None,
+            Self::Empty if !alone || kind.is_quoted_or_fragment() => return None,
             Self::Empty => CandidateKind::Remark,
-            Self::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
+            Self::Stray if kind.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
                 return None;
             }
             Self::Stray if fenced => CandidateKind::Remark,
@@ -128,7 +134,7 @@ impl JsonShape {
         };
         let mut binding = json.binding();
         if binding.nonce.is_none() && alone {
-            let beside = beside_fence(message, &json.range, ask);
+            let beside = beside_fence(message, &json.range, request);
             binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
         }
         let answer = match self {
@@ -138,7 +144,7 @@ impl JsonShape {
                 Err(Violation::new(ViolationCode::Malformed, offset, message))
             }
             Self::Issues | Self::Empty => {
-                json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
+                json.unambiguous().and_then(|value| parse_review(value, offset, request)).map(Rc::new)
             }
         };
         Some(AnswerCandidate { offset, binding, kind, answer })
@@ -164,13 +170,13 @@ fn stray(json: &JsonText) -> Violation {
     if json.enclosing_error == Some(ViolationCode::Truncated) {
         return Violation::new(ViolationCode::Truncated, offset, "the list of issues ends before it is complete");
     }
-    let message = "an issue stands in no list; write `[…]` or `{\"issues\": […]}`";
+    let message = "the issue is outside a list; write `[…]` or `{\"issues\": […]}`";
     Violation::new(ViolationCode::Malformed, offset, message)
 }
 
 /// The nonce line of a JSON answer. A fence may be between them.
-fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRequest) -> Binding {
-    let direct = candidates::adjacent_binding(message, range.start, range.end, ask);
+fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, request: &ReviewRequest) -> Binding {
+    let direct = candidates::adjacent_binding(message, range.start, range.end, request);
     if direct.nonce.is_some() {
         return direct;
     }
@@ -180,22 +186,22 @@ fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRe
     let below = text.len() - text[message.line_at(range.end).end..].trim_start().len();
     let (above, below) = (message.line_at(above), message.line_at(below));
     if is_fence(&text[above.clone()]) && is_fence(&text[below.clone()]) {
-        return candidates::adjacent_binding(message, above.start, below.end, ask);
+        return candidates::adjacent_binding(message, above.start, below.end, request);
     }
     direct
 }
 
-fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
+fn parse_review(value: &Value, offset: usize, request: &ReviewRequest) -> Parsed<Review> {
     let listed = match value.as_object() {
         Some(object) => object.get("issues").ok_or_else(|| missing("issues", "an array", offset))?,
         None => value,
     };
     let issues = listed.as_array().ok_or_else(|| match value.as_object() {
         Some(_) => wrong_type("issues", "an array", listed, offset),
-        None => Violation::new(ViolationCode::NoVerdict, offset, NOTHING),
+        None => Violation::new(ViolationCode::NoVerdict, offset, NO_ANSWER_MESSAGE),
     })?;
-    let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
-    let review = review(findings, ask);
+    let findings = issues.iter().map(|issue| finding(issue, offset, request)).collect::<Result<_, _>>()?;
+    let review = review(findings, request);
     if review.verdict.approves() && denies(value) {
         let message = "the list of issues holds none that counts, but the object says that the work did not pass";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
@@ -209,42 +215,42 @@ fn denies(value: &Value) -> bool {
     json_value::denial(object, "issues").is_some() || !object.get("verdict").is_none_or(|word| word == "pass")
 }
 
-fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Finding> {
+fn finding(value: &Value, offset: usize, request: &ReviewRequest) -> Parsed<Finding> {
     let issue = value.as_object().ok_or_else(|| wrong_type("issues", "an array of objects", value, offset))?;
     let message = required_text(issue, "message", offset)?;
     let (file, line) = optional_text(issue, "location", offset)?.map_or((None, None), location::parse_location);
     let text = |key| json_value::text(issue, key);
     let kind = text("kind").or_else(|| text("type")).filter(|kind| !kind.is_empty());
     let severity = Severity::parse_or_critical(optional_text(issue, "severity", offset)?);
-    let finding = Finding::new(&ask.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
+    let finding = Finding::new(&request.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
     Ok(Finding { file, line, suggestion: text("suggestion"), ..finding })
 }
 
-/// The review of the findings. The bar decides the verdict, because this contract has none.
-fn review(findings: Vec<Finding>, ask: &ReviewRequest) -> Review {
-    let blocked = findings.iter().any(|finding| ask.fail_on.is_reached_by(finding.severity));
+/// The review of the findings. The threshold decides the verdict, because this contract has none.
+fn review(findings: Vec<Finding>, request: &ReviewRequest) -> Review {
+    let blocked = findings.iter().any(|finding| request.fail_on.is_reached_by(finding.severity));
     let verdict = if blocked { Verdict::ChangesRequested } else { Verdict::Approved };
-    Review { findings, ..Review::new(ask.reviewer.clone(), ask.kind, verdict) }
+    Review { findings, ..Review::new(request.reviewer.clone(), request.kind, verdict) }
 }
 
 /// The finding lines, which form one answer, and each line that says that there are none.
-fn line_candidates(message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) -> Parsed<Candidates> {
+fn line_candidates(message: &FinalMessage<'_>, taken: &[Range<usize>], request: &ReviewRequest) -> Parsed<Candidates> {
     let mut lines = SeverityLines::default();
     let text = message.text();
     // Lines with JSON answers are read as JSON.
-    lines.read_listed(message, taken, ask);
+    lines.read_listed(message, taken, request);
     for line in lines_from(text, 0) {
         // A line that begins with a severity is separate, even if Markdown adds it to the item above.
         if !is_free(&line.range(), &lines.listed) && !inline_severity::begins_with_severity(line.text) {
             lines.below_label = false;
         } else if is_free(&line.range(), taken) {
-            lines.read_line(message, trimmed(text, line.range()), ask);
+            lines.read_line(message, trimmed(text, line.range()), request);
         }
         if lines.clean.len() > MAX_CANDIDATES {
             return Err(too_many(line.range().end));
         }
     }
-    Ok(lines.candidates(ask))
+    Ok(lines.candidates(request))
 }
 
 #[derive(Default)]
@@ -263,7 +269,7 @@ struct SeverityLines {
 
 impl SeverityLines {
     /// Reads the list items below severity headings, with or without a location, outside the `taken` ranges.
-    fn read_listed(&mut self, message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) {
+    fn read_listed(&mut self, message: &FinalMessage<'_>, taken: &[Range<usize>], request: &ReviewRequest) {
         // Lists are findings of this contract only below severity headings.
         if !message.text().lines().any(|line| item::heading_severity(line.trim()).is_some()) {
             return;
@@ -272,41 +278,47 @@ impl SeverityLines {
             let start = entry.range.start;
             if is_free(&(start..start + 1), taken) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
-                self.add_finding(message, &range, entry.item.finding(KIND, ask), ask);
+                self.add_finding(message, &range, entry.item.finding(KIND, request), request);
                 insert_range(&mut self.listed, entry.range);
             }
         }
     }
 
-    fn add_finding(&mut self, message: &FinalMessage<'_>, range: &Range<usize>, finding: Finding, ask: &ReviewRequest) {
-        let binding = candidates::adjacent_binding(message, range.start, range.end, ask);
-        if self.first.is_none() || binding.has_nonce_of(ask) {
+    fn add_finding(
+        &mut self,
+        message: &FinalMessage<'_>,
+        range: &Range<usize>,
+        finding: Finding,
+        request: &ReviewRequest,
+    ) {
+        let binding = candidates::adjacent_binding(message, range.start, range.end, request);
+        if self.first.is_none() || binding.has_nonce_of(request) {
             self.binding = binding;
         }
         self.first = Some(self.first.map_or(range.start, |first| first.min(range.start)));
         self.findings.push((range.start, finding));
     }
 
-    fn read_line(&mut self, message: &FinalMessage<'_>, line: Range<usize>, ask: &ReviewRequest) {
+    fn read_line(&mut self, message: &FinalMessage<'_>, line: Range<usize>, request: &ReviewRequest) {
         let text = &message.text()[line.clone()];
         let below_label = self.below_label;
         if !text.is_empty() {
             self.below_label = item::heading_severity(text).is_some();
         }
         if CLEAN.contains(&text) && message.structure().is_plain(&line) {
-            let binding = candidates::adjacent_binding(message, line.start, line.end, ask);
+            let binding = candidates::adjacent_binding(message, line.start, line.end, request);
             let contradicted = is_over_finding(message, &line).then(|| {
-                let text = "the answer says that there are no issues, and a list of places follows";
+                let text = "the answer says that there are no issues, and a list of locations follows";
                 Violation::new(ViolationCode::Disagreement, line.start, text)
             });
-            let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), ask))), Err);
+            let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), request))), Err);
             let clean = AnswerCandidate { offset: line.start, binding, kind: CandidateKind::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = inline_severity::severity(text)
             && message.markup_at(line.start).is_none()
             && message.markup_at(line.start + stated.start).is_none()
         {
-            self.read_severity(message, line, &stated, ask);
+            self.read_severity(message, line, &stated, request);
         }
     }
 
@@ -315,18 +327,18 @@ impl SeverityLines {
         message: &FinalMessage<'_>,
         line: Range<usize>,
         stated: &Range<usize>,
-        ask: &ReviewRequest,
+        request: &ReviewRequest,
     ) {
         let text = &message.text()[line.clone()];
         let opens = begins_label(&text[..stated.start]);
-        let said = without_number(text);
-        let item = ReviewItem::parse(message, line.end - said.len(), said);
+        let unnumbered = without_number(text);
+        let item = ReviewItem::parse(message, line.end - unnumbered.len(), unnumbered);
         let Some(item) = item.filter(|_| !wording::is_marked_done(text)) else { return };
-        if item.place.is_some() {
-            self.add_finding(message, &line, item.finding(KIND, ask), ask);
+        if item.location.is_some() {
+            self.add_finding(message, &line, item.finding(KIND, request), request);
         } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
             let below = item::heading_severity(text).and_then(|_| text_below(message, &line));
-            let finding = item.finding(KIND, ask);
+            let finding = item.finding(KIND, request);
             let description = below.unwrap_or_else(|| finding.description.clone());
             self.unplaced.push((line.start, Finding { description, ..finding }));
         }
@@ -342,17 +354,17 @@ impl SeverityLines {
             && (message.structure().has_item_at(below) || inline_severity::says_nothing(next) || is_listed())
     }
 
-    fn candidates(self, ask: &ReviewRequest) -> Vec<AnswerCandidate> {
+    fn candidates(self, request: &ReviewRequest) -> Vec<AnswerCandidate> {
         let mut found = self.clean;
         if let Some(offset) = self.first {
             let mut findings: Vec<_> = self.findings.into_iter().chain(self.unplaced).collect();
             findings.sort_by_key(|(at, _)| *at);
-            let review = review(findings.into_iter().map(|(_, finding)| finding).collect(), ask);
+            let review = review(findings.into_iter().map(|(_, finding)| finding).collect(), request);
             let kind = if review.verdict.approves() { CandidateKind::Remark } else { CandidateKind::Plain };
             let answer = Ok(Rc::new(review));
             found.push(AnswerCandidate { offset, binding: self.binding, kind, answer });
         } else if let Some((offset, _)) = self.unplaced.first() {
-            let blocks = self.unplaced.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
+            let blocks = self.unplaced.iter().any(|(_, finding)| request.fail_on.is_reached_by(finding.severity));
             let kind = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
             let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
             let message = "a line states a severity without a `file:line`, which contradicts an approval";
@@ -375,7 +387,7 @@ fn is_over_finding(message: &FinalMessage<'_>, line: &Range<usize>) -> bool {
     let text = message.text();
     let below = text.len() - text[line.end..].trim_start().len();
     let next = &text[message.line_at(below)];
-    let leads = |place: LocationMention| !next[..place.range.start].contains(char::is_alphabetic);
+    let leads = |location: LocationMention| !next[..location.range.start].contains(char::is_alphabetic);
     message.structure().has_item_at(below)
         && location::find(next).is_some_and(leads)
         && inline_severity::severity(next).is_none()

@@ -15,24 +15,24 @@ const INTENT: &str = "spec-intent-mismatch";
 
 /// Parses all calls of the tool, in order. The strictest one counts: a refusal outranks every approval, and an
 /// approval requires that it is the only call.
-pub(super) fn parse(calls: Option<&[u8]>, ask: &ReviewRequest) -> Parsed<Review> {
+pub(super) fn parse(calls: Option<&[u8]>, request: &ReviewRequest) -> Parsed<Review> {
     let Some(bytes) = calls else {
         return Err(Violation::new(ViolationCode::Empty, 0, "the reviewer did not report its result"));
     };
     let text = decode(bytes)?;
     let calls = objects(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let reviews = calls.into_iter().map(|call| call.and_then(|call| review(&call, ask)));
+    let reviews = calls.into_iter().map(|call| call.and_then(|call| review(&call, request)));
     let refuses = |review: &Parsed<Review>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
     let (refusals, others): (Vec<_>, Vec<_>) = reviews.partition(refuses);
     if let Some(refusal) = refusals.into_iter().flatten().reduce(merge_refusals) {
-        return Ok(candidates::finish(refusal, ask));
+        return Ok(candidates::finish(refusal, request));
     }
     let approvals: Vec<Review> = others.into_iter().collect::<Parsed<_>>()?;
     let [approval] = <[Review; 1]>::try_from(approvals).map_err(|_| {
         let message = "there is more than one argument object, and none refuses";
         Violation::new(ViolationCode::Malformed, 0, message)
     })?;
-    Ok(candidates::finish(approval, ask))
+    Ok(candidates::finish(approval, request))
 }
 
 /// Combines two refusals into one with the findings of both.
@@ -86,32 +86,32 @@ fn as_object(value: Value) -> Parsed<JsonObject> {
 }
 
 /// Requires a loop review to name its loop, and a named commit to be the one under review.
-fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Parsed<()> {
-    let said = optional_text(report, "loopId", 0)?;
+fn check_binding(report: &JsonObject, request: &ReviewRequest) -> Parsed<()> {
+    let sent = optional_text(report, "loopId", 0)?;
     optional_text(report, "taskId", 0)?;
-    if let Some(asked) = &ask.loop_id {
-        let said = said.ok_or_else(|| missing("loopId", "a string", 0))?;
-        if said != asked.as_str() {
-            let message = format!("`loopId` must be \"{asked}\", the loop under review, not \"{}\"", clip(said));
+    if let Some(asked) = &request.loop_id {
+        let sent = sent.ok_or_else(|| missing("loopId", "a string", 0))?;
+        if sent != asked.as_str() {
+            let message = format!("`loopId` must be \"{asked}\", the loop under review, not \"{}\"", clip(sent));
             return Err(Violation::new(ViolationCode::WrongLoop, 0, message));
         }
     }
     let commit = optional_text(report, "commit", 0)?.map(str::to_owned);
-    candidates::check_commit(&Binding { nonce: None, commit }, ask, 0)
+    candidates::check_commit(&Binding { nonce: None, commit }, request, 0)
 }
 
-fn review(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Review> {
-    check_binding(report, ask)?;
+fn review(report: &JsonObject, request: &ReviewRequest) -> Parsed<Review> {
+    check_binding(report, request)?;
     let passed = boolean(report, "passed")?.ok_or_else(|| missing("passed", "true or false", 0))?;
     let intent = optional_text(report, "interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
     let satisfied = boolean(report, "intentSatisfied")?;
-    let issues = issues(report, ask)?;
-    let noted = |issue: &Finding| objection::note_contains_objection(&issue.description, ask);
-    if passed && (states_blocking(report, ask) || issues.iter().any(noted)) {
+    let issues = issues(report, request)?;
+    let noted = |issue: &Finding| objection::note_contains_objection(&issue.description, request);
+    if passed && (states_blocking(report, request) || issues.iter().any(noted)) {
         let message = "`passed` is true, but an issue states a severity that blocks";
         return Err(Violation::new(ViolationCode::Disagreement, 0, message));
     }
-    let mut review = Review::new(ask.reviewer.clone(), ask.kind, Verdict::Approved);
+    let mut review = Review::new(request.reviewer.clone(), request.kind, Verdict::Approved);
     review.interpreted_intent = intent.map(str::to_owned);
     review.intent_satisfied = IntentSatisfied::from_option(satisfied);
     if passed {
@@ -121,7 +121,7 @@ fn review(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Review> {
     }
     let unnamed = !passed && review.findings.is_empty();
     if unnamed || satisfied == Some(false) && passed {
-        review.findings.push(intent_finding(intent, unnamed, ask));
+        review.findings.push(intent_finding(intent, unnamed, request));
     }
     if !review.findings.is_empty() {
         review.verdict = Verdict::ChangesRequested;
@@ -129,21 +129,21 @@ fn review(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Review> {
     Ok(review)
 }
 
-/// Whether an issue states a severity at or above the bar, although the tool does not ask for one.
-fn states_blocking(report: &JsonObject, ask: &ReviewRequest) -> bool {
+/// Whether an issue states a severity at or above the threshold, although the tool does not ask for one.
+fn states_blocking(report: &JsonObject, request: &ReviewRequest) -> bool {
     let issues = report.get("issues").and_then(Value::as_array).into_iter().flatten();
     let stated = issues.filter_map(|issue| json_value::text(issue.as_object()?, "severity"));
-    stated.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| ask.fail_on.is_reached_by(severity))
+    stated.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| request.fail_on.is_reached_by(severity))
 }
 
-fn intent_finding(intent: Option<&str>, unnamed: bool, ask: &ReviewRequest) -> Finding {
+fn intent_finding(intent: Option<&str>, unnamed: bool, request: &ReviewRequest) -> Finding {
     let description = match (intent, unnamed) {
         (Some(intent), true) => intent.to_owned(),
         (None, true) => "The review did not pass and names no issue.".to_owned(),
         (Some(intent), false) => format!("The intent is not satisfied: {intent}"),
         (None, false) => "The intent is not satisfied.".to_owned(),
     };
-    Finding::new(&ask.reviewer, INTENT, Severity::Critical, description)
+    Finding::new(&request.reviewer, INTENT, Severity::Critical, description)
 }
 
 fn note(issue: Finding) -> Note {
@@ -154,12 +154,12 @@ fn boolean(object: &JsonObject, key: &str) -> Parsed<Option<bool>> {
     optional(object, key, "true or false", 0, Value::as_bool)
 }
 
-fn issues(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Vec<Finding>> {
+fn issues(report: &JsonObject, request: &ReviewRequest) -> Parsed<Vec<Finding>> {
     let issues = optional(report, "issues", "an array of objects", 0, Value::as_array)?;
-    issues.into_iter().flatten().enumerate().map(|(at, one)| issue(at, one, ask)).collect()
+    issues.into_iter().flatten().enumerate().map(|(at, one)| issue(at, one, request)).collect()
 }
 
-fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Parsed<Finding> {
+fn issue(at: usize, value: &Value, request: &ReviewRequest) -> Parsed<Finding> {
     let issue = value.as_object().ok_or_else(|| wrong_type(&format!("issues[{at}]"), "an object", value, 0))?;
     let within =
         |violation: Violation| Violation { message: format!("issues[{at}]: {}", violation.message), ..violation };
@@ -168,7 +168,7 @@ fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Parsed<Finding> {
     let description = field("description")?.or_else(|| suggestion.clone()).or_else(|| kind.clone());
     let description = description.unwrap_or_else(|| "An issue without a description.".to_owned());
     let kind = kind.unwrap_or_else(|| "unstated".to_owned());
-    let finding = Finding::new(&ask.reviewer, kind, Severity::Critical, description);
+    let finding = Finding::new(&request.reviewer, kind, Severity::Critical, description);
     Ok(Finding { file: field("file")?, line: line(issue).map_err(within)?, suggestion, ..finding })
 }
 

@@ -105,12 +105,12 @@ pub(super) fn says_none(line: &str) -> bool {
 /// Whether a clause only says that there is nothing: `None found`, `There are none`. `Nothing is validated` and `An
 /// empty cart crashes` say more.
 fn is_nothing(clause: &str) -> bool {
-    const NOTHING: &str = "none nothing na empty";
+    const NONE_WORDS: &str = "none nothing na empty";
     const AFTER: &str = "found identified detected reported noted seen spotted to blocking critical important \
         major significant remaining left open here i";
     const BEFORE: &str = "are is found see saw were identified have";
     let words: Vec<&str> = words(clause).collect();
-    let begins = words.first().is_some_and(|word| is_listed(word, NOTHING))
+    let begins = words.first().is_some_and(|word| is_listed(word, NONE_WORDS))
         && words.get(1).is_none_or(|word| is_listed(word, AFTER));
     let found = |pair: &[&str]| match pair {
         [before, word] => is_listed(word, "none nothing") && (is_listed(before, BEFORE) || is_listed(before, PROBLEMS)),
@@ -134,9 +134,9 @@ pub(super) fn contains_finding_id(text: &str) -> bool {
 
 /// Whether `offset` lies within a finding id.
 pub(super) fn is_in_finding_id(text: &str, offset: usize) -> bool {
-    const LONGEST: usize = 18;
+    const MAX_WORD_BYTES: usize = 18;
     let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
-    let before = text.as_bytes()[..offset].iter().rev().take(LONGEST).take_while(|byte| is_part(byte)).count();
+    let before = text.as_bytes()[..offset].iter().rev().take(MAX_WORD_BYTES).take_while(|byte| is_part(byte)).count();
     (offset - before..=offset).any(|start| id_length(text, start).is_some_and(|length| offset < start + length))
 }
 
@@ -159,8 +159,8 @@ pub(super) fn is_notes_heading(line: &str) -> bool {
 
 /// Whether a text begins with the name of a detail: `**Fix:**`.
 pub(super) fn names_detail(text: &str) -> bool {
-    const LONGEST: usize = 40;
-    let name = text.split_once(':').map(|(name, _)| name).filter(|name| name.len() <= LONGEST);
+    const MAX_NAME_BYTES: usize = 40;
+    let name = text.split_once(':').map(|(name, _)| name).filter(|name| name.len() <= MAX_NAME_BYTES);
     name.and_then(|name| words(name).next()).is_some_and(|word| is_listed(word, DETAILS))
 }
 

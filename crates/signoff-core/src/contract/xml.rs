@@ -9,7 +9,8 @@ use super::{Parsed, ReviewRequest};
 use super::{objection, prefix, retraction};
 use crate::review::{Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "there is no review element, and the message does not start with APPROVED: or ISSUES:";
+pub(super) const NO_ANSWER_MESSAGE: &str =
+    "there is no review element, and the message does not start with APPROVED: or ISSUES:";
 
 /// The root element for a reviewer of this kind.
 pub(super) fn root(kind: ReviewerKind) -> &'static str {
@@ -18,9 +19,9 @@ pub(super) fn root(kind: ReviewerKind) -> &'static str {
 
 /// The XML answers, or the prefix answer if there are none. A broken XML answer is a violation and does not trigger
 /// the fallback.
-pub(super) fn candidates_or_prefix(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
-    let mut found = candidates(message, ask)?;
-    let fallback = prefix::candidates(message, ask)?;
+pub(super) fn candidates_or_prefix(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
+    let mut found = candidates(message, request)?;
+    let fallback = prefix::candidates(message, request)?;
     if found.is_empty() {
         return Ok(fallback);
     }
@@ -34,15 +35,15 @@ pub(super) fn candidates_or_prefix(message: &FinalMessage<'_>, ask: &ReviewReque
     Ok(found)
 }
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
+pub(super) fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
     let mut found = Vec::new();
     for (start, parsed) in xml_tree::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(start));
         }
-        found.extend(candidate(parsed, start, message, ask));
+        found.extend(candidate(parsed, start, message, request));
     }
-    retraction::add_retractions(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, request);
     Ok(found)
 }
 
@@ -50,7 +51,7 @@ fn candidate(
     parsed: ParsedXml,
     start: usize,
     message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
+    request: &ReviewRequest,
 ) -> Option<AnswerCandidate> {
     let end = parsed.root.is_ok().then_some(start + parsed.length);
     let quoted = message.structure().is_quoted_answer(message.text(), start, end) || message.is_inside_json(start);
@@ -61,19 +62,19 @@ fn candidate(
         |name: &str| parsed.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned());
     let binding = Binding { nonce: attribute("nonce"), commit: attribute("commit") };
     let kind = if quoted && !parsed.skipped_rest { CandidateKind::Quoted } else { CandidateKind::Plain };
-    let answer = parsed.root.and_then(|root| review(&root, start, ask)).map(Rc::new);
+    let answer = parsed.root.and_then(|root| review(&root, start, request)).map(Rc::new);
     Some(AnswerCandidate { offset: start, binding, kind, answer })
 }
 
-fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
-    if element.name != root(ask.kind) {
-        let message = format!("a <{}> was asked for, not a <{}>", root(ask.kind), clip(&element.name));
+fn review(element: &Element, offset: usize, request: &ReviewRequest) -> Parsed<Review> {
+    if element.name != root(request.kind) {
+        let message = format!("a <{}> was asked for, not a <{}>", root(request.kind), clip(&element.name));
         return Err(Violation::new(ViolationCode::Malformed, offset, message));
     }
-    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict(element, offset, ask.kind)?);
+    let mut review = Review::new(request.reviewer.clone(), request.kind, verdict(element, offset, request.kind)?);
     let confidence = element.child_text("confidence").unwrap_or_default();
     review.confidence = confidence.to_ascii_lowercase().parse().unwrap_or_default();
-    review.findings = element.descendants("issue").into_iter().map(|issue| finding(issue, ask)).collect();
+    review.findings = element.descendants("issue").into_iter().map(|issue| finding(issue, request)).collect();
     review.minor = element.descendants("note").into_iter().map(note).collect();
     review.checked = element
         .children("checked")
@@ -81,17 +82,17 @@ fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Parsed<Revie
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
-    if review.verdict.approves() && objection::contains_objection(&review.summary, ask) {
+    if review.verdict.approves() && objection::contains_objection(&review.summary, request) {
         return Err(retraction::violation(offset));
     }
     check_unexpected(element, &review, offset)?;
-    let blocking = |note: &Note| objection::note_contains_objection(&note.description, ask);
+    let blocking = |note: &Note| objection::note_contains_objection(&note.description, request);
     if review.verdict.approves() && review.minor.iter().any(blocking) {
         let message = "the verdict approves, but a note states a severity that blocks";
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
     if review.verdict == Verdict::ChangesRequested {
-        add_unlisted_issues(element, &mut review.findings, ask);
+        add_unlisted_issues(element, &mut review.findings, request);
     }
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let message = "the verdict is ISSUES, but no <issue> is listed";
@@ -131,10 +132,10 @@ fn unlisted_issue(element: &Element) -> Option<String> {
 }
 
 /// Adds a finding for each text in the place of an issue that is not an `<issue>`.
-fn add_unlisted_issues(element: &Element, findings: &mut Vec<Finding>, ask: &ReviewRequest) {
+fn add_unlisted_issues(element: &Element, findings: &mut Vec<Finding>, request: &ReviewRequest) {
     let mut add = |severity: Severity, text: String| {
         if !says_none(&text) {
-            findings.push(Finding::new(&ask.reviewer, "unstated", severity, text));
+            findings.push(Finding::new(&request.reviewer, "unstated", severity, text));
         }
     };
     let of_issues = element.name == ISSUES;
@@ -147,7 +148,7 @@ fn add_unlisted_issues(element: &Element, findings: &mut Vec<Finding>, ask: &Rev
             add(Severity::parse_or_critical(child.attribute("severity")), child.all_text());
         }
     }
-    element.children.iter().for_each(|child| add_unlisted_issues(child, findings, ask));
+    element.children.iter().for_each(|child| add_unlisted_issues(child, findings, request));
 }
 
 /// Whether a child of the issue list has content without being an issue or a note.
@@ -166,8 +167,8 @@ fn is_stray_issue(child: &Element) -> bool {
 /// Whether a text in a list of issues says that there are none.
 fn says_none(text: &str) -> bool {
     const NONE: [&str; 7] = ["", "none", "none found", "no issues", "no issues found", "nothing", "n/a"];
-    let said = text.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
-    NONE.contains(&said.as_str())
+    let word = text.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+    NONE.contains(&word.as_str())
 }
 
 fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Parsed<Verdict> {
@@ -199,7 +200,7 @@ pub(super) fn words(kind: ReviewerKind) -> &'static str {
     if kind == ReviewerKind::Spec { "APPROVED or ISSUES" } else { "APPROVED, APPROVED_WITH_MINOR or ISSUES" }
 }
 
-fn finding(issue: &Element, ask: &ReviewRequest) -> Finding {
+fn finding(issue: &Element, request: &ReviewRequest) -> Finding {
     let (file, line) = location(issue);
     let own = issue.text.trim();
     let requirement = issue.child_text("requirement");
@@ -215,7 +216,7 @@ fn finding(issue: &Element, ask: &ReviewRequest) -> Finding {
         .unwrap_or_else(|| "An issue without a description.".to_owned());
     let kind = issue.attribute("type").filter(|kind| !kind.is_empty()).unwrap_or("unstated");
     let severity = Severity::parse_or_critical(issue.attribute("severity"));
-    Finding { file, line, requirement, suggestion, ..Finding::new(&ask.reviewer, kind, severity, description) }
+    Finding { file, line, requirement, suggestion, ..Finding::new(&request.reviewer, kind, severity, description) }
 }
 
 fn note(note: &Element) -> Note {

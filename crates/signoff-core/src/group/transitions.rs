@@ -9,7 +9,7 @@ use crate::workflow::{Landing, Scheduling};
 pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     match event {
         RunEvent::Started if this.stage == RunStage::Queued => {
-            let waits_for_plan = policy.has_planning || policy.arrangement != Scheduling::Slots;
+            let waits_for_plan = policy.has_planning || policy.scheduling != Scheduling::Slots;
             this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
         }
         RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
@@ -26,7 +26,7 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
             this.picks -= 1;
             this.picking = this.picking.max(Picking::SourceEmpty);
         }
-        RunEvent::PickingStopped if this.stage.group().is_some() && policy.arrangement == Scheduling::Slots => {
+        RunEvent::PickingStopped if this.stage.group().is_some() && policy.scheduling == Scheduling::Slots => {
             this.picking = Picking::Closed;
         }
         RunEvent::TaskClosed { loop_id } => {
@@ -35,7 +35,7 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
                 this.picking = Picking::Open;
             }
         }
-        RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed(this, loop_id, standing, policy),
+        RunEvent::LoopStatusChanged { loop_id, status } => loop_changed(this, loop_id, status, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let is_active = |loop_id: &LoopId| this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
             let is_due = |since: u32| policy.checkpoint_interval.is_some_and(|interval| since >= interval);
@@ -89,7 +89,7 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
         return;
     }
     // In a chain each task builds on the one before, so every group has one task.
-    let is_chain = policy.arrangement == Scheduling::Chain;
+    let is_chain = policy.scheduling == Scheduling::Chain;
     let tasks =
         groups.into_iter().enumerate().flat_map(|(group, tasks)| tasks.into_iter().map(move |task| (group, task)));
     for (number, (group, loop_id)) in tasks.enumerate() {
@@ -104,33 +104,33 @@ fn add(this: &mut Run, group: usize, loop_id: LoopId) {
     this.loops.insert(loop_id, LoopStatus::Queued);
 }
 
-fn loop_changed(this: &mut Run, loop_id: LoopId, standing: LoopStatus, policy: &RunPolicy) {
+fn loop_changed(this: &mut Run, loop_id: LoopId, status: LoopStatus, policy: &RunPolicy) {
     // A loop that has started is never queued again.
-    if !this.loops.contains_key(&loop_id) || standing == LoopStatus::Queued {
+    if !this.loops.contains_key(&loop_id) || status == LoopStatus::Queued {
         return;
     }
     this.starting.remove(&loop_id);
-    let lands = matches!(standing, LoopStatus::Ready | LoopStatus::Landing);
+    let lands = matches!(status, LoopStatus::Ready | LoopStatus::Landing);
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
     }
     // A checkpoint review includes loops that wait for a person.
-    if !standing.is_active() && standing != LoopStatus::Waiting {
+    if !status.is_active() && status != LoopStatus::Waiting {
         this.checkpoint.reviewed(&loop_id);
     }
-    if standing.blocks() && !policy.keep_going {
+    if status.blocks() && !policy.keep_going {
         this.picking = Picking::Closed;
-    } else if standing.has_ended() && this.picking == Picking::SourceEmpty {
+    } else if status.has_ended() && this.picking == Picking::SourceEmpty {
         this.picking = Picking::Open;
     }
-    update_unclosed(this, &loop_id, &standing, policy);
-    this.loops.insert(loop_id, standing);
+    update_unclosed(this, &loop_id, &status, policy);
+    this.loops.insert(loop_id, status);
 }
 
 /// Tracks which completed tasks still have to be closed in their tracker.
-fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, policy: &RunPolicy) {
-    let through = |standing: &LoopStatus| standing.outcome().is_some_and(Outcome::is_completed);
-    if !through(standing) {
+fn update_unclosed(this: &mut Run, loop_id: &LoopId, status: &LoopStatus, policy: &RunPolicy) {
+    let through = |status: &LoopStatus| status.outcome().is_some_and(Outcome::is_completed);
+    if !through(status) {
         this.unclosed.remove(loop_id);
     } else if policy.task_source.closes_tasks() && !this.loops.get(loop_id).is_some_and(through) {
         this.unclosed.insert(loop_id.clone());
@@ -139,8 +139,8 @@ fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, poli
 
 /// Applies an event to a run that has ended. Few events still change it.
 pub fn apply_after_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
-    if let RunEvent::LoopStatusChanged { loop_id, standing } = event {
-        loop_changed_after_end(this, &loop_id, standing, policy);
+    if let RunEvent::LoopStatusChanged { loop_id, status } = event {
+        loop_changed_after_end(this, &loop_id, status, policy);
     } else if let RunEvent::TaskClosed { loop_id } = event {
         this.unclosed.remove(&loop_id);
     }
@@ -148,15 +148,15 @@ pub fn apply_after_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
 
 /// A person can reopen loops of a finished run. When all have ended again, the run's outcome and its landing are
 /// recomputed. A cancelled run, or one with a final review, keeps its outcome.
-fn loop_changed_after_end(this: &mut Run, loop_id: &LoopId, standing: LoopStatus, policy: &RunPolicy) {
+fn loop_changed_after_end(this: &mut Run, loop_id: &LoopId, status: LoopStatus, policy: &RunPolicy) {
     if *loop_id == LoopId::final_review() {
-        return final_review_changed(this, &standing, policy);
+        return final_review_changed(this, &status, policy);
     }
     if !this.loops.contains_key(loop_id) {
         return;
     }
-    update_unclosed(this, loop_id, &standing, policy);
-    this.loops.insert(loop_id.clone(), standing);
+    update_unclosed(this, loop_id, &status, policy);
+    this.loops.insert(loop_id.clone(), status);
     let own_end = policy.has_final_review || this.stage == RunStage::Done(RunOutcome::Cancelled);
     if !own_end && this.loops.values().all(LoopStatus::has_ended) {
         this.stage = finished(this, run_outcome(this), true, policy);
@@ -164,11 +164,11 @@ fn loop_changed_after_end(this: &mut Run, loop_id: &LoopId, standing: LoopStatus
 }
 
 /// A person retried or decided the final review of a finished run. A cancelled run stays cancelled.
-fn final_review_changed(this: &mut Run, standing: &LoopStatus, policy: &RunPolicy) {
+fn final_review_changed(this: &mut Run, status: &LoopStatus, policy: &RunPolicy) {
     if !policy.has_final_review || this.stage == RunStage::Done(RunOutcome::Cancelled) {
         return;
     }
-    this.stage = match standing.outcome() {
+    this.stage = match status.outcome() {
         Some(outcome) => after_final_review(this, outcome, policy),
         None => RunStage::Reviewing,
     };
@@ -180,8 +180,8 @@ fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
         return;
     }
     this.checkpoint.reviewed(loop_id);
-    if let Some(standing) = this.loops.get_mut(loop_id).filter(|one| **one == LoopStatus::AtCheckpoint) {
-        *standing = LoopStatus::Active;
+    if let Some(status) = this.loops.get_mut(loop_id).filter(|one| **one == LoopStatus::AtCheckpoint) {
+        *status = LoopStatus::Active;
     }
 }
 
@@ -193,25 +193,25 @@ fn after_final_review(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunS
     if !outcome.is_completed() {
         return RunStage::Done(aborted_outcome(outcome));
     }
-    let worth = run_outcome(this);
-    let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
-    let seen = if noted { RunOutcome::Attention } else { worth };
-    finished(this, seen, outcome.is_approval(), policy)
+    let loop_outcome = run_outcome(this);
+    let has_review_notes = loop_outcome == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
+    let outcome_with_review = if has_review_notes { RunOutcome::Attention } else { loop_outcome };
+    finished(this, outcome_with_review, outcome.is_approval(), policy)
 }
 
 /// The stage of a run that seemed finished, if a person reopened one of its loops.
 fn reopened(this: &Run) -> Option<RunStage> {
-    let open = this.loops.values().any(|standing| !standing.has_ended());
+    let open = this.loops.values().any(|status| !status.has_ended());
     open.then(|| RunStage::Working { group: this.groups.len().saturating_sub(1) })
 }
 
 /// The run is finished. It lands if the policy says so and all its work was approved, apart from cancelled tasks.
-/// `whole` is whether the final review left nothing open.
-fn finished(this: &Run, outcome: RunOutcome, whole: bool, policy: &RunPolicy) -> RunStage {
-    let approved = |standing: &LoopStatus| standing.outcome().is_some_and(Outcome::is_approval);
-    let off = |standing: &LoopStatus| standing.outcome() == Some(&Outcome::Cancelled);
-    let all = this.loops.values().all(|standing| approved(standing) || off(standing));
-    let goes_on = policy.onto_default && whole && all && this.loops.values().any(approved);
+/// `final_review_clean` is whether the final review left nothing open.
+fn finished(this: &Run, outcome: RunOutcome, final_review_clean: bool, policy: &RunPolicy) -> RunStage {
+    let approved = |status: &LoopStatus| status.outcome().is_some_and(Outcome::is_approval);
+    let is_cancelled = |status: &LoopStatus| status.outcome() == Some(&Outcome::Cancelled);
+    let all = this.loops.values().all(|status| approved(status) || is_cancelled(status));
+    let goes_on = policy.onto_default && final_review_clean && all && this.loops.values().any(approved);
     if goes_on { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
 }
 
@@ -227,7 +227,7 @@ fn cancel(this: &mut Run) {
 pub fn settle(this: &mut Run, policy: &RunPolicy) {
     while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
         let open = open_loops(this, group, policy);
-        if this.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint) {
+        if this.loops.values().any(|status| *status == LoopStatus::AtCheckpoint) {
             this.checkpoint.start(&this.loops);
         }
         start_loops(this, &open, policy);
@@ -245,8 +245,8 @@ pub fn settle(this: &mut Run, policy: &RunPolicy) {
 /// The unfinished loops of the group, after reopened loops of earlier groups.
 fn open_loops(this: &Run, group: usize, policy: &RunPolicy) -> Vec<LoopId> {
     let (earlier, rest) = this.groups.split_at(group.min(this.groups.len()));
-    let begun = |standing: &LoopStatus| *standing != LoopStatus::Queued && !is_finished(standing, policy);
-    let reopened = this.loops.iter().filter(|(_, standing)| begun(standing)).map(|(loop_id, _)| loop_id);
+    let begun = |status: &LoopStatus| *status != LoopStatus::Queued && !is_finished(status, policy);
+    let reopened = this.loops.iter().filter(|(_, status)| begun(status)).map(|(loop_id, _)| loop_id);
     let reopened = reopened.filter(|loop_id| earlier.iter().flatten().any(|other| other == *loop_id));
     let present = rest.first().into_iter().flatten();
     let waited = |loop_id: &&LoopId| !this.loops.get(*loop_id).is_some_and(|one| is_finished(one, policy));
@@ -264,7 +264,7 @@ fn start_loops(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
 
 /// Requests a task for every free slot. A request is not withdrawn, as the task may be claimed already.
 fn request_tasks(this: &mut Run, policy: &RunPolicy) {
-    if policy.arrangement == Scheduling::Slots && this.picking == Picking::Open {
+    if policy.scheduling == Scheduling::Slots && this.picking == Picking::Open {
         let free = policy.jobs.max(1).saturating_sub(this.active() + this.starting.len());
         this.picks = this.picks.max(free);
     }
@@ -285,18 +285,18 @@ fn grant_landing(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
 
 /// Whether no further task can join the group.
 fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
-    let closed = policy.arrangement != Scheduling::Slots || this.picking != Picking::Open;
+    let closed = policy.scheduling != Scheduling::Slots || this.picking != Picking::Open;
     closed && this.picks == 0
 }
 
 /// Whether the group no longer waits for this loop.
-fn is_finished(standing: &LoopStatus, policy: &RunPolicy) -> bool {
-    standing.has_ended() && (is_independent(policy) || standing.is_resolved())
+fn is_finished(status: &LoopStatus, policy: &RunPolicy) -> bool {
+    status.has_ended() && (is_independent(policy) || status.is_resolved())
 }
 
 /// Tasks that do not build on each other do not wait for each other.
 fn is_independent(policy: &RunPolicy) -> bool {
-    matches!(policy.arrangement, Scheduling::Queue | Scheduling::Slots)
+    matches!(policy.scheduling, Scheduling::Queue | Scheduling::Slots)
 }
 
 /// A group is blocked when all its loops have stopped and one of them failed.
@@ -314,7 +314,7 @@ fn next_stage(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
     if group + 1 < this.groups.len() {
         RunStage::Working { group: group + 1 }
     } else if policy.has_final_review
-        && this.loops.values().any(|standing| *standing != LoopStatus::Ended(Outcome::Cancelled))
+        && this.loops.values().any(|status| *status != LoopStatus::Ended(Outcome::Cancelled))
     {
         RunStage::Reviewing
     } else {

@@ -5,7 +5,20 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AttemptId, Commit, FindingId};
 
 /// What a fixer claims to have done about a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumCount,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase")]
 pub enum ClaimKind {
@@ -16,7 +29,7 @@ pub enum ClaimKind {
 }
 
 impl ClaimKind {
-    pub const ALL: [Self; 3] = [Self::Fixed, Self::Refuted, Self::NotFixed];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] = [Self::Fixed, Self::Refuted, Self::NotFixed];
 
     /// The word that the prompt asks fixers to use.
     pub fn as_str(self) -> &'static str {

@@ -33,8 +33,8 @@ pub(super) struct ReportedIds(BTreeSet<(ReviewerName, FindingId)>);
 
 impl ReportedIds {
     pub(super) fn add(&mut self, reviewer: &ReviewerName, id: &FindingId) {
-        let (said, _) = family(id);
-        self.0.retain(|(name, other)| name != reviewer || family(other).0 != said);
+        let (fingerprint, _) = family(id);
+        self.0.retain(|(name, other)| name != reviewer || family(other).0 != fingerprint);
         self.0.insert((reviewer.clone(), id.clone()));
     }
 
@@ -69,7 +69,7 @@ struct KnownEntry {
     finding: Finding,
     state: FindingState,
     reviewers: BTreeSet<ReviewerName>,
-    said: ReportedIds,
+    reported_ids: ReportedIds,
     /// The line before this round.
     line_before: Option<u32>,
     /// The merged finding of this round that it was reported as.
@@ -96,7 +96,7 @@ struct MatchCandidate {
 /// One reviewer's findings and their matches so far.
 struct MatchSearch<'a> {
     reviewer: &'a ReviewerName,
-    said: &'a [ReportedFinding<'a>],
+    reported: &'a [ReportedFinding<'a>],
     matches: Vec<Option<usize>>,
     taken: BTreeSet<usize>,
 }
@@ -105,19 +105,19 @@ impl Matcher {
     pub(super) fn new(ledger: &Ledger) -> Self {
         let mut matcher = Self::default();
         for entry in &ledger.entries {
-            let said = ledger.reported_ids.get(&entry.finding.id).cloned().unwrap_or_default();
-            matcher.add(entry.finding.clone(), entry.state, said);
+            let reported_ids = ledger.reported_ids.get(&entry.finding.id).cloned().unwrap_or_default();
+            matcher.add(entry.finding.clone(), entry.state, reported_ids);
         }
         matcher
     }
 
-    fn add(&mut self, finding: Finding, state: FindingState, said: ReportedIds) {
+    fn add(&mut self, finding: Finding, state: FindingState, reported_ids: ReportedIds) {
         let index = self.known.len();
         let own = family(&finding.id).0;
         let families: BTreeSet<FindingId> = if state.is_settled() {
             [fingerprint(finding.file.as_deref(), &finding.kind, &finding.description)].into()
         } else {
-            said.families().chain([own]).collect()
+            reported_ids.families().chain([own]).collect()
         };
         for family in families {
             self.by_family.entry(family).or_default().push(index);
@@ -125,7 +125,15 @@ impl Matcher {
         self.by_file.entry(finding.file.clone()).or_default().push(index);
         let reviewers = finding.sources.iter().cloned().collect();
         let line_before = finding.line;
-        self.known.push(KnownEntry { finding, state, reviewers, said, line_before, group: None, signature: None });
+        self.known.push(KnownEntry {
+            finding,
+            state,
+            reviewers,
+            reported_ids,
+            line_before,
+            group: None,
+            signature: None,
+        });
     }
 
     /// Records that an entry was reported in this round. A new entry is added.
@@ -142,12 +150,13 @@ impl Matcher {
         known.finding.line = finding.line;
         known.group.get_or_insert(statement.group);
         known.reviewers.insert(reviewer.clone());
-        known.said.add(reviewer, &finding.id);
+        known.reported_ids.add(reviewer, &finding.id);
     }
 
     /// Returns the entry of each finding, if there is one.
-    pub(super) fn matches(&mut self, reviewer: &ReviewerName, said: &[ReportedFinding<'_>]) -> Vec<Option<usize>> {
-        let mut search = MatchSearch { reviewer, said, matches: vec![None; said.len()], taken: BTreeSet::new() };
+    pub(super) fn matches(&mut self, reviewer: &ReviewerName, reported: &[ReportedFinding<'_>]) -> Vec<Option<usize>> {
+        let mut search =
+            MatchSearch { reviewer, reported, matches: vec![None; reported.len()], taken: BTreeSet::new() };
         self.by_fingerprint(&mut search);
         self.by_merge(&mut search);
         self.by_words(&mut search);
@@ -155,7 +164,7 @@ impl Matcher {
     }
 
     fn by_fingerprint(&self, search: &mut MatchSearch<'_>) {
-        for (family, reported) in families(search.said) {
+        for (family, reported) in families(search.reported) {
             let (own, others) = self.entries_of(&family, search.reviewer);
             if own.len() == reported.len() {
                 // The same number as before: they are in the same order, even if they moved.
@@ -177,8 +186,8 @@ impl Matcher {
         entry: usize,
         finding: usize,
     ) -> Option<(&KnownEntry, &'a ReportedFinding<'a>)> {
-        let (known, said) = (self.known.get(entry)?, search.said.get(finding)?);
-        known.group.is_none_or(|group| group == said.group).then_some((known, said))
+        let (known, reported) = (self.known.get(entry)?, search.reported.get(finding)?);
+        known.group.is_none_or(|group| group == reported.group).then_some((known, reported))
     }
 
     /// The entries with one fingerprint: those the reviewer reported under it, in their order, and the others.
@@ -186,7 +195,7 @@ impl Matcher {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for &entry in self.by_family.get(family).into_iter().flatten() {
             let Some(known) = self.known.get(entry) else { continue };
-            match known.said.number(reviewer, family) {
+            match known.reported_ids.number(reviewer, family) {
                 Some(number) => own.push((number, known.line_before, entry)),
                 None => others.push(entry),
             }
@@ -198,8 +207,8 @@ impl Matcher {
     fn nearest(&self, search: &mut MatchSearch<'_>, entries: &[usize], reported: &[usize]) {
         let mut candidates = Vec::new();
         for (&entry, &finding) in entries.iter().flat_map(|entry| reported.iter().map(move |r| (entry, r))) {
-            if let Some((known, said)) = self.joins(search, entry, finding) {
-                let distance = known.distance(said.finding).unwrap_or(0);
+            if let Some((known, reported)) = self.joins(search, entry, finding) {
+                let distance = known.distance(reported.finding).unwrap_or(0);
                 candidates.push(MatchCandidate { rank: (Reverse(0), distance, !known.is_open()), entry, finding });
             }
         }
@@ -209,10 +218,10 @@ impl Matcher {
     /// Matches findings that the merge joins with one of an earlier reviewer of this round.
     fn by_merge(&mut self, search: &mut MatchSearch<'_>) {
         for index in search.unmatched() {
-            let Some(said) = search.said.get(index) else { continue };
-            let entries = self.by_group.get(&said.group).into_iter().flatten();
+            let Some(reported) = search.reported.get(index) else { continue };
+            let entries = self.by_group.get(&reported.group).into_iter().flatten();
             for &entry in entries {
-                if self.known.get_mut(entry).is_some_and(|known| known.accepts(said.finding)) {
+                if self.known.get_mut(entry).is_some_and(|known| known.accepts(reported.finding)) {
                     search.take(entry, index);
                 }
             }
@@ -222,8 +231,8 @@ impl Matcher {
     fn by_words(&mut self, search: &mut MatchSearch<'_>) {
         let mut candidates = Vec::new();
         for index in search.unmatched() {
-            if let Some(said) = search.said.get(index) {
-                self.alike(search, index, said.finding, &mut candidates);
+            if let Some(reported) = search.reported.get(index) {
+                self.alike(search, index, reported.finding, &mut candidates);
             }
         }
         search.take_best(candidates);
@@ -292,8 +301,8 @@ impl KnownEntry {
     }
 }
 
-fn add_index<K: Ord>(place: Entry<'_, K, Vec<usize>>, index: usize) {
-    let entries = place.or_default();
+fn add_index<K: Ord>(slot: Entry<'_, K, Vec<usize>>, index: usize) {
+    let entries = slot.or_default();
     if !entries.contains(&index) {
         entries.push(index);
     }
@@ -313,18 +322,18 @@ impl MatchSearch<'_> {
     }
 
     fn take(&mut self, entry: usize, finding: usize) {
-        if let Some(place @ None) = self.matches.get_mut(finding)
+        if let Some(slot @ None) = self.matches.get_mut(finding)
             && self.taken.insert(entry)
         {
-            *place = Some(entry);
+            *slot = Some(entry);
         }
     }
 }
 
 /// The findings of each fingerprint, in the order of their numbers.
-fn families(said: &[ReportedFinding<'_>]) -> BTreeMap<FindingId, Vec<usize>> {
+fn families(reported: &[ReportedFinding<'_>]) -> BTreeMap<FindingId, Vec<usize>> {
     let mut families: BTreeMap<FindingId, Vec<(u32, usize)>> = BTreeMap::new();
-    for (index, statement) in said.iter().enumerate() {
+    for (index, statement) in reported.iter().enumerate() {
         let (family, number) = family(&statement.finding.id);
         families.entry(family).or_default().push((number, index));
     }

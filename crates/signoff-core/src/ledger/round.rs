@@ -16,7 +16,7 @@ struct ReviewerReport {
     findings: Vec<Finding>,
     /// Minor notes, and whether the reviewer calls them minor.
     notes: Vec<(Note, bool)>,
-    withheld: bool,
+    has_refused: bool,
 }
 
 /// The reports of each entry in this round, by reviewer name.
@@ -31,16 +31,16 @@ impl Ledger {
         reviews: &[Review],
         unlisted: &BTreeSet<FindingId>,
     ) -> RoundChange {
-        let seats = seats(reviews);
+        let reviewers = reviewers(reviews);
         let before: Vec<FindingState> = self.entries.iter().map(|entry| entry.state).collect();
-        let reports = place_findings(self, &seats);
+        let reports = place_findings(self, &reviewers);
         for (index, entry) in self.entries.iter_mut().enumerate() {
             if let Some(reports) = reports.get(&index) {
                 entry.report(round, reports);
             } else if !unlisted.contains(&entry.finding.id) {
-                match entry.repeated_in_notes(&seats) {
+                match entry.repeated_in_notes(&reviewers) {
                     Some(repeated) => entry.report(round, &[repeated]),
-                    None => entry.apply_silence(round, &seats),
+                    None => entry.apply_silence(round, &reviewers),
                 }
             }
         }
@@ -49,23 +49,23 @@ impl Ledger {
 }
 
 /// Groups the reviews by reviewer. The order of findings does not depend on the input order.
-fn seats(reviews: &[Review]) -> BTreeMap<ReviewerName, ReviewerReport> {
-    let mut seats: BTreeMap<ReviewerName, ReviewerReport> = BTreeMap::new();
+fn reviewers(reviews: &[Review]) -> BTreeMap<ReviewerName, ReviewerReport> {
+    let mut reviewers: BTreeMap<ReviewerName, ReviewerReport> = BTreeMap::new();
     for review in reviews {
-        let seat = seats.entry(review.reviewer.clone()).or_default();
-        seat.withheld |= !review.verdict.approves();
-        seat.kind = seat.kind.min(Some(review.kind)).or(Some(review.kind));
+        let report = reviewers.entry(review.reviewer.clone()).or_default();
+        report.has_refused |= !review.verdict.approves();
+        report.kind = report.kind.min(Some(review.kind)).or(Some(review.kind));
         if !matches!(review.verdict, Verdict::Inconclusive(_)) {
-            seat.findings.extend(review.findings.iter().cloned().map(with_id));
+            report.findings.extend(review.findings.iter().cloned().map(with_id));
             let is_minor = review.verdict == Verdict::ApprovedWithMinor;
-            seat.notes.extend(review.minor.iter().map(|note| (note.clone(), is_minor)));
+            report.notes.extend(review.minor.iter().map(|note| (note.clone(), is_minor)));
         }
     }
-    for seat in seats.values_mut() {
-        seat.findings.sort_by(|a, b| order(a).cmp(&order(b)));
-        seat.findings.dedup();
+    for report in reviewers.values_mut() {
+        report.findings.sort_by(|a, b| order(a).cmp(&order(b)));
+        report.findings.dedup();
     }
-    seats
+    reviewers
 }
 
 fn with_id(mut finding: Finding) -> Finding {
@@ -77,17 +77,17 @@ fn with_id(mut finding: Finding) -> Finding {
 
 /// Compares every field, so that only equal findings tie.
 fn order(finding: &Finding) -> impl Ord + '_ {
-    let place = (&finding.file, finding.line, &finding.id);
-    let said = (&finding.kind, finding.severity, &finding.description);
-    (place, said, &finding.requirement, &finding.suggestion, &finding.sources)
+    let location = (&finding.file, finding.line, &finding.id);
+    let content = (&finding.kind, finding.severity, &finding.description);
+    (location, content, &finding.requirement, &finding.suggestion, &finding.sources)
 }
 
 /// Finds or creates the entry of every finding.
-fn place_findings(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, ReviewerReport>) -> ReportsByEntry {
+fn place_findings(ledger: &mut Ledger, reviewers: &BTreeMap<ReviewerName, ReviewerReport>) -> ReportsByEntry {
     let mut matcher = Matcher::new(ledger);
     let mut ids: BTreeSet<FindingId> = ledger.entries.iter().map(|entry| entry.finding.id.clone()).collect();
     let mut reports = ReportsByEntry::new();
-    for (reviewer, statements) in statements(seats) {
+    for (reviewer, statements) in statements(reviewers) {
         let matches = matcher.matches(reviewer, &statements);
         for (statement, known) in statements.iter().zip(matches) {
             let finding = statement.finding;
@@ -106,16 +106,16 @@ fn place_findings(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, ReviewerRe
 }
 
 /// The findings of each reviewer, with the index of their merged finding in this round.
-fn statements(seats: &BTreeMap<ReviewerName, ReviewerReport>) -> Vec<(&ReviewerName, Vec<ReportedFinding<'_>>)> {
-    let mut said = Vec::new();
-    for (name, seat) in seats {
-        let kind = seat.kind.unwrap_or(ReviewerKind::General);
-        said.extend(seat.findings.iter().map(|finding| RaisedFinding::new(name, kind, finding)));
+fn statements(reviewers: &BTreeMap<ReviewerName, ReviewerReport>) -> Vec<(&ReviewerName, Vec<ReportedFinding<'_>>)> {
+    let mut raised = Vec::new();
+    for (name, report) in reviewers {
+        let kind = report.kind.unwrap_or(ReviewerKind::General);
+        raised.extend(report.findings.iter().map(|finding| RaisedFinding::new(name, kind, finding)));
     }
-    let mut groups = merge::group(said).into_iter();
+    let mut groups = merge::group(raised).into_iter();
     let mut statements = Vec::new();
-    for (name, seat) in seats {
-        let own = seat.findings.iter().zip(groups.by_ref().take(seat.findings.len()));
+    for (name, report) in reviewers {
+        let own = report.findings.iter().zip(groups.by_ref().take(report.findings.len()));
         statements.push((name, own.map(|(finding, group)| ReportedFinding { finding, group }).collect()));
     }
     statements
@@ -185,14 +185,14 @@ impl LedgerEntry {
 
     /// Finds a note that repeats an open finding word for word, perhaps with its id and place: the reviewer has not
     /// said that it is resolved. The note lowers the severity only if the reviewer calls it minor.
-    fn repeated_in_notes(&self, seats: &BTreeMap<ReviewerName, ReviewerReport>) -> Option<(ReviewerName, Finding)> {
+    fn repeated_in_notes(&self, reviewers: &BTreeMap<ReviewerName, ReviewerReport>) -> Option<(ReviewerName, Finding)> {
         let own = family(&self.finding.id).0;
         let repeats = |note: &Note| {
             let file = note.file.as_deref().or(self.finding.file.as_deref());
             let says = |text: &str| fingerprint(file, &self.finding.kind, text) == own;
             says(&note.description) || says(&self.without_id_and_place(note))
         };
-        let notes = seats.iter().flat_map(|(name, seat)| seat.notes.iter().map(move |note| (name, note)));
+        let notes = reviewers.iter().flat_map(|(name, report)| report.notes.iter().map(move |note| (name, note)));
         let mut repeated = notes.filter(|(_, (note, _))| self.state == FindingState::Open && repeats(note));
         repeated.next().map(|(name, (_, is_minor))| {
             let severity = if *is_minor { Severity::Minor } else { self.finding.severity };
@@ -204,16 +204,16 @@ impl LedgerEntry {
     fn without_id_and_place(&self, note: &Note) -> String {
         let text = note.description.replacen(self.finding.id.as_str(), "", 1);
         let file = note.file.as_deref().unwrap_or_default();
-        let place = note.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-        if place.is_empty() { text } else { text.replacen(&place, "", 1) }
+        let location = note.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+        if location.is_empty() { text } else { text.replacen(&location, "", 1) }
     }
 
     /// Applies a round that did not report this entry. It is fixed if the reviewers that reported it approve, else it
     /// stays unchanged.
-    fn apply_silence(&mut self, round: &Round, seats: &BTreeMap<ReviewerName, ReviewerReport>) {
-        let sat = || self.finding.sources.iter().filter_map(|source| seats.get_key_value(source));
-        let approves = sat().all(|(_, seat)| !seat.withheld);
-        let approver = sat().next().map(|(name, _)| name.clone());
+    fn apply_silence(&mut self, round: &Round, reviewers: &BTreeMap<ReviewerName, ReviewerReport>) {
+        let participants = || self.finding.sources.iter().filter_map(|source| reviewers.get_key_value(source));
+        let approves = participants().all(|(_, report)| !report.has_refused);
+        let approver = participants().next().map(|(name, _)| name.clone());
         if let Some(reviewer) = approver
             && approves
             && self.state == FindingState::Open

@@ -20,15 +20,19 @@ pub enum Event {
     BaseSet { tree: Tree },
     /// Findings that earlier tasks on the branch left open or disputed, recorded before the loop starts. Missing in
     /// older logs.
-    FindingsInherited { left: Ledger },
+    FindingsInherited {
+        #[serde(rename = "left")]
+        ledger: Ledger,
+    },
     /// The worktree was created at this commit.
     Started { head: Head },
     /// The loop continues from the state of another program. Earlier phases count as done.
     Imported {
         head: Head,
-        at: Position,
+        #[serde(rename = "at")]
+        position: Position,
         #[serde(flatten)]
-        left: ImportedProgress,
+        progress: ImportedProgress,
     },
     /// A plan was read. The `per_item` phases go through this many items.
     ItemsPlanned { count: u32 },
@@ -60,18 +64,21 @@ pub enum Event {
         attempt: AttemptId,
         plan: LimitPlan,
         /// The agent's own error message.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<AgentError>,
+        #[serde(rename = "why", default, skip_serializing_if = "Option::is_none")]
+        error: Option<AgentError>,
         /// Missing in older logs.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        turn: Option<NextAgent>,
+        #[serde(rename = "turn", default, skip_serializing_if = "Option::is_none")]
+        next_agent: Option<NextAgent>,
     },
     /// A budget cap of the task or the run is reached.
     BudgetReached,
     /// The budget does not allow this launch; other attempts continue.
     BudgetRefused { attempt: AttemptId },
     /// A pause ended.
-    Resumed { hold: PauseReason },
+    Resumed {
+        #[serde(rename = "hold")]
+        reason: PauseReason,
+    },
     /// A checkpoint review of this loop started.
     CheckpointBegan { number: u32 },
     /// A checkpoint review of this loop ended. Each finding names the reviewer that reported it.
@@ -133,7 +140,19 @@ pub struct EarlierFindings {
 }
 
 /// The final verdicts a person can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::EnumCount,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalVerdict {
@@ -144,7 +163,8 @@ pub enum FinalVerdict {
 }
 
 impl FinalVerdict {
-    pub const ALL: [Self; 4] = [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
+    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
+        [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -227,8 +247,8 @@ pub enum LimitPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NextAgent {
     /// When the limited agent can be tried again; none if that is later than the maximum wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub free: Option<Timestamp>,
+    #[serde(rename = "free", default, skip_serializing_if = "Option::is_none")]
+    pub available_at: Option<Timestamp>,
     pub next: usize,
 }
 
@@ -246,6 +266,7 @@ pub struct NextAgent {
     Deserialize,
     strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -260,9 +281,6 @@ pub enum Choice {
 }
 
 impl Choice {
-    pub const ALL: [Self; 7] =
-        [Self::Retry, Self::Proceed, Self::Skip, Self::Continue, Self::Fix, Self::Restart, Self::Stop];
-
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -283,7 +301,10 @@ pub enum Effect {
     /// Ask a person.
     Ask(Question),
     /// Report [`Event::Resumed`] when this is over; for a checkpoint [`Event::CheckpointEnded`].
-    Wait { hold: PauseReason },
+    Wait {
+        #[serde(rename = "hold")]
+        reason: PauseReason,
+    },
     /// Report [`Event::LandingGranted`] when the group is ready.
     AwaitLanding,
     /// The loop has ended.
@@ -315,14 +336,16 @@ pub enum JobKind {
     Check,
     /// A reviewer judges one commit.
     Review { reviewer: ReviewerName, scope: ReviewScope, commit: Commit },
-    /// `unread` are the reviewers whose raw text goes to the fixer. `part` is the index of this fixer among the
+    /// `unparsed_reviewers` are the reviewers whose raw text goes to the fixer. `part` is the index of this fixer among the
     /// parallel ones.
     Fix {
         role: Role,
         findings: Vec<FindingId>,
-        unread: Vec<ReviewerName>,
+        #[serde(rename = "unread")]
+        unparsed_reviewers: Vec<ReviewerName>,
         notes: Vec<Finding>,
-        side_by_side: bool,
+        #[serde(rename = "side_by_side")]
+        parallel: bool,
         part: usize,
     },
     /// Combines the commits of parallel fixers, each with its index.

@@ -10,15 +10,15 @@ use crate::review::{Finding, is_repository_path};
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// Starts a fix of all blocking findings, if the gate's limit allows one more.
-pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
-    let Some(judge) = phases::current_judge(this, policy) else { return };
-    this.unread.clone_from(&unread);
-    if !judge.gate.bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes) {
+pub fn begin(this: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+    this.unparsed_reviewers.clone_from(&unparsed_reviewers);
+    if !gate_policy.gate.bound.allows_another_fix(this.counters.fixes, this.counters.granted.fixes) {
         return phases::exhausted(this, Reason::CyclesExhausted, policy);
     }
     let findings = gate::blocking(this, policy);
-    let only_looks = findings.is_empty() && unread.is_empty();
-    if only_looks && this.tally.fixes < work::max_attempts(this, policy) {
+    let only_looks = findings.is_empty() && unparsed_reviewers.is_empty();
+    if only_looks && this.counters.fixes < work::max_attempts(this, policy) {
         // No reviewer could judge, so there is nothing to fix: review again. If fixes are unlimited, the limit on
         // attempts applies.
         count_fix(this);
@@ -31,23 +31,27 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
     // Planners produce a single answer, so parallel results could not be combined.
-    let has_single_result = matches!(judge.fixer, Role::Enumerate | Role::Plan);
-    let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !has_single_result;
-    let groups =
-        if side_by_side { independent_groups(findings.iter().map(|entry| &entry.finding)) } else { together() };
+    let has_single_result = matches!(gate_policy.fixer, Role::Enumerate | Role::Plan);
+    let parallel = gate_policy.gate.parallel_fixes && unparsed_reviewers.is_empty() && !has_single_result;
+    let groups = if parallel { independent_groups(findings.iter().map(|entry| &entry.finding)) } else { together() };
     count_fix(this);
-    launch(this, groups, unread, policy);
+    launch(this, groups, unparsed_reviewers, policy);
 }
 
 /// Counts one more fix at this gate. Saturates, because an imported count may be any number.
 fn count_fix(this: &mut Loop) {
-    this.tally.fixes = this.tally.fixes.saturating_add(1);
+    this.counters.fixes = this.counters.fixes.saturating_add(1);
 }
 
 /// Starts a fixer for each group of findings.
-pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unread: Vec<ReviewerName>, policy: &Policy) {
+pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
     let order = if groups.len() > 1 { FixOrder::Parallel } else { FixOrder::Sequential };
-    let fix = |findings| Fix { findings, unread: unread.clone(), failures: 0, state: FixState::Queued };
+    let fix = |findings| Fix {
+        findings,
+        unparsed_reviewers: unparsed_reviewers.clone(),
+        failures: 0,
+        state: FixState::Queued,
+    };
     let fixes: Vec<_> = groups.into_iter().map(fix).collect();
     this.stage = Stage::Fixing { fixes, order, from: this.head.tree.clone() };
     start_queued(this, FixTrigger::Review, policy);
@@ -73,7 +77,7 @@ fn start_queued(this: &mut Loop, follows: FixTrigger, policy: &Policy) {
         return work::attempts_exhausted(this, policy);
     }
     // Fixers that start together count as one attempt.
-    this.tally.uncounted += u32::try_from(number.saturating_sub(1)).unwrap_or(u32::MAX);
+    this.counters.uncounted += u32::try_from(number.saturating_sub(1)).unwrap_or(u32::MAX);
     for index in queued.into_iter().take(number) {
         let slot = work::attempt_slot(this, follows == FixTrigger::Incomplete, policy);
         set_state(this, index, FixState::Assigned(slot));
@@ -102,11 +106,11 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         WorkReport::Complete { head } | WorkReport::Incomplete { head } | WorkReport::NoWorkLeft { head } => head,
         WorkReport::Stuck { .. } => return work::gave_up(this),
     };
-    let apart = (order == FixOrder::Parallel).then(|| head.commit.clone());
-    if apart.is_none() {
+    let unmerged_commit = (order == FixOrder::Parallel).then(|| head.commit.clone());
+    if unmerged_commit.is_none() {
         this.head = head;
     }
-    set_state(this, index, FixState::Done { apart });
+    set_state(this, index, FixState::Done { unmerged_commit });
     settle(this, policy);
 }
 
@@ -120,7 +124,9 @@ pub fn claimed(this: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec
 /// Whether an attempt runs in an agent phase that fixes inherited findings.
 fn is_fix_phase(this: &Loop, attempt: AttemptId, policy: &Policy) -> bool {
     let fixes = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Fix, .. });
-    matches!(this.stage, Stage::Working { .. }) && this.runs(attempt) && policy.phase(this.at.phase).is_some_and(fixes)
+    matches!(this.stage, Stage::Working { .. })
+        && this.runs(attempt)
+        && policy.phase(this.position.phase).is_some_and(fixes)
 }
 
 /// A fixer failed.
@@ -129,7 +135,7 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Stage::Fixing { fixes, .. } = &mut this.stage else { return };
     let earlier = fixes[index].failures;
     fixes[index].failures += 1;
-    let escalation = phases::nearest_judge(this, policy).map(|judge| &judge.gate.on_fixer_failure);
+    let escalation = phases::nearest_gate_policy(this, policy).map(|gate_policy| &gate_policy.gate.on_fixer_failure);
     let action = escalation.map_or(FailureAction::Fail, |escalation| escalation.action(earlier));
     if action.step() == FailureStep::Retry {
         set_state(this, index, FixState::Queued);
@@ -148,7 +154,7 @@ fn settle(this: &mut Loop, policy: &Policy) {
     }
     let action = |fix: &Fix| if let FixState::Failed { action } = fix.state { Some(action) } else { None };
     let any_done = fixes.iter().any(|fix| matches!(fix.state, FixState::Done { .. }));
-    let side_by_side = *order == FixOrder::Parallel;
+    let parallel = *order == FixOrder::Parallel;
     match fixes.iter().filter_map(action).max().map(FailureAction::step) {
         Some(FailureStep::Ask) => {
             phases::ask(this, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
@@ -157,7 +163,7 @@ fn settle(this: &mut Loop, policy: &Policy) {
             phases::end_resumable(this, Outcome::Failed, Reason::FixerFailed);
         }
         Some(_) if !any_done => retry_or_exhaust(this, policy),
-        Some(_) | None if side_by_side => combine(this),
+        Some(_) | None if parallel => combine(this),
         Some(_) | None if has_queued(this) => start_queued(this, FixTrigger::Review, policy),
         Some(_) | None => fixed(this, policy),
     }
@@ -169,8 +175,8 @@ fn has_queued(this: &Loop) -> bool {
 
 /// Starts another attempt for the failed fixes if the gate's limit allows one.
 fn retry_or_exhaust(this: &mut Loop, policy: &Policy) {
-    let bound = phases::nearest_judge(this, policy).map(|judge| judge.gate.bound);
-    if bound.is_some_and(|bound| !bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes)) {
+    let bound = phases::nearest_gate_policy(this, policy).map(|gate_policy| gate_policy.gate.bound);
+    if bound.is_some_and(|bound| !bound.allows_another_fix(this.counters.fixes, this.counters.granted.fixes)) {
         return phases::exhausted(this, Reason::FixerFailed, policy);
     }
     count_fix(this);
@@ -216,7 +222,7 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
     }
     let mut fixes = fixes.clone();
     for (index, fix) in fixes.iter_mut().enumerate() {
-        fix.state = if kept.contains(&index) { FixState::Done { apart: None } } else { FixState::Queued };
+        fix.state = if kept.contains(&index) { FixState::Done { unmerged_commit: None } } else { FixState::Queued };
     }
     this.stage = Stage::Fixing { fixes, order: FixOrder::Sequential, from: from.clone() };
     this.head = head;
@@ -228,9 +234,9 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
 fn fixed(this: &mut Loop, policy: &Policy) {
     let (Stage::Fixing { from, .. } | Stage::Combining { from, .. }) = &this.stage else { return };
     let changed = *from != this.head.tree;
-    this.tally.noop_fixes = if changed { 0 } else { this.tally.noop_fixes + 1 };
-    let bound = phases::current_judge(this, policy).and_then(|judge| judge.gate.max_noop_fixes);
-    if bound.is_some_and(|bound| this.tally.noop_fixes >= bound) {
+    this.counters.noop_fixes = if changed { 0 } else { this.counters.noop_fixes + 1 };
+    let bound = phases::current_gate_policy(this, policy).and_then(|gate_policy| gate_policy.gate.max_noop_fixes);
+    if bound.is_some_and(|bound| this.counters.noop_fixes >= bound) {
         return phases::exhausted(this, Reason::NoopFix, policy);
     }
     gate::review_again(this, policy);

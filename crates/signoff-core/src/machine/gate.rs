@@ -9,13 +9,11 @@ use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{DecidedBy, LedgerEntry, Round};
 use crate::policy::{FailureAction, FailureStep, Gate, OnFailure, RereviewScope};
 use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict};
+use crate::settings::CHECKS;
 use crate::workflow::PhaseKind;
 
-/// The name of the project's checks in the ledger.
-pub const CHECKS: &str = "checks";
-
 /// The finding for checks that failed without naming a place.
-const NO_PLACE: &str = "the project's checks failed and named no place";
+const NO_LOCATION: &str = "the project's checks failed and named no place";
 
 /// Enters a gate: its limits start over, its review numbers continue.
 pub fn begin(this: &mut Loop, policy: &Policy) {
@@ -29,16 +27,16 @@ pub fn begin(this: &mut Loop, policy: &Policy) {
 
 /// Resets the counters of the current gate.
 pub fn reset_counters(this: &mut Loop) {
-    let tally = &mut this.tally;
-    (tally.fixes, tally.noop_fixes, tally.granted.fixes) = (0, 0, 0);
-    tally.cycle = this.cycles.get(&this.at.phase).copied().unwrap_or(0);
+    let counters = &mut this.counters;
+    (counters.fixes, counters.noop_fixes, counters.granted.fixes) = (0, 0, 0);
+    counters.cycle = this.cycles.get(&this.position.phase).copied().unwrap_or(0);
 }
 
 /// Reviews are numbered per gate and pass, across items and conflicts.
 fn next_cycle(this: &mut Loop) {
-    this.tally.cycle = this.tally.cycle.saturating_add(1);
-    this.tally.discussions = 0;
-    this.cycles.insert(this.at.phase, this.tally.cycle);
+    this.counters.cycle = this.counters.cycle.saturating_add(1);
+    this.counters.discussions = 0;
+    this.cycles.insert(this.position.phase, this.counters.cycle);
 }
 
 /// Reviews again after a fix.
@@ -47,23 +45,25 @@ pub fn review_again(this: &mut Loop, policy: &Policy) {
         return phases::nothing_to_review(this, policy);
     }
     next_cycle(this);
-    let scoped = phases::current_judge(this, policy).is_some_and(|judge| judge.gate.rereview == RereviewScope::Scoped);
+    let scoped = phases::current_gate_policy(this, policy)
+        .is_some_and(|gate_policy| gate_policy.gate.rereview == RereviewScope::Scoped);
     open_round(this, if scoped { ReviewScope::Scoped } else { ReviewScope::Full }, policy);
 }
 
 /// Starts all reviewers on one commit. If the work changes nothing there is nothing to judge.
 pub fn open_round(this: &mut Loop, scope: ReviewScope, policy: &Policy) {
-    let Some(phase) = policy.phase(this.at.phase) else { return phases::sign_off(this, policy) };
+    let Some(phase) = policy.phase(this.position.phase) else { return phases::sign_off(this, policy) };
     if has_nothing_to_judge(this, policy) {
         return phases::nothing_to_review(this, policy);
     }
-    this.unread.clear();
+    this.unparsed_reviewers.clear();
     this.stage = match &phase.kind {
-        PhaseKind::Gate(judge) => {
-            this.tally.reviews += 1;
-            let seats = judge.gate.reviewers.iter().map(|name| (name.clone(), new_seat(this))).collect();
+        PhaseKind::Gate(gate_policy) => {
+            this.counters.reviews += 1;
+            let reviewers =
+                gate_policy.gate.reviewers.iter().map(|name| (name.clone(), new_reviewer_state(this))).collect();
             let unlisted = BTreeSet::new();
-            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, seats, unlisted })
+            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, reviewers, unlisted })
         }
         PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
         PhaseKind::Agent { .. } => return phases::enter(this, policy),
@@ -73,29 +73,29 @@ pub fn open_round(this: &mut Loop, scope: ReviewScope, policy: &Policy) {
 /// Whether the current gate judges the work itself, not a design or a plan, and the work changes nothing.
 fn has_nothing_to_judge(this: &Loop, policy: &Policy) -> bool {
     let phases = &policy.workflow.phases;
-    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
+    let (before, after) = phases.split_at(this.position.phase.min(phases.len()));
     let judges_work = before.iter().any(work::implements) || !after.iter().any(work::implements);
-    this.is_unchanged() && judges_work && this.at.phase < phases.len()
+    this.is_unchanged() && judges_work && this.position.phase < phases.len()
 }
 
-fn new_seat(this: &mut Loop) -> ReviewerState {
+fn new_reviewer_state(this: &mut Loop) -> ReviewerState {
     ReviewerState::Assigned { slot: this.new_slot(), failures: 0, unclear: 0 }
 }
 
 /// A reviewer ended by itself.
 pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, policy: &Policy) {
-    let (Some(judge), Stage::Reviewing(panel)) = (phases::current_judge(this, policy), &this.stage) else {
+    let (Some(gate_policy), Stage::Reviewing(panel)) = (phases::current_gate_policy(this, policy), &this.stage) else {
         return;
     };
-    let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
+    let Some((name, failures, unclear)) = assigned_reviewer(panel, attempt) else { return };
     let review = review.reject_other_commit(&panel.commit);
     this.reset_losses();
     let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
-    this.tally.has_readable |= is_readable;
-    this.tally.has_unclear |= !is_readable;
-    let seat = match &review.verdict {
+    this.counters.has_readable |= is_readable;
+    this.counters.has_unclear |= !is_readable;
+    let state = match &review.verdict {
         Verdict::Inconclusive(_) => {
-            let (action, unclear) = (judge.gate.on_unclear.action(unclear), unclear + 1);
+            let (action, unclear) = (gate_policy.gate.on_unclear.action(unclear), unclear + 1);
             if action == FailureAction::Retry {
                 ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
             } else {
@@ -103,42 +103,43 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
             }
         }
         Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
-            ReviewerState::Answered(Box::new(review.with_verdict_from_findings(judge.gate.fail_on)))
+            ReviewerState::Answered(Box::new(review.with_verdict_from_findings(gate_policy.gate.fail_on)))
         }
     };
-    set_seat(this, name, seat, policy);
+    set_reviewer_state(this, name, state, policy);
 }
 
 /// A reviewer or the project's checks failed.
 pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
-    let Some(judge) = phases::current_judge(this, policy) else { return };
-    let escalation = judge.gate.on_reviewer_failure.clone();
+    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+    let escalation = gate_policy.gate.on_reviewer_failure.clone();
     if let Stage::Checking { failures, .. } = this.stage {
         return check_failed_to_run(this, failures, escalation.action(failures), policy);
     }
-    let Some((name, failures, unclear)) = phases::panel(this).and_then(|panel| seat_of(panel, attempt)) else {
+    let Some((name, failures, unclear)) = phases::panel(this).and_then(|panel| assigned_reviewer(panel, attempt))
+    else {
         return;
     };
     let (action, failures) = (escalation.action(failures), failures + 1);
-    let seat = if action == FailureAction::Retry {
+    let state = if action == FailureAction::Retry {
         ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
     } else {
         ReviewerState::Failed { action, failures, unclear }
     };
-    set_seat(this, name, seat, policy);
+    set_reviewer_state(this, name, state, policy);
 }
 
 /// The reviewer of an attempt, with the number of failures and of unclear answers so far.
-fn seat_of(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
-    panel.seats.iter().find_map(|(name, seat)| {
-        let ReviewerState::Assigned { slot, failures, unclear } = seat else { return None };
+fn assigned_reviewer(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
+    panel.reviewers.iter().find_map(|(name, state)| {
+        let ReviewerState::Assigned { slot, failures, unclear } = state else { return None };
         (slot.attempt() == Some(attempt)).then(|| (name.clone(), *failures, *unclear))
     })
 }
 
-fn set_seat(this: &mut Loop, name: ReviewerName, seat: ReviewerState, policy: &Policy) {
+fn set_reviewer_state(this: &mut Loop, name: ReviewerName, state: ReviewerState, policy: &Policy) {
     if let Stage::Reviewing(panel) = &mut this.stage {
-        panel.seats.insert(name, seat);
+        panel.reviewers.insert(name, state);
         if !panel.is_open() {
             settle_panel(this, policy);
         }
@@ -148,14 +149,14 @@ fn set_seat(this: &mut Loop, name: ReviewerName, seat: ReviewerState, policy: &P
 /// Every reviewer has ended. Missing answers are handled first; only then do the answers count.
 fn settle_panel(this: &mut Loop, policy: &Policy) {
     let Some(panel) = phases::panel(this) else { return };
-    let action = |seat: &ReviewerState| match seat {
+    let action = |state: &ReviewerState| match state {
         ReviewerState::Unclear { action, .. } | ReviewerState::Failed { action, .. } => Some(*action),
         ReviewerState::Assigned { .. } | ReviewerState::Answered(_) => None,
     };
-    match panel.seats.values().filter_map(action).max().map(FailureAction::step) {
+    match panel.reviewers.values().filter_map(action).max().map(FailureAction::step) {
         None => evaluate_answers(this, PanelCoverage::Complete, policy),
         Some(FailureStep::End | FailureStep::Retry) => {
-            let is_unclear = panel.seats.values().any(|seat| matches!(seat, ReviewerState::Unclear { .. }));
+            let is_unclear = panel.reviewers.values().any(|state| matches!(state, ReviewerState::Unclear { .. }));
             let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
             record(this, policy);
             phases::end_resumable(this, Outcome::Failed, reason);
@@ -165,39 +166,39 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
             ask(this, policy);
         }
         Some(FailureStep::NotPassed) => {
-            let unread = unread(panel);
+            let unparsed_reviewers = unparsed_reviewers(panel);
             record(this, policy);
-            let looks_again = unread.is_empty()
-                && phases::current_judge(this, policy)
-                    .is_some_and(|judge| judge.gate.on_failure == OnFailure::MiniLoop);
+            let looks_again = unparsed_reviewers.is_empty()
+                && phases::current_gate_policy(this, policy)
+                    .is_some_and(|gate_policy| gate_policy.gate.on_failure == OnFailure::MiniLoop);
             if policy.fix_needs_review && this.has_only_unclear_reviews() && !looks_again {
                 return phases::end_unclear(this, policy);
             }
-            not_passed(this, unread, policy);
+            not_passed(this, unparsed_reviewers, policy);
         }
     }
 }
 
 /// The reviewers whose answers could not be parsed but may help a fixer.
-fn unread(panel: &Panel) -> Vec<ReviewerName> {
+fn unparsed_reviewers(panel: &Panel) -> Vec<ReviewerName> {
     let raw =
-        |seat: &ReviewerState| matches!(seat, ReviewerState::Unclear { action: FailureAction::RequestChanges, .. });
-    panel.seats.iter().filter(|(_, seat)| raw(seat)).map(|(name, _)| name.clone()).collect()
+        |state: &ReviewerState| matches!(state, ReviewerState::Unclear { action: FailureAction::RequestChanges, .. });
+    panel.reviewers.iter().filter(|(_, state)| raw(state)).map(|(name, _)| name.clone()).collect()
 }
 
 fn ask(this: &mut Loop, policy: &Policy) {
     let Some(panel) = phases::panel(this) else { return };
     let missing = panel.missing();
-    let all_missing = missing.len() == panel.seats.len();
-    let all_failed = panel.seats.values().all(|seat| matches!(seat, ReviewerState::Failed { .. }));
-    let (about, second) = if all_failed {
+    let all_missing = missing.len() == panel.reviewers.len();
+    let all_failed = panel.reviewers.values().all(|state| matches!(state, ReviewerState::Failed { .. }));
+    let (topic, second) = if all_failed {
         (QuestionTopic::NoReview { missing }, Choice::Skip)
     } else if all_missing {
         (QuestionTopic::UnclearReview { missing }, Choice::Proceed)
     } else {
         (QuestionTopic::PartialReview { missing }, Choice::Proceed)
     };
-    phases::ask(this, about, &[Choice::Retry, second, Choice::Stop], policy);
+    phases::ask(this, topic, &[Choice::Retry, second, Choice::Stop], policy);
 }
 
 /// Whether all reviewers answered.
@@ -215,9 +216,11 @@ pub fn evaluate_answers(this: &mut Loop, coverage: PanelCoverage, policy: &Polic
         .filter(|review| review.verdict == Verdict::NeedsDiscussion)
         .map(|review| review.reviewer.clone())
         .collect();
-    let bar = phases::current_judge(this, policy).map(|judge| judge.gate.fail_on);
+    let threshold = phases::current_gate_policy(this, policy).map(|gate_policy| gate_policy.gate.fail_on);
     let unexplained = |review: &Review| {
-        review.verdict == Verdict::ChangesRequested && review.findings.is_empty() && bar != Some(FailThreshold::None)
+        review.verdict == Verdict::ChangesRequested
+            && review.findings.is_empty()
+            && threshold != Some(FailThreshold::None)
     };
     if !discussing.is_empty() {
         discuss(this, discussing, policy);
@@ -238,54 +241,55 @@ fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
 }
 
 pub fn round(this: &Loop, policy: &Policy) -> Round {
-    let per_item = policy.phase(this.at.phase).is_some_and(|phase| phase.per_item);
-    Round { item: per_item.then_some(this.at.item), ..this.round_at(this.at.phase, this.tally.cycle) }
+    let per_item = policy.phase(this.position.phase).is_some_and(|phase| phase.per_item);
+    Round { item: per_item.then_some(this.position.item), ..this.round_at(this.position.phase, this.counters.cycle) }
 }
 
 impl Loop {
     /// A round on the head, at a phase of this pass and over all items.
     pub(super) fn round_at(&self, phase: usize, cycle: u32) -> Round {
         let commit = Some(self.head.commit.clone());
-        Round { pass: self.at.pass, phase, item: None, cycle, commit, checkpoint: None, task: None }
+        Round { pass: self.position.pass, phase, item: None, cycle, commit, checkpoint: None, task: None }
     }
 }
 
 /// The first reviewer of a gate.
 pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
-    policy.phase(phase).and_then(|phase| phase.policy()).and_then(|judge| judge.gate.reviewers.first())
+    policy.phase(phase).and_then(|phase| phase.policy()).and_then(|gate_policy| gate_policy.gate.reviewers.first())
 }
 
 /// The open findings that block this gate, worst first: at or above its threshold, and reported here.
 pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
     // A check is judged by its exit code alone: everything it reports has to be fixed.
-    let bar = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+    let threshold = match policy.phase(this.position.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
     };
     let here = round(this, policy);
-    let here = |entry: &&LedgerEntry| here.covers(entry) && entry.seen.iter().any(|round| round.phase == this.at.phase);
-    this.ledger.findings_for_fix(bar).into_iter().filter(here).collect()
+    let here =
+        |entry: &&LedgerEntry| here.covers(entry) && entry.seen.iter().any(|round| round.phase == this.position.phase);
+    this.ledger.findings_for_fix(threshold).into_iter().filter(here).collect()
 }
 
 /// Findings of the last round that would block if a person had not closed them.
 pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
-    let phases = policy.workflow.phases.iter().enumerate().take(this.at.phase + 1);
+    let phases = policy.workflow.phases.iter().enumerate().take(this.position.phase + 1);
     let mut gates = phases.rev().filter_map(|(index, phase)| Some((index, phase.policy()?.gate.fail_on)));
-    let Some((gate, bar)) = gates.next() else { return Vec::new() };
-    let last = (this.at.pass, gate, this.tally.cycle);
+    let Some((gate, threshold)) = gates.next() else { return Vec::new() };
+    let last = (this.position.pass, gate, this.counters.cycle);
     let is_overruled = |entry: &&LedgerEntry| {
         let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));
         let reported = entry.seen.iter().rev().find(|round| round.checkpoint.is_none());
         let reported = reported.is_some_and(|round| (round.pass, round.phase, round.cycle) == last);
-        by_person && entry.state.is_settled() && reported && bar.is_reached_by(entry.finding.severity)
+        by_person && entry.state.is_settled() && reported && threshold.is_reached_by(entry.finding.severity)
     };
     this.ledger.entries().iter().filter(is_overruled).collect()
 }
 
 fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
-    let Some(judge) = phases::current_judge(this, policy) else { return };
-    let action = judge.gate.on_discussion.action(this.tally.discussions);
-    this.tally.discussions += 1;
+    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+    let action = gate_policy.gate.on_discussion.action(this.counters.discussions);
+    this.counters.discussions += 1;
     match action.step() {
         FailureStep::Retry => {
             let scope = phases::panel(this).map_or(ReviewScope::Full, |panel| panel.scope);
@@ -318,15 +322,15 @@ fn passed(this: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
 }
 
 /// The gate did not pass.
-pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
-    let Some(judge) = phases::current_judge(this, policy) else { return };
-    match judge.gate.on_failure {
-        OnFailure::MiniLoop if repeats(this, &judge.gate, policy) => {
+pub fn not_passed(this: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+    match gate_policy.gate.on_failure {
+        OnFailure::MiniLoop if repeats(this, &gate_policy.gate, policy) => {
             phases::exhausted(this, Reason::SameFinding, policy)
         }
-        OnFailure::MiniLoop => fix::begin(this, unread, policy),
-        OnFailure::Restart if may_restart(this, &judge.gate, policy) => {
-            *this.tally.restarts.entry(this.at.phase).or_default() += 1;
+        OnFailure::MiniLoop => fix::begin(this, unparsed_reviewers, policy),
+        OnFailure::Restart if may_restart(this, &gate_policy.gate, policy) => {
+            *this.counters.restarts.entry(this.position.phase).or_default() += 1;
             phases::restart(this, policy);
         }
         OnFailure::Restart => phases::restarts_exhausted(this, policy),
@@ -340,7 +344,7 @@ pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
 /// Whether a gate that restarts the workflow may do so once more. Its limit counts restarts as that of another gate
 /// counts fixes.
 fn may_restart(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
-    let restarts = this.tally.restarts.get(&this.at.phase).copied().unwrap_or(0);
+    let restarts = this.counters.restarts.get(&this.position.phase).copied().unwrap_or(0);
     !policy.workflow.limits.bounds_restarts || gate.bound.fixes().is_none_or(|bound| restarts < bound)
 }
 
@@ -358,14 +362,14 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     this.reset_losses();
     let verdict = |verdict| Review::new(CHECKS.into(), ReviewerKind::Tests, verdict);
     let round = round(this, policy);
-    this.tally.has_readable |= report != CheckReport::NothingToCheck;
+    this.counters.has_readable |= report != CheckReport::NothingToCheck;
     match report {
         CheckReport::Passed => {
             this.ledger.record(&round, &[verdict(Verdict::Approved)]);
             phases::advance(this, policy);
         }
         CheckReport::Failed { findings } => {
-            let unexplained = || Finding::new(&CHECKS.into(), "check", Severity::Critical, NO_PLACE);
+            let unexplained = || Finding::new(&CHECKS.into(), "check", Severity::Critical, NO_LOCATION);
             let findings = if findings.is_empty() { vec![unexplained()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
             this.ledger.record(&round, &[review]);
@@ -399,7 +403,7 @@ fn check_failed_to_run(this: &mut Loop, failures: u32, action: FailureAction, po
 /// Starts the missing reviewers again. The other answers stay valid, as the commit is the same.
 pub fn retry_missing(this: &mut Loop, mut panel: Panel) {
     let missing: Vec<_> = panel.missing();
-    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, new_seat(this))).collect();
-    panel.seats.extend(calls);
+    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, new_reviewer_state(this))).collect();
+    panel.reviewers.extend(calls);
     this.stage = Stage::Reviewing(panel);
 }

@@ -90,7 +90,7 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: LandingReport, policy:
 }
 
 fn round(this: &Loop, policy: &Policy) -> Round {
-    this.round_at(policy.workflow.phases.len(), this.tally.conflicts)
+    this.round_at(policy.workflow.phases.len(), this.counters.conflicts)
 }
 
 /// The merge queue itself failed.
@@ -98,7 +98,7 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
     let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
     let (outcome, reason) = (outcome.clone(), *reason);
     if may_retry(this, policy) {
-        this.tally.conflicts += 1;
+        this.counters.conflicts += 1;
         this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
     } else {
         phases::end(this, Outcome::Failed, Reason::LandingFailed, RetryAction::Land { outcome, reason });
@@ -106,8 +106,8 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
 }
 
 fn may_retry(this: &Loop, policy: &Policy) -> bool {
-    let allowed = policy.workflow.limits.max_conflicts.saturating_add(this.tally.granted.conflicts);
-    this.tally.conflicts < allowed
+    let allowed = policy.workflow.limits.max_conflicts.saturating_add(this.counters.granted.conflicts);
+    this.counters.conflicts < allowed
 }
 
 /// A conflict, or checks that fail after the merge: their findings are fixed and reviewed like others.
@@ -126,7 +126,7 @@ fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Polic
     if !may_retry(this, policy) {
         return phases::end(this, Outcome::Stuck, unresolved, RetryAction::Land { outcome, reason });
     }
-    this.tally.conflicts += 1;
+    this.counters.conflicts += 1;
     back_to_last_gate(this, policy);
     fix_landing_findings(this, policy);
 }
@@ -135,8 +135,8 @@ fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Polic
 fn back_to_last_gate(this: &mut Loop, policy: &Policy) {
     let last =
         policy.workflow.phases.iter().rposition(|phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off());
-    this.at.phase = last.unwrap_or(policy.workflow.phases.len());
-    this.gates.retain(|record| record.phase < this.at.phase);
+    this.position.phase = last.unwrap_or(policy.workflow.phases.len());
+    this.gates.retain(|record| record.phase < this.position.phase);
     gate::reset_counters(this);
 }
 
@@ -173,6 +173,6 @@ fn review_again(this: &mut Loop, policy: &Policy, look: impl FnOnce(&mut Loop)) 
     if !may_retry(this, policy) {
         return phases::end_resumable(this, Outcome::Failed, Reason::ChangedAfterReview);
     }
-    this.tally.conflicts += 1;
+    this.counters.conflicts += 1;
     look(this);
 }

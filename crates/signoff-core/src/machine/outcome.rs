@@ -213,7 +213,7 @@ impl Reason {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in the JSON interfaces and in the tables.
-    pub fn code(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         self.into()
     }
 
@@ -222,7 +222,7 @@ impl Reason {
     }
 
     /// Whether a person ended the work.
-    pub fn is_of_person(self) -> bool {
+    pub fn is_by_person(self) -> bool {
         matches!(self, Self::StoppedByPerson | Self::CancelledByPerson | Self::EditedByPerson)
     }
 
@@ -277,7 +277,7 @@ impl Loop {
 
     /// Whether the loop was reviewed and no review could be parsed.
     pub fn has_only_unclear_reviews(&self) -> bool {
-        self.tally.has_unclear && !self.tally.has_readable
+        self.counters.has_unclear && !self.counters.has_readable
     }
 
     /// The outcome and reason of a loop that ended or is signed off and waits to land; none while a checkpoint review
@@ -311,12 +311,12 @@ impl Loop {
             Outcome::CompletedWithIssues => reason.and_then(Reason::final_verdict),
             // A verdict set by a person is kept.
             Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => Some(FinalVerdict::MaxCyclesReached),
-            Outcome::Exhausted if self.tally.reviews == 0 => None,
+            Outcome::Exhausted if self.counters.reviews == 0 => None,
             Outcome::Exhausted => reason.and_then(Reason::final_verdict),
             Outcome::Discussion => Some(FinalVerdict::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
                 let edited = reason == Some(Reason::EditedByPerson);
-                (edited || self.tally.reviews > 0).then_some(FinalVerdict::ChangesRequested)
+                (edited || self.counters.reviews > 0).then_some(FinalVerdict::ChangesRequested)
             }
         }
     }
@@ -349,8 +349,8 @@ pub enum AttemptFailure {
     RateLimited {
         times: u32,
         /// The last error message.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<AgentError>,
+        #[serde(rename = "why", default, skip_serializing_if = "Option::is_none")]
+        error: Option<AgentError>,
         /// The requested delay exceeds the maximum.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         too_long: bool,
@@ -361,15 +361,12 @@ impl AttemptFailure {
     /// A hint for the user about an attempt that failed this way.
     pub fn hint(&self, launch: &Launch) -> Option<String> {
         match self {
-            Self::Agent(trouble) => trouble.hint(&launch.agent),
+            Self::Agent(error) => error.hint(&launch.agent),
             Self::TimedOut => Some(format!(
-                "{} gives it longer; `signoff config` shows the settings in effect",
+                "{} sets the timeout; `signoff config` shows the settings in effect",
                 timeout_setting(launch)
             )),
-            Self::Silent => Some(
-                "`[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect"
-                    .to_owned(),
-            ),
+            Self::Silent => Some("raise `[limits] silence`; `signoff config` shows the settings in effect".to_owned()),
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::NothingDone
@@ -415,13 +412,13 @@ impl fmt::Display for AttemptFailure {
             Self::Unusable { message } => write!(f, "left the branch in an unusable state: {message}"),
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
-            Self::Agent(trouble) => trouble.fmt(f),
-            Self::RateLimited { times, why, too_long } => {
-                let why = why.as_ref().map_or_else(|| "rate limit".to_owned(), AgentError::to_string);
+            Self::Agent(error) => error.fmt(f),
+            Self::RateLimited { times, error, too_long } => {
+                let error = error.as_ref().map_or_else(|| "rate limit".to_owned(), AgentError::to_string);
                 match times {
-                    _ if *too_long => write!(f, "its provider wants it to wait for more than a day ({why})"),
-                    1 => write!(f, "its provider refused it ({why})"),
-                    _ => write!(f, "its provider refused it {times} times in a row ({why})"),
+                    _ if *too_long => write!(f, "its provider asks for a delay of more than a day ({error})"),
+                    1 => write!(f, "its provider rate-limited it ({error})"),
+                    _ => write!(f, "its provider rate-limited it {times} times in a row ({error})"),
                 }
             }
         }

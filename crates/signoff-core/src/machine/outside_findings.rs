@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::gate::CHECKS;
 use super::land::LANDING;
 use super::outcome::{Ending, Outcome, RetryAction};
 use super::state::{AttemptSlot, GateEnd, GateRecord, Head, Loop, Panel, PauseReason, Position, Stage};
@@ -12,6 +11,7 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::ledger::{FindingState, Ledger, LedgerEntry, Round};
 use crate::policy::Gate;
 use crate::review::{Finding, Review, ReviewerKind, Verdict};
+use crate::settings::CHECKS;
 use crate::workflow::{Phase, PhaseKind};
 
 /// Starts a checkpoint review of a loop at work.
@@ -32,12 +32,12 @@ pub fn checkpoint_ended(this: &mut Loop, findings: Vec<Finding>, number: Option<
     if this.is_done() {
         return;
     }
-    this.tally.last_checkpoint = this.tally.iteration;
+    this.counters.last_checkpoint = this.counters.iteration;
     this.next_notes.extend(findings);
     let waiting =
         this.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint)).count();
     if waiting > 0 {
-        this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
+        this.counters.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
         this.notes = std::mem::take(&mut this.next_notes);
         this.resume_paused(&PauseReason::Checkpoint);
     }
@@ -87,8 +87,10 @@ fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy)
 
 /// The panel at work, or the one whose answers are kept for later.
 fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
-    if let Stage::Waiting { asked, .. } | Stage::Done(Ending { retry: RetryAction::Resume(asked), .. }) = stage {
-        return panel_mut(asked);
+    if let Stage::Waiting { interrupted_stage, .. }
+    | Stage::Done(Ending { retry: RetryAction::Resume(interrupted_stage), .. }) = stage
+    {
+        return panel_mut(interrupted_stage);
     }
     if let Stage::Reviewing(panel) = stage { Some(panel) } else { None }
 }
@@ -98,7 +100,7 @@ fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
 pub fn reopen(this: &mut Loop, policy: &Policy) -> bool {
     let Some(gate) = policy.workflow.first_gate_index() else { return false };
     let noted = |record: &GateRecord| {
-        record.phase == gate && matches!(record.end, GateEnd::Noted { .. } | GateEnd::ReviewersMissing)
+        record.phase == gate && matches!(record.end, GateEnd::LeftFindings { .. } | GateEnd::ReviewersMissing)
     };
     !this.gates.iter().any(noted) && send_back(this, policy)
 }
@@ -109,18 +111,18 @@ fn send_back(this: &mut Loop, policy: &Policy) -> bool {
     let Some((gate, phase)) = policy.workflow.first_gate_index().and_then(|at| Some((at, policy.phase(at)?))) else {
         return false;
     };
-    let Some(bar) = phase.policy().map(|judge| judge.gate.fail_on) else { return false };
+    let Some(threshold) = phase.policy().map(|gate_policy| gate_policy.gate.fail_on) else { return false };
     let of_checkpoint = |round: &Round| round.checkpoint.is_some() && round.phase == gate;
-    if !this.ledger.open(bar).any(|entry| entry.seen.iter().any(of_checkpoint)) {
+    if !this.ledger.open(threshold).any(|entry| entry.seen.iter().any(of_checkpoint)) {
         return false;
     }
-    this.at.phase = gate;
-    this.at.item = if phase.per_item { this.items.saturating_sub(1) } else { 0 };
-    let (at, item) = (this.at.phase, this.at.item);
-    this.gates.retain(|record| record.phase < at || (record.phase == at && record.item != item));
-    let judges = |phase: &Phase| phase.policy().is_some() && !phase.is_off();
+    this.position.phase = gate;
+    this.position.item = if phase.per_item { this.items.saturating_sub(1) } else { 0 };
+    let (phase, item) = (this.position.phase, this.position.item);
+    this.gates.retain(|record| record.phase < phase || (record.phase == phase && record.item != item));
+    let is_active_gate = |phase: &Phase| phase.policy().is_some() && !phase.is_off();
     // If the loop just passed this gate, keep its count of fixes, so that the gate's limit still applies.
-    if policy.workflow.phases.iter().rposition(judges) != Some(gate) {
+    if policy.workflow.phases.iter().rposition(is_active_gate) != Some(gate) {
         gate::reset_counters(this);
     }
     gate::not_passed(this, Vec::new(), policy);
@@ -129,16 +131,16 @@ fn send_back(this: &mut Loop, policy: &Policy) -> bool {
 
 /// Starts the loop with the findings that earlier tasks on its branch left open or disputed. The gates judge them
 /// like their own.
-pub fn inherit(this: &mut Loop, left: Ledger, policy: &Policy) {
+pub fn inherit(this: &mut Loop, inherited: Ledger, policy: &Policy) {
     if this.stage == Stage::Queued {
-        let at = this.at;
-        this.ledger.inherit(left, |entry| place_finding(entry, at, policy));
+        let position = this.position;
+        this.ledger.inherit(inherited, |entry| place_finding(entry, position, policy));
     }
 }
 
 /// Assigns a finding to the gate of a reviewer that reported it, else to the first gate. A reviewer of that gate must
 /// be able to close it.
-fn place_finding(entry: &mut LedgerEntry, at: Position, policy: &Policy) {
+fn place_finding(entry: &mut LedgerEntry, position: Position, policy: &Policy) {
     let sources = &entry.finding.sources;
     let phase = match sources.iter().all(|source| source.as_str() == LANDING) {
         true => policy.workflow.phases.len(),
@@ -152,7 +154,7 @@ fn place_finding(entry: &mut LedgerEntry, at: Position, policy: &Policy) {
     }
     for round in &mut entry.seen {
         let Round { commit, task, .. } = round.clone();
-        *round = Round { pass: at.pass, phase, item: None, cycle: 0, commit, checkpoint: None, task };
+        *round = Round { pass: position.pass, phase, item: None, cycle: 0, commit, checkpoint: None, task };
     }
 }
 
@@ -172,35 +174,35 @@ fn gate_of(sources: &[ReviewerName], policy: &Policy) -> Option<usize> {
 }
 
 fn gate_at(phase: usize, policy: &Policy) -> Option<&Gate> {
-    if let PhaseKind::Gate(judge) = &policy.phase(phase)?.kind { Some(&judge.gate) } else { None }
+    if let PhaseKind::Gate(gate_policy) = &policy.phase(phase)?.kind { Some(&gate_policy.gate) } else { None }
 }
 
 /// Imports a loop in the middle of its workflow, with its counters and open findings.
-pub fn import(this: &mut Loop, head: Head, at: Position, left: ImportedProgress, policy: &Policy) {
+pub fn import(this: &mut Loop, head: Head, position: Position, progress: ImportedProgress, policy: &Policy) {
     if this.stage != Stage::Queued {
         return;
     }
-    (this.head, this.at, this.gates) = (head, at, left.gates);
-    for earlier in left.earlier {
+    (this.head, this.position, this.gates) = (head, position, progress.gates);
+    for earlier in progress.earlier {
         import_earlier(this, earlier, policy);
     }
     phases::enter(this, policy);
     // Findings of a gate that is disabled here do not apply to the next one.
-    if this.at == at {
-        import_gate(this, left.fixes, left.findings, policy);
+    if this.position == position {
+        import_gate(this, progress.fixes, progress.findings, policy);
     }
 }
 
 /// Continues a gate or check that another program started, with its counters and findings.
 fn import_gate(this: &mut Loop, fixes: u32, findings: Vec<Finding>, policy: &Policy) {
     if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
-        this.tally.fixes = fixes;
+        this.counters.fixes = fixes;
         // Each fix followed a review.
-        this.tally.cycle = this.tally.cycle.saturating_add(fixes);
-        this.cycles.insert(this.at.phase, this.tally.cycle);
+        this.counters.cycle = this.counters.cycle.saturating_add(fixes);
+        this.cycles.insert(this.position.phase, this.counters.cycle);
     }
-    if let Some(reviewer) = phases::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) {
-        let here = EarlierFindings { pass: this.at.pass, phase: this.at.phase, findings };
+    if let Some(reviewer) = phases::panel(this).and_then(|panel| panel.reviewers.keys().next().cloned()) {
+        let here = EarlierFindings { pass: this.position.pass, phase: this.position.phase, findings };
         record_imported(this, here, reviewer, policy);
     }
 }
@@ -208,7 +210,7 @@ fn import_gate(this: &mut Loop, fixes: u32, findings: Vec<Finding>, policy: &Pol
 /// Imports open findings of another gate, or of this one in an earlier pass. The reviewers of that gate close them.
 fn import_earlier(this: &mut Loop, earlier: EarlierFindings, policy: &Policy) {
     let reviewer = match policy.phase(earlier.phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Gate(judge)) => judge.gate.reviewers.first().cloned(),
+        Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.reviewers.first().cloned(),
         Some(PhaseKind::Check(_)) => Some(CHECKS.into()),
         Some(PhaseKind::Agent { .. }) | None => None,
     };
@@ -220,7 +222,7 @@ fn import_earlier(this: &mut Loop, earlier: EarlierFindings, policy: &Policy) {
 fn record_imported(this: &mut Loop, earlier: EarlierFindings, reviewer: ReviewerName, policy: &Policy) {
     let EarlierFindings { pass, phase, findings } = earlier;
     let verdict = Verdict::ChangesRequested;
-    this.tally.has_readable |= !findings.is_empty();
+    this.counters.has_readable |= !findings.is_empty();
     let review = Review { findings, ..Review::new(reviewer, ReviewerKind::General, verdict) };
     // These findings predate the first review here.
     let here = gate::round(this, policy);

@@ -10,27 +10,27 @@ use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
 /// Answers an open question with one of its choices.
 pub fn answered(this: &mut Loop, id: QuestionId, choice: Choice, policy: &Policy) {
-    let Stage::Waiting { question, asked } = &this.stage else { return };
+    let Stage::Waiting { question, interrupted_stage } = &this.stage else { return };
     if question.id != id || !question.choices.contains(&choice) {
         return;
     }
-    let (about, stage) = (question.about.clone(), (**asked).clone());
+    let (topic, stage) = (question.topic.clone(), (**interrupted_stage).clone());
     match choice {
         Choice::Retry => resume_stage(this, stage, policy),
         Choice::Restart => phases::restart(this, policy),
         Choice::Skip => skip_review(this, policy),
-        Choice::Proceed => proceed(this, &about, stage, policy),
+        Choice::Proceed => proceed(this, &topic, stage, policy),
         Choice::Continue => grant_fix(this, policy),
         Choice::Fix => {
-            let by = if let QuestionTopic::Discussion { by } = about { by } else { Vec::new() };
+            let by = if let QuestionTopic::Discussion { by } = topic { by } else { Vec::new() };
             fix::begin(this, by, policy);
         }
-        Choice::Stop => stop(this, &about, stage, policy),
+        Choice::Stop => stop(this, &topic, stage, policy),
     }
 }
 
-fn proceed(this: &mut Loop, about: &QuestionTopic, stage: Stage, policy: &Policy) {
-    match about {
+fn proceed(this: &mut Loop, topic: &QuestionTopic, stage: Stage, policy: &Policy) {
+    match topic {
         QuestionTopic::PartialReview { .. } => {
             this.stage = stage;
             gate::evaluate_answers(this, PanelCoverage::Partial, policy);
@@ -49,27 +49,29 @@ fn skip_review(this: &mut Loop, policy: &Policy) {
 }
 
 fn grant_fix(this: &mut Loop, policy: &Policy) {
-    if let Some(gate) = last_gate(this, policy).filter(|_| phases::current_judge(this, policy).is_none()) {
-        this.at.phase = gate;
+    if let Some(gate) = last_gate(this, policy).filter(|_| phases::current_gate_policy(this, policy).is_none()) {
+        this.position.phase = gate;
     }
-    let bound = phases::current_judge(this, policy).and_then(|judge| judge.gate.bound.fixes()).unwrap_or(0);
-    this.tally.granted.fixes = this.tally.fixes.saturating_add(1).saturating_sub(bound);
-    this.tally.noop_fixes = 0;
-    let unread = this.unread.clone();
-    fix::begin(this, unread, policy);
+    let bound =
+        phases::current_gate_policy(this, policy).and_then(|gate_policy| gate_policy.gate.bound.fixes()).unwrap_or(0);
+    this.counters.granted.fixes = this.counters.fixes.saturating_add(1).saturating_sub(bound);
+    this.counters.noop_fixes = 0;
+    let unparsed_reviewers = this.unparsed_reviewers.clone();
+    fix::begin(this, unparsed_reviewers, policy);
 }
 
 /// The last gate that the loop has reached.
 fn last_gate(this: &Loop, policy: &Policy) -> Option<usize> {
-    let phases = policy.workflow.phases.iter().take(this.at.phase + 1);
+    let phases = policy.workflow.phases.iter().take(this.position.phase + 1);
     phases.enumerate().rev().find(|(_, phase)| phase.is_gate() && !phase.is_off()).map(|(index, _)| index)
 }
 
-fn stop(this: &mut Loop, about: &QuestionTopic, stage: Stage, policy: &Policy) {
-    let (outcome, reason, again) = match about {
+fn stop(this: &mut Loop, topic: &QuestionTopic, stage: Stage, policy: &Policy) {
+    let (outcome, reason, again) = match topic {
         QuestionTopic::Exhausted(reason) => {
-            let judge = phases::current_judge(this, policy);
-            let outcome = judge.map_or(Outcome::Failed, |judge| phases::outcome_for(judge.gate.exhausted_as));
+            let gate_policy = phases::current_gate_policy(this, policy);
+            let outcome =
+                gate_policy.map_or(Outcome::Failed, |gate_policy| phases::outcome_for(gate_policy.gate.exhausted_as));
             (outcome, *reason, RetryAction::Fix)
         }
         QuestionTopic::Discussion { .. } => {
@@ -109,9 +111,9 @@ fn resume_stage(this: &mut Loop, stage: Stage, policy: &Policy) {
 
 /// Marks running reviewers as failed, so that they are started again.
 fn stop_running(mut panel: Panel) -> Panel {
-    for seat in panel.seats.values_mut() {
-        if let ReviewerState::Assigned { failures, unclear, .. } = seat {
-            *seat = ReviewerState::Failed {
+    for state in panel.reviewers.values_mut() {
+        if let ReviewerState::Assigned { failures, unclear, .. } = state {
+            *state = ReviewerState::Failed {
                 action: crate::policy::FailureAction::Stop,
                 failures: *failures,
                 unclear: *unclear,
@@ -130,7 +132,7 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
     }
     this.reset_losses();
     if reason == Some(Reason::AttemptsExhausted) {
-        this.tally.granted.attempts += 1;
+        this.counters.granted.attempts += 1;
     }
     match again {
         RetryAction::Nothing => {}
@@ -138,11 +140,11 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
         RetryAction::Fix => grant_fix(this, policy),
         RetryAction::Work => work::redo_work(this, policy),
         RetryAction::Restart => {
-            this.tally.granted.passes += 1;
+            this.counters.granted.passes += 1;
             phases::restart(this, policy);
         }
         RetryAction::Land { outcome, reason } => {
-            this.tally.granted.conflicts += 1;
+            this.counters.granted.conflicts += 1;
             land::retry(this, outcome, reason, policy);
         }
     }

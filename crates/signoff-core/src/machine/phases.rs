@@ -8,8 +8,8 @@ use crate::workflow::{GatePolicy, Phase, PhaseKind};
 
 /// Starts the current phase, skipping disabled ones. After the last phase the loop is signed off.
 pub fn enter(this: &mut Loop, policy: &Policy) {
-    while let Some(phase) = policy.phase(this.at.phase) {
-        let spent = phase.once && this.once_done.contains(&this.at.phase);
+    while let Some(phase) = policy.phase(this.position.phase) {
+        let spent = phase.once && this.once_done.contains(&this.position.phase);
         if phase.is_off() || spent {
             next_position(this, policy);
             continue;
@@ -24,7 +24,7 @@ pub fn enter(this: &mut Loop, policy: &Policy) {
 
 /// Finishes the phase and enters the next.
 pub fn advance(this: &mut Loop, policy: &Policy) {
-    this.once_done.insert(this.at.phase);
+    this.once_done.insert(this.position.phase);
     next_position(this, policy);
     enter(this, policy);
 }
@@ -32,22 +32,22 @@ pub fn advance(this: &mut Loop, policy: &Policy) {
 /// Moves to the next phase, or back to the first of the per-item phases for the next item.
 fn next_position(this: &mut Loop, policy: &Policy) {
     let per_item = |index: usize| policy.phase(index).is_some_and(|phase| phase.per_item);
-    let here = this.at.phase;
+    let here = this.position.phase;
     let block_ends = per_item(here) && !per_item(here + 1);
-    if block_ends && this.at.item + 1 < this.items {
-        this.at.item += 1;
-        this.at.phase = (0..=here).rev().take_while(|index| per_item(*index)).last().unwrap_or(here);
+    if block_ends && this.position.item + 1 < this.items {
+        this.position.item += 1;
+        this.position.phase = (0..=here).rev().take_while(|index| per_item(*index)).last().unwrap_or(here);
         return;
     }
     if block_ends {
-        this.at.item = 0;
+        this.position.item = 0;
     }
-    this.at.phase = here + 1;
+    this.position.phase = here + 1;
 }
 
 /// Records how a gate ended in this pass.
 pub fn record_gate_end(this: &mut Loop, end: GateEnd) {
-    let (phase, item) = (this.at.phase, this.at.item);
+    let (phase, item) = (this.position.phase, this.position.item);
     this.gates.retain(|record| (record.phase, record.item) != (phase, item));
     this.gates.push(GateRecord { phase, item, end });
 }
@@ -67,7 +67,7 @@ pub fn sign_off(this: &mut Loop, policy: &Policy) {
 
 /// The work changes nothing. This is never an approval; a person decides how to go on.
 pub fn nothing_to_review(this: &mut Loop, policy: &Policy) {
-    let has_findings = current_judge(this, policy).is_some() && !gate::blocking(this, policy).is_empty();
+    let has_findings = current_gate_policy(this, policy).is_some() && !gate::blocking(this, policy).is_empty();
     let has_agent = policy.workflow.phases.iter().any(|phase| phase.policy().is_none());
     let again = match (has_findings, has_agent) {
         (true, _) => RetryAction::Fix,
@@ -84,7 +84,7 @@ fn sign_off_outcome(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
     if ends().any(|end| *end == GateEnd::ReviewersMissing) {
         return (Outcome::CompletedWithIssues, Some(Reason::ReviewSkipped));
     }
-    let noted = |end: &GateEnd| if let GateEnd::Noted { reason } = end { Some(*reason) } else { None };
+    let noted = |end: &GateEnd| if let GateEnd::LeftFindings { reason } = end { Some(*reason) } else { None };
     if let Some(reason) = ends().find_map(noted) {
         return (Outcome::CompletedWithIssues, Some(reason));
     }
@@ -104,10 +104,10 @@ pub fn restart(this: &mut Loop, policy: &Policy) {
     if !has_next_pass(this, policy) {
         return end(this, Outcome::Failed, Reason::PassesExhausted, RetryAction::Restart);
     }
-    let target = current_judge(this, policy).map_or(0, |judge| judge.restart_to);
-    this.at.pass += 1;
-    this.at.phase = target;
-    this.at.item = 0;
+    let target = current_gate_policy(this, policy).map_or(0, |gate_policy| gate_policy.restart_to);
+    this.position.pass += 1;
+    this.position.phase = target;
+    this.position.item = 0;
     // Phases that are not repeated in the next pass keep their records.
     let once_done = this.once_done.clone();
     let spent = |phase: usize| once_done.contains(&phase) && policy.phase(phase).is_some_and(|phase| phase.once);
@@ -117,22 +117,22 @@ pub fn restart(this: &mut Loop, policy: &Policy) {
 }
 
 fn has_next_pass(this: &Loop, policy: &Policy) -> bool {
-    this.at.pass < policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes)
+    this.position.pass < policy.workflow.limits.max_passes.saturating_add(this.counters.granted.passes)
 }
 
 /// A gate's limit is reached. No way on counts as a pass.
 pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
     let reason = or_unclear(this, reason, policy);
-    let Some(judge) = current_judge(this, policy) else {
+    let Some(gate_policy) = current_gate_policy(this, policy) else {
         return end_resumable(this, Outcome::Failed, reason);
     };
-    match judge.gate.on_exhausted {
-        OnExhausted::Stop => end(this, outcome_for(judge.gate.exhausted_as), reason, RetryAction::Fix),
+    match gate_policy.gate.on_exhausted {
+        OnExhausted::Stop => end(this, outcome_for(gate_policy.gate.exhausted_as), reason, RetryAction::Fix),
         OnExhausted::Restart => restart(this, policy),
         OnExhausted::Proceed => proceed_with_findings(this, reason, policy),
         OnExhausted::Ask => {
-            let asked = QuestionTopic::Exhausted(reason);
-            ask(this, asked, &[Choice::Continue, Choice::Proceed, Choice::Stop], policy);
+            let interrupted_stage = QuestionTopic::Exhausted(reason);
+            ask(this, interrupted_stage, &[Choice::Continue, Choice::Proceed, Choice::Stop], policy);
         }
     }
 }
@@ -146,18 +146,18 @@ pub fn or_unclear(this: &Loop, reason: Reason, policy: &Policy) -> Reason {
 /// No review could be parsed, so there is nothing to fix. The loop stops, or goes on unreviewed if the gate's policy
 /// says so.
 pub fn end_unclear(this: &mut Loop, policy: &Policy) {
-    let Some(judge) = current_judge(this, policy) else { return };
-    if judge.gate.on_failure == OnFailure::Proceed {
+    let Some(gate_policy) = current_gate_policy(this, policy) else { return };
+    if gate_policy.gate.on_failure == OnFailure::Proceed {
         return proceed_with_findings(this, Reason::UnclearReview, policy);
     }
-    end_resumable(this, outcome_for(judge.gate.exhausted_as), Reason::UnclearReview);
+    end_resumable(this, outcome_for(gate_policy.gate.exhausted_as), Reason::UnclearReview);
 }
 
 /// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
 pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
-    match current_judge(this, policy).filter(|judge| judge.gate.on_exhausted == OnExhausted::Stop) {
-        Some(judge) => {
-            end(this, outcome_for(judge.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
+    match current_gate_policy(this, policy).filter(|gate_policy| gate_policy.gate.on_exhausted == OnExhausted::Stop) {
+        Some(gate_policy) => {
+            end(this, outcome_for(gate_policy.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
         }
         None => exhausted(this, Reason::CyclesExhausted, policy),
     }
@@ -165,7 +165,7 @@ pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
 
 /// Leaves a gate with its findings open.
 pub fn proceed_with_findings(this: &mut Loop, reason: Reason, policy: &Policy) {
-    record_gate_end(this, GateEnd::Noted { reason });
+    record_gate_end(this, GateEnd::LeftFindings { reason });
     advance(this, policy);
 }
 
@@ -179,22 +179,23 @@ pub fn outcome_for(kind: ExhaustedAs) -> Outcome {
 }
 
 /// Asks a person. With `no_ask` the loop ends instead.
-pub fn ask(this: &mut Loop, about: QuestionTopic, choices: &[Choice], policy: &Policy) {
+pub fn ask(this: &mut Loop, topic: QuestionTopic, choices: &[Choice], policy: &Policy) {
     if policy.no_ask {
-        let exhausted = matches!(about, QuestionTopic::Exhausted(_));
+        let exhausted = matches!(topic, QuestionTopic::Exhausted(_));
         let again = if exhausted { RetryAction::Fix } else { resume_action(this) };
-        let is_unclear = matches!(about, QuestionTopic::UnclearReview { .. });
+        let is_unclear = matches!(topic, QuestionTopic::UnclearReview { .. });
         let reason = if is_unclear { or_unclear(this, Reason::NoOneToAsk, policy) } else { Reason::NoOneToAsk };
         return end(this, Outcome::Failed, reason, again);
     }
     let mut choices = choices.to_vec();
-    let earlier = current_judge(this, policy).map_or(0, |judge| judge.restart_to) < this.at.phase;
+    let earlier =
+        current_gate_policy(this, policy).map_or(0, |gate_policy| gate_policy.restart_to) < this.position.phase;
     if earlier && has_next_pass(this, policy) {
         choices.push(Choice::Restart);
     }
-    let question = Question { id: this.new_question(), about, choices };
-    let asked = Box::new(this.stage.clone());
-    this.stage = Stage::Waiting { question, asked };
+    let question = Question { id: this.new_question(), topic, choices };
+    let interrupted_stage = Box::new(this.stage.clone());
+    this.stage = Stage::Waiting { question, interrupted_stage };
 }
 
 pub fn end(this: &mut Loop, outcome: Outcome, reason: Reason, again: RetryAction) {
@@ -216,25 +217,27 @@ pub fn cancel(this: &mut Loop) {
 
 /// A retry that resumes the current stage with its finished parts.
 pub fn resume_action(this: &Loop) -> RetryAction {
-    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    let stage =
+        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
     RetryAction::Resume(Box::new(stage.clone()))
 }
 
 /// The policy of the current gate or check.
-pub fn current_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
-    policy.phase(this.at.phase).and_then(|phase| phase.policy())
+pub fn current_gate_policy<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
+    policy.phase(this.position.phase).and_then(|phase| phase.policy())
 }
 
 /// The gate policy that applies to an agent phase: that of the next gate, else of the last one.
-pub fn nearest_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
-    let judges = |range: &'a [Phase]| range.iter().filter_map(|phase| phase.policy());
+pub fn nearest_gate_policy<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
+    let gates = |range: &'a [Phase]| range.iter().filter_map(|phase| phase.policy());
     let phases = &policy.workflow.phases;
-    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
-    judges(after).next().or_else(|| judges(before).next_back())
+    let (before, after) = phases.split_at(this.position.phase.min(phases.len()));
+    gates(after).next().or_else(|| gates(before).next_back())
 }
 
 /// The current panel, or the one that a question is about.
 pub fn panel(this: &Loop) -> Option<&Panel> {
-    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    let stage =
+        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
     if let Stage::Reviewing(panel) = stage { Some(panel) } else { None }
 }

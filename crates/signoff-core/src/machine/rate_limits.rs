@@ -31,7 +31,8 @@ pub struct RateLimitState {
     #[serde(rename = "duty")]
     pub job: JobKey,
     /// The index of the current agent: 0 is the assigned one, the others are its fallbacks.
-    pub turn: usize,
+    #[serde(rename = "turn")]
+    pub agent_index: usize,
     /// The rate-limited agents, by index.
     pub agents: BTreeMap<usize, LimitedAgent>,
     /// The number of lost sessions.
@@ -46,7 +47,8 @@ pub struct LimitedAgent {
     pub refusal: RateLimitRefusal,
     pub times: u32,
     /// When the agent may be tried again; none if that is later than the maximum wait.
-    pub free: Option<Timestamp>,
+    #[serde(rename = "free")]
+    pub available_at: Option<Timestamp>,
     /// Whether it was refused since the last wait.
     #[serde(rename = "lately")]
     pub refused_since_wait: bool,
@@ -57,7 +59,8 @@ pub struct LimitedAgent {
 pub struct RateLimitRefusal {
     pub attempt: AttemptId,
     /// The agent's own error message.
-    pub why: Option<AgentError>,
+    #[serde(rename = "why")]
+    pub error: Option<AgentError>,
 }
 
 /// A rate limit that the loop waits for.
@@ -90,21 +93,23 @@ pub fn rate_limit_event(
 ) -> Event {
     let most = policy.workflow.limits.max_rate_limits;
     let mut known = this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_default();
-    let times = known.agents.get(&known.turn).map_or(0, |one| one.times);
+    let times = known.agents.get(&known.agent_index).map_or(0, |one| one.times);
     let waits = limit.retry_after.is_none_or(|delay| delay <= MAX_WAIT);
-    let free = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
-    let why = limit.why;
-    known.record_refusal(RateLimitRefusal { attempt, why: why.clone() }, free);
+    let available_at = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
+    let error = limit.error;
+    known.record_refusal(RateLimitRefusal { attempt, error: error.clone() }, available_at);
     let next = known.next_available(chain, most).map(|next| (next, LimitPlan::FallBack));
     let next = next.or_else(|| {
         let (until, next) = known.first_free(chain, most)?;
         Some((next, LimitPlan::WaitUntil(until)))
     });
     match next {
-        Some((next, plan)) => Event::RateLimited { attempt, plan, why, turn: Some(NextAgent { free, next }) },
+        Some((next, plan)) => {
+            Event::RateLimited { attempt, plan, error, next_agent: Some(NextAgent { available_at, next }) }
+        }
         None => {
-            let too_long = known.agents.values().all(|one| one.free.is_none());
-            let failure = AttemptFailure::RateLimited { times: known.times(), why, too_long };
+            let too_long = known.agents.values().all(|one| one.available_at.is_none());
+            let failure = AttemptFailure::RateLimited { times: known.times(), error, too_long };
             Event::AttemptFailed { attempt, failure }
         }
     }
@@ -112,15 +117,19 @@ pub fn rate_limit_event(
 
 impl RateLimitState {
     /// Records a refusal of the current agent.
-    fn record_refusal(&mut self, refusal: RateLimitRefusal, free: Option<Timestamp>) {
-        let times = self.agents.get(&self.turn).map_or(0, |one| one.times).saturating_add(1);
-        self.agents.insert(self.turn, LimitedAgent { refusal, times, free, refused_since_wait: true });
+    fn record_refusal(&mut self, refusal: RateLimitRefusal, available_at: Option<Timestamp>) {
+        let times = self.agents.get(&self.agent_index).map_or(0, |one| one.times).saturating_add(1);
+        self.agents.insert(self.agent_index, LimitedAgent { refusal, times, available_at, refused_since_wait: true });
     }
 
     /// The first agent that is available now and was not refused since the last wait.
     fn next_available(&self, chain: &FallbackChain, most: u32) -> Option<usize> {
-        let is_free = |turn: &usize| match self.agents.get(turn) {
-            Some(one) => !one.refused_since_wait && one.times <= most && one.free.is_some_and(|free| free <= chain.now),
+        let is_free = |index: &usize| match self.agents.get(index) {
+            Some(one) => {
+                !one.refused_since_wait
+                    && one.times <= most
+                    && one.available_at.is_some_and(|available_at| available_at <= chain.now)
+            }
             None => true,
         };
         (0..=chain.fallbacks).find(is_free)
@@ -128,8 +137,8 @@ impl RateLimitState {
 
     /// The agent that is available first, and when. Agents over the limit are not tried again.
     fn first_free(&self, chain: &FallbackChain, most: u32) -> Option<(Timestamp, usize)> {
-        let all = self.agents.iter().filter(|(turn, one)| **turn <= chain.fallbacks && one.times <= most);
-        all.filter_map(|(turn, one)| Some((one.free?.max(chain.now), *turn))).min()
+        let all = self.agents.iter().filter(|(index, one)| **index <= chain.fallbacks && one.times <= most);
+        all.filter_map(|(index, one)| Some((one.available_at?.max(chain.now), *index))).min()
     }
 
     fn times(&self) -> u32 {
@@ -141,50 +150,56 @@ impl RateLimitState {
 pub(super) struct LimitNotice {
     pub plan: LimitPlan,
     /// None in older logs.
-    pub turn: Option<NextAgent>,
-    pub why: Option<AgentError>,
+    pub next_agent: Option<NextAgent>,
+    pub error: Option<AgentError>,
 }
 
 /// Records a refusal. Returns whether it exceeds the limit.
 pub(super) fn count_refusal(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
     let Some(one) = entry_mut(this, attempt) else { return false };
-    let LimitNotice { plan, turn, why } = limit;
-    let NextAgent { free, next } = turn.unwrap_or(match plan {
+    let LimitNotice { plan, next_agent, error } = limit;
+    let NextAgent { available_at, next } = next_agent.unwrap_or(match plan {
         // Older logs record no agent: agents were tried in order, and the wait was for the first one.
-        LimitPlan::FallBack => NextAgent { free: Some(Timestamp::MIN), next: one.turn + 1 },
-        LimitPlan::WaitUntil(until) => NextAgent { free: Some(until), next: 0 },
+        LimitPlan::FallBack => NextAgent { available_at: Some(Timestamp::MIN), next: one.agent_index + 1 },
+        LimitPlan::WaitUntil(until) => NextAgent { available_at: Some(until), next: 0 },
     });
-    one.record_refusal(RateLimitRefusal { attempt, why }, free);
-    one.turn = next;
+    one.record_refusal(RateLimitRefusal { attempt, error }, available_at);
+    one.agent_index = next;
     if let LimitPlan::WaitUntil(_) = plan {
         one.agents.values_mut().for_each(|one| one.refused_since_wait = false);
     }
     let most = policy.workflow.limits.max_rate_limits;
     let is_over = one.agents.get(&next).is_some_and(|one| one.times > most);
-    is_over && clear_job(this, attempt)
+    if is_over {
+        clear_job(this, attempt);
+    }
+    is_over
 }
 
 /// Counts a lost session. Returns whether it exceeds the limit.
 pub(super) fn count_lost_session(this: &mut Loop, attempt: AttemptId, policy: &Policy) -> bool {
     let Some(one) = entry_mut(this, attempt) else { return false };
     one.lost_sessions += 1;
-    one.lost_sessions > policy.workflow.limits.max_recoveries && clear_job(this, attempt)
+    let is_over = one.lost_sessions > policy.workflow.limits.max_recoveries;
+    if is_over {
+        clear_job(this, attempt);
+    }
+    is_over
 }
 
 fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
     let job = this.job_key(attempt)?;
-    let limited = &mut this.tally.limited;
-    let place = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
+    let limited = &mut this.counters.limited;
+    let index = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
         limited.push(RateLimitState { job, ..RateLimitState::default() });
         limited.len() - 1
     });
-    limited.get_mut(place)
+    limited.get_mut(index)
 }
 
-fn clear_job(this: &mut Loop, attempt: AttemptId) -> bool {
+fn clear_job(this: &mut Loop, attempt: AttemptId) {
     let job = this.job_key(attempt);
-    this.tally.limited.retain(|one| Some(&one.job) != job.as_ref());
-    true
+    this.counters.limited.retain(|one| Some(&one.job) != job.as_ref());
 }
 
 /// A job that an event may finish.
@@ -202,20 +217,20 @@ pub(super) fn finished_job(this: &Loop, event: &Event) -> Option<FinishedJob> {
 
 /// Removes the counters of finished jobs.
 pub(super) fn clear_finished(this: &mut Loop, settled: Option<FinishedJob>) {
-    if this.tally.limited.is_empty() {
+    if this.counters.limited.is_empty() {
         return;
     }
     let taken = this.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
     let open: Vec<JobKey> = taken.map(|(job, _)| job).collect();
     // A report that does not fit the state ends nothing.
     let over = settled.filter(|finished| !this.runs(finished.attempt)).map(|finished| finished.job);
-    this.tally.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
+    this.counters.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
 }
 
 impl Loop {
     /// The index of a running attempt's agent: 0 is the assigned one, the others are its fallbacks.
     pub fn agent_index(&self, attempt: AttemptId) -> usize {
-        self.job_key(attempt).and_then(|job| entry(self, &job)).map_or(0, |one| one.turn)
+        self.job_key(attempt).and_then(|job| entry(self, &job)).map_or(0, |one| one.agent_index)
     }
 
     /// The job of a running attempt.
@@ -227,8 +242,8 @@ impl Loop {
     pub fn pending_rate_limits(&self) -> Vec<PendingRateLimit<'_>> {
         let refused = |job: &JobKey| {
             let Some(one) = entry(self, job) else { return Vec::new() };
-            let others = one.agents.iter().filter(|(turn, _)| **turn != one.turn).map(|(_, other)| other);
-            let all = one.agents.get(&one.turn).into_iter().chain(others);
+            let others = one.agents.iter().filter(|(index, _)| **index != one.agent_index).map(|(_, other)| other);
+            let all = one.agents.get(&one.agent_index).into_iter().chain(others);
             all.map(|one| &one.refusal).collect()
         };
         let mut pending = Vec::new();
@@ -251,5 +266,5 @@ impl Loop {
 }
 
 fn entry<'a>(this: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
-    this.tally.limited.iter().find(|one| one.job == *job)
+    this.counters.limited.iter().find(|one| one.job == *job)
 }

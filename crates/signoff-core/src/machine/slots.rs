@@ -4,7 +4,7 @@ use super::Policy;
 use super::event::{Event, Job, JobKind, WorkReport};
 use super::rate_limits::JobKey;
 use super::state::{
-    AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, PauseReason, Position, Researcher, ReviewerState, Stage,
+    AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, PauseReason, Position, ResearcherState, ReviewerState, Stage,
 };
 use crate::ids::{AttemptId, Commit, QuestionId};
 use crate::review::Finding;
@@ -24,8 +24,8 @@ impl Stage {
             | Self::Checking { slot, .. }
             | Self::Combining { slot, .. }
             | Self::Landing { slot, .. } => vec![slot],
-            Self::Researching { team } => team.iter_mut().filter_map(Researcher::slot_mut).collect(),
-            Self::Reviewing(panel) => panel.seats.values_mut().filter_map(ReviewerState::slot_mut).collect(),
+            Self::Researching { team } => team.iter_mut().filter_map(ResearcherState::slot_mut).collect(),
+            Self::Reviewing(panel) => panel.reviewers.values_mut().filter_map(ReviewerState::slot_mut).collect(),
             Self::Fixing { fixes, .. } => fixes.iter_mut().filter_map(Fix::slot_mut).collect(),
             Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
         }
@@ -43,7 +43,7 @@ impl Stage {
                 out.map(|(number, slot)| (JobKey::Research(number), slot)).collect()
             }
             Self::Reviewing(panel) => {
-                let out = panel.seats.iter().filter_map(|(name, seat)| Some((name, seat.slot()?)));
+                let out = panel.reviewers.iter().filter_map(|(name, state)| Some((name, state.slot()?)));
                 out.map(|(name, slot)| (JobKey::Review(name.clone()), slot)).collect()
             }
             Self::Fixing { fixes, .. } => {
@@ -55,7 +55,7 @@ impl Stage {
     }
 }
 
-impl Researcher {
+impl ResearcherState {
     fn slot_mut(&mut self) -> Option<&mut AttemptSlot> {
         if let Self::Assigned { slot, .. } = self { Some(slot) } else { None }
     }
@@ -109,7 +109,7 @@ impl Loop {
 
     /// The number of attempts since the last checkpoint review.
     pub fn attempts_since_checkpoint(&self) -> u32 {
-        self.tally.iteration.saturating_sub(self.tally.last_checkpoint)
+        self.counters.iteration.saturating_sub(self.counters.last_checkpoint)
     }
 
     pub fn runs(&self, attempt: AttemptId) -> bool {
@@ -139,10 +139,10 @@ impl Loop {
     pub fn pause_reasons(&self) -> Vec<PauseReason> {
         let mut holds = Vec::new();
         for slot in self.slots() {
-            if let AttemptSlot::Paused(hold) = slot
-                && !holds.contains(hold)
+            if let AttemptSlot::Paused(reason) = slot
+                && !holds.contains(reason)
             {
-                holds.push(*hold);
+                holds.push(*reason);
             }
         }
         holds
@@ -150,8 +150,8 @@ impl Loop {
 
     /// Resets the loss counters: an attempt reported, so the program runs.
     pub(super) fn reset_losses(&mut self) {
-        self.tally.losses = 0;
-        self.tally.lost_with_crash.clear();
+        self.counters.losses = 0;
+        self.counters.lost_with_crash.clear();
     }
 
     /// Moves the checkpoint findings of a failed attempt to the next one.
@@ -178,8 +178,8 @@ impl Loop {
         self.replace(attempt, fresh);
     }
 
-    pub(super) fn pause(&mut self, attempt: AttemptId, hold: PauseReason) {
-        self.replace(attempt, AttemptSlot::Paused(hold));
+    pub(super) fn pause(&mut self, attempt: AttemptId, reason: PauseReason) {
+        self.replace(attempt, AttemptSlot::Paused(reason));
     }
 
     fn replace(&mut self, attempt: AttemptId, with: AttemptSlot) {
@@ -189,21 +189,21 @@ impl Loop {
     }
 
     /// Pauses every agent. Steps of the program itself cost nothing and continue.
-    pub(super) fn pause_agents(&mut self, hold: PauseReason) {
+    pub(super) fn pause_agents(&mut self, reason: PauseReason) {
         let by_program = matches!(self.stage, Stage::Checking { .. } | Stage::Combining { .. } | Stage::Landing { .. });
         for slot in self.stage.slots_mut() {
             if !by_program && matches!(slot, AttemptSlot::Running(_)) {
-                *slot = AttemptSlot::Paused(hold);
+                *slot = AttemptSlot::Paused(reason);
             }
         }
     }
 
     /// Starts every attempt that is paused for this reason.
-    pub(super) fn resume_paused(&mut self, hold: &PauseReason) {
-        let waiting = self.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(*hold)).count();
+    pub(super) fn resume_paused(&mut self, reason: &PauseReason) {
+        let waiting = self.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(*reason)).count();
         let mut fresh: Vec<_> = (0..waiting).map(|_| self.new_slot()).collect();
         for slot in self.stage.slots_mut() {
-            if *slot == AttemptSlot::Paused(*hold)
+            if *slot == AttemptSlot::Paused(*reason)
                 && let Some(new) = fresh.pop()
             {
                 *slot = new;
@@ -215,11 +215,11 @@ impl Loop {
 impl Loop {
     /// The jobs of all running attempts.
     pub(super) fn jobs(&self, policy: &Policy) -> Vec<Job> {
-        let Position { pass, phase, item } = self.at;
+        let Position { pass, phase, item } = self.position;
         let job = |(key, slot): (JobKey, &AttemptSlot)| {
             let attempt = slot.attempt()?;
             let is_before_review = matches!(key, JobKey::Work | JobKey::Research(_));
-            let cycle = if is_before_review { 0 } else { self.tally.cycle };
+            let cycle = if is_before_review { 0 } else { self.counters.cycle };
             Some(Job { attempt, pass, phase, item, cycle, kind: self.job_kind(key, policy)? })
         };
         self.stage.job_slots().into_iter().filter_map(job).collect()
@@ -243,20 +243,20 @@ impl Loop {
     }
 
     fn fix_job(&self, fix: &Fix, order: FixOrder, part: usize, policy: &Policy) -> JobKind {
-        let judge = policy.phase(self.at.phase).and_then(|phase| phase.policy());
+        let gate_policy = policy.phase(self.position.phase).and_then(|phase| phase.policy());
         let is_new = |note: &&Finding| !fix.findings.contains(&note.id);
         JobKind::Fix {
-            role: judge.map_or(Role::Fix, |judge| judge.fixer),
+            role: gate_policy.map_or(Role::Fix, |gate_policy| gate_policy.fixer),
             findings: fix.findings.clone(),
-            unread: fix.unread.clone(),
+            unparsed_reviewers: fix.unparsed_reviewers.clone(),
             notes: self.notes.iter().filter(is_new).cloned().collect(),
-            side_by_side: order == FixOrder::Parallel,
+            parallel: order == FixOrder::Parallel,
             part,
         }
     }
 
     fn role(&self, policy: &Policy) -> Role {
-        match policy.phase(self.at.phase).map(|phase| &phase.kind) {
+        match policy.phase(self.position.phase).map(|phase| &phase.kind) {
             Some(PhaseKind::Agent { role, .. }) => *role,
             Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
         }
@@ -265,6 +265,7 @@ impl Loop {
 
 /// The commits of the parallel fixers that succeeded.
 fn parts(fixes: &[Fix]) -> Vec<(usize, Commit)> {
-    let apart = |fix: &Fix| if let FixState::Done { apart } = &fix.state { apart.clone() } else { None };
-    fixes.iter().enumerate().filter_map(|(index, fix)| Some((index, apart(fix)?))).collect()
+    let unmerged_commit =
+        |fix: &Fix| if let FixState::Done { unmerged_commit } = &fix.state { unmerged_commit.clone() } else { None };
+    fixes.iter().enumerate().filter_map(|(index, fix)| Some((index, unmerged_commit(fix)?))).collect()
 }

@@ -24,7 +24,8 @@ pub struct Head {
 /// The state of a loop: one task going through its workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Loop {
-    pub at: Position,
+    #[serde(rename = "at")]
+    pub position: Position,
     /// The number of items that the `per_item` phases go through.
     pub items: u32,
     pub stage: Stage,
@@ -33,14 +34,17 @@ pub struct Loop {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Tree>,
     pub ledger: Ledger,
-    pub tally: LoopCounters,
+    #[serde(rename = "tally")]
+    pub counters: LoopCounters,
     /// The results of the gates in this pass.
     pub gates: Vec<GateRecord>,
+    /// The indices of the phases that run once per loop and have run.
     pub once_done: BTreeSet<usize>,
     /// The number of the last review at each gate of this pass.
     pub cycles: BTreeMap<usize, u32>,
     /// The reviewers of the last panel whose raw text the fixer gets.
-    pub unread: Vec<ReviewerName>,
+    #[serde(rename = "unread")]
+    pub unparsed_reviewers: Vec<ReviewerName>,
     /// Whether the work is in the target branch.
     pub landed: bool,
     /// Findings of checkpoint reviews, for the running attempt and for the next one.
@@ -121,7 +125,7 @@ pub enum Stage {
     /// An agent phase. `failures` counts failed attempts of this job.
     Working { slot: AttemptSlot, failures: u32 },
     /// Helpers research the question of an agent phase first.
-    Researching { team: Vec<Researcher> },
+    Researching { team: Vec<ResearcherState> },
     /// The project's checks run.
     Checking { slot: AttemptSlot, failures: u32 },
     /// All reviewers judge one commit in parallel.
@@ -134,8 +138,12 @@ pub enum Stage {
     AwaitingLanding { outcome: Outcome, reason: Option<Reason> },
     /// The work is merged into the target branch.
     Landing { slot: AttemptSlot, outcome: Outcome, reason: Option<Reason> },
-    /// Waits for a person. `asked` is the stage in which the question arose.
-    Waiting { question: Question, asked: Box<Stage> },
+    /// Waits for a person. `interrupted_stage` is the stage in which the question arose.
+    Waiting {
+        question: Question,
+        #[serde(rename = "asked")]
+        interrupted_stage: Box<Stage>,
+    },
     /// Ended.
     Done(Ending),
 }
@@ -165,14 +173,15 @@ pub enum PauseReason {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Researcher {
+pub enum ResearcherState {
     /// At work.
     #[serde(rename = "out")]
     Assigned { slot: AttemptSlot, failures: u32 },
     /// Has answered.
     Done,
     /// Failed for good; the phase continues without this helper.
-    Absent,
+    #[serde(rename = "absent")]
+    Failed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -188,7 +197,8 @@ pub enum ReviewScope {
 pub struct Panel {
     pub commit: Commit,
     pub scope: ReviewScope,
-    pub seats: BTreeMap<ReviewerName, ReviewerState>,
+    #[serde(rename = "seats")]
+    pub reviewers: BTreeMap<ReviewerName, ReviewerState>,
     /// Findings that a checkpoint review added after the prompts of these reviewers were written. An approval does
     /// not close them.
     #[serde(rename = "untold", default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -224,7 +234,8 @@ pub enum ReviewerState {
 pub struct Fix {
     pub findings: Vec<FindingId>,
     /// The reviewers whose raw text goes to the fixer.
-    pub unread: Vec<ReviewerName>,
+    #[serde(rename = "unread")]
+    pub unparsed_reviewers: Vec<ReviewerName>,
     pub failures: u32,
     pub state: FixState,
 }
@@ -237,8 +248,11 @@ pub enum FixState {
     /// A fixer is at work.
     #[serde(rename = "out")]
     Assigned(AttemptSlot),
-    /// `apart` is the commit of a parallel fixer, until it is combined with the others.
-    Done { apart: Option<Commit> },
+    /// `unmerged_commit` is the commit of a parallel fixer, until it is combined with the others.
+    Done {
+        #[serde(rename = "apart")]
+        unmerged_commit: Option<Commit>,
+    },
     /// The fixer failed. `action` is what the policy says to do.
     Failed {
         #[serde(rename = "rung")]
@@ -259,7 +273,8 @@ pub enum FixOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
     pub id: QuestionId,
-    pub about: QuestionTopic,
+    #[serde(rename = "about")]
+    pub topic: QuestionTopic,
     pub choices: Vec<Choice>,
 }
 
@@ -297,7 +312,8 @@ pub enum GateEnd {
     /// Every reviewer answered, and no finding at or above the threshold is open.
     Approved { commit: Commit },
     /// The loop went on with open findings.
-    Noted { reason: Reason },
+    #[serde(rename = "noted")]
+    LeftFindings { reason: Reason },
     /// The loop went on without an answer of every reviewer.
     #[serde(rename = "unheard")]
     ReviewersMissing,
@@ -308,17 +324,17 @@ pub enum GateEnd {
 impl Default for Loop {
     fn default() -> Self {
         Self {
-            at: Position { pass: 1, phase: 0, item: 0 },
+            position: Position { pass: 1, phase: 0, item: 0 },
             items: 1,
             stage: Stage::Queued,
             head: Head { commit: Commit::new(""), tree: Tree::new("") },
             base: None,
             ledger: Ledger::default(),
-            tally: LoopCounters::default(),
+            counters: LoopCounters::default(),
             gates: Vec::new(),
             once_done: BTreeSet::new(),
             cycles: BTreeMap::new(),
-            unread: Vec::new(),
+            unparsed_reviewers: Vec::new(),
             landed: false,
             notes: Vec::new(),
             next_notes: Vec::new(),
@@ -362,27 +378,27 @@ impl Loop {
     /// The number of the current review as displayed. Where the items of a plan are reviewed one by one, it restarts
     /// at one for each item.
     pub fn review_number(&self) -> u32 {
-        if self.at.item > 0 { self.tally.fixes + 1 } else { self.tally.cycle }
+        if self.position.item > 0 { self.counters.fixes + 1 } else { self.counters.cycle }
     }
 }
 
 impl Panel {
     /// Whether a reviewer is still at work.
     pub fn is_open(&self) -> bool {
-        self.seats.values().any(|seat| matches!(seat, ReviewerState::Assigned { .. }))
+        self.reviewers.values().any(|state| matches!(state, ReviewerState::Assigned { .. }))
     }
 
     /// The reviews that could be parsed.
     pub fn answers(&self) -> Vec<Review> {
-        let answer = |seat: &ReviewerState| {
-            if let ReviewerState::Answered(review) = seat { Some((**review).clone()) } else { None }
+        let answer = |state: &ReviewerState| {
+            if let ReviewerState::Answered(review) = state { Some((**review).clone()) } else { None }
         };
-        self.seats.values().filter_map(answer).collect()
+        self.reviewers.values().filter_map(answer).collect()
     }
 
     /// The reviewers without a usable answer.
     pub fn missing(&self) -> Vec<ReviewerName> {
-        let answered = |seat: &ReviewerState| matches!(seat, ReviewerState::Answered(_));
-        self.seats.iter().filter(|(_, seat)| !answered(seat)).map(|(name, _)| name.clone()).collect()
+        let answered = |state: &ReviewerState| matches!(state, ReviewerState::Answered(_));
+        self.reviewers.iter().filter(|(_, state)| !answered(state)).map(|(name, _)| name.clone()).collect()
     }
 }

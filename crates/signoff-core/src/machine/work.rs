@@ -1,7 +1,7 @@
 //! Agent phases: the agent, its helpers and repeated attempts.
 
 use super::outcome::{Outcome, Reason, RetryAction};
-use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, Researcher, Stage};
+use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, ResearcherState, Stage};
 use super::{Choice, Policy, WorkReport, fix, phases};
 use crate::ids::AttemptId;
 use crate::policy::{FailureAction, FailureStep};
@@ -17,14 +17,14 @@ pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
 
 /// Starts an agent phase, with its helpers first if it has any.
 pub fn begin(this: &mut Loop, policy: &Policy) {
-    let researchers = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
+    let researchers = match policy.phase(this.position.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { researchers, .. }) => *researchers,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 0,
     };
     if researchers == 0 {
         return attempt(this, AttemptSequence::First, policy);
     }
-    let team = (0..researchers).map(|_| Researcher::Assigned { slot: this.new_slot(), failures: 0 }).collect();
+    let team = (0..researchers).map(|_| ResearcherState::Assigned { slot: this.new_slot(), failures: 0 }).collect();
     this.stage = Stage::Researching { team };
 }
 
@@ -38,24 +38,24 @@ pub enum AttemptSequence {
 }
 
 /// Starts the next attempt of the phase's agent, within the loop's limit.
-fn attempt(this: &mut Loop, ask: AttemptSequence, policy: &Policy) {
-    let failures = match ask {
+fn attempt(this: &mut Loop, sequence: AttemptSequence, policy: &Policy) {
+    let failures = match sequence {
         AttemptSequence::First => 0,
         AttemptSequence::Next { failures } => failures,
     };
-    let begins = ask == AttemptSequence::First;
+    let begins = sequence == AttemptSequence::First;
     if begins && !counts_attempts(this, policy) {
         this.notes = std::mem::take(&mut this.next_notes);
         this.stage = Stage::Working { slot: this.new_slot(), failures };
         return;
     }
     // The first attempts at all items of a plan count as one.
-    let next_item = begins && this.at.item > 0;
+    let next_item = begins && this.position.item > 0;
     if !next_item && !may_attempt(this, policy) {
         this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures };
         return attempts_exhausted(this, policy);
     }
-    this.tally.uncounted += u32::from(next_item);
+    this.counters.uncounted += u32::from(next_item);
     let slot = attempt_slot(this, !begins, policy);
     this.stage = Stage::Working { slot, failures };
 }
@@ -63,18 +63,18 @@ fn attempt(this: &mut Loop, ask: AttemptSequence, policy: &Policy) {
 /// Whether the phase's attempts count towards the limit: those that implement, fix or retry. Other agents run once
 /// per pass.
 fn counts_attempts(this: &Loop, policy: &Policy) -> bool {
-    let phase = policy.phase(this.at.phase);
+    let phase = policy.phase(this.position.phase);
     !phase.is_some_and(is_agent) || phase.is_some_and(implements)
 }
 
 /// Whether the loop's limit allows one more attempt.
 pub fn may_attempt(this: &Loop, policy: &Policy) -> bool {
-    this.tally.iteration.saturating_sub(this.tally.uncounted) < max_attempts(this, policy)
+    this.counters.iteration.saturating_sub(this.counters.uncounted) < max_attempts(this, policy)
 }
 
 /// Maximum number of attempts, including those granted by a person.
 pub fn max_attempts(this: &Loop, policy: &Policy) -> u32 {
-    policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts)
+    policy.workflow.limits.max_attempts.saturating_add(this.counters.granted.attempts)
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
@@ -90,7 +90,7 @@ pub fn attempt_slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) ->
     if after_incomplete && due {
         return AttemptSlot::Paused(PauseReason::Checkpoint);
     }
-    this.tally.iteration += 1;
+    this.counters.iteration += 1;
     this.notes = std::mem::take(&mut this.next_notes);
     this.new_slot()
 }
@@ -105,7 +105,7 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         apply_report(this, report, policy);
     } else if let Stage::Researching { .. } = this.stage {
         this.reset_losses();
-        settle_researcher(this, attempt, Researcher::Done, policy);
+        settle_researcher(this, attempt, ResearcherState::Done, policy);
     } else if let Stage::Fixing { .. } = this.stage {
         this.reset_losses();
         fix::ended(this, attempt, report, policy);
@@ -168,43 +168,42 @@ pub fn retry(this: &mut Loop, failures: u32, policy: &Policy) {
 }
 
 fn action_after_failure(this: &Loop, failures: u32, policy: &Policy) -> FailureAction {
-    phases::nearest_judge(this, policy)
-        .map_or(FailureAction::Fail, |judge| judge.gate.on_implementer_failure.action(failures))
+    phases::nearest_gate_policy(this, policy)
+        .map_or(FailureAction::Fail, |gate_policy| gate_policy.gate.on_implementer_failure.action(failures))
 }
 
 /// A helper failed. After the last retry the phase continues without it.
 pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Stage::Researching { team } = &this.stage else { return };
     let failures = team.iter().find_map(|one| match one {
-        Researcher::Assigned { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
-        Researcher::Assigned { .. } | Researcher::Done | Researcher::Absent => None,
+        ResearcherState::Assigned { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
+        ResearcherState::Assigned { .. } | ResearcherState::Done | ResearcherState::Failed => None,
     });
     let Some(failures) = failures else { return };
     let after = match action_after_failure(this, failures, policy).step() {
-        FailureStep::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
-        FailureStep::Ask | FailureStep::NotPassed | FailureStep::End => Researcher::Absent,
+        FailureStep::Retry => ResearcherState::Assigned { slot: this.new_slot(), failures: failures + 1 },
+        FailureStep::Ask | FailureStep::NotPassed | FailureStep::End => ResearcherState::Failed,
     };
     settle_researcher(this, attempt, after, policy);
 }
 
 /// Ends a helper; after the last one the phase's own agent starts.
-fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: Researcher, policy: &Policy) {
+fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: ResearcherState, policy: &Policy) {
     let Stage::Researching { team } = &mut this.stage else { return };
-    let is_it =
-        |one: &&mut Researcher| matches!(one, Researcher::Assigned { slot, .. } if slot.attempt() == Some(attempt));
+    let is_it = |one: &&mut ResearcherState| matches!(one, ResearcherState::Assigned { slot, .. } if slot.attempt() == Some(attempt));
     if let Some(one) = team.iter_mut().find(is_it) {
         *one = now;
     }
-    if !team.iter().any(|one| matches!(one, Researcher::Assigned { .. })) {
+    if !team.iter().any(|one| matches!(one, ResearcherState::Assigned { .. })) {
         self::attempt(this, AttemptSequence::First, policy);
     }
 }
 
 /// Returns to the phase whose work the gate was to judge, for another attempt.
 pub fn redo_work(this: &mut Loop, policy: &Policy) {
-    let before = policy.workflow.phases.iter().take(this.at.phase);
+    let before = policy.workflow.phases.iter().take(this.position.phase);
     if let Some(phase) = before.clone().rposition(implements).or_else(|| before.clone().rposition(is_agent)) {
-        this.at.phase = phase;
+        this.position.phase = phase;
         this.gates.retain(|record| record.phase < phase);
     }
     phases::enter(this, policy);

@@ -15,7 +15,7 @@ pub(super) use requests::{ChangeRequest, change_requests};
 const NEIGHBOURS: usize = 64;
 
 /// Maximum number of common words in the description of a conflict.
-const NAMED: usize = 6;
+const MAX_NAMED_WORDS: usize = 6;
 
 /// The conflicts within the groups, in the order of the issues.
 pub(super) fn find_conflicts(issues: &[MergedIssue], groups: &[IssueGroup]) -> Vec<FindingConflict> {
@@ -66,13 +66,13 @@ fn opposite(a: &ChangeRequest, b: &ChangeRequest) -> Option<String> {
         return None;
     }
     let mut shared: Vec<&(usize, String)> =
-        a.about.iter().filter(|(stem, _)| b.about.contains_key(*stem)).map(|(_, said)| said).collect();
+        a.about.iter().filter(|(stem, _)| b.about.contains_key(*stem)).map(|(_, word)| word).collect();
     if 2 * shared.len() <= a.about.len().min(b.about.len()) {
         return None;
     }
     shared.sort();
-    let named: Vec<&str> = shared.into_iter().take(NAMED).map(|(_, word)| word.as_str()).collect();
-    Some(format!("{} against {}: {}", a.said, b.said, named.join(" ")))
+    let named: Vec<&str> = shared.into_iter().take(MAX_NAMED_WORDS).map(|(_, word)| word.as_str()).collect();
+    Some(format!("{} against {}: {}", a.phrase, b.phrase, named.join(" ")))
 }
 
 #[cfg(test)]
@@ -120,11 +120,11 @@ mod tests {
             ("Must validate the token", "Don’t validate the token"),
             ("If the list is empty, keep the header", "Drop the footer and remove the header"),
         ];
-        let said: Vec<String> = pairs
+        let conflicts: Vec<String> = pairs
             .iter()
             .map(|(a, b)| format!("{a} | {b}\n    {}", about(a, b).unwrap_or_else(|| "NOTHING".into())))
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @"
+        insta::assert_snapshot!(conflicts.join("\n"), @"
         Add a null check to parse() | Remove the null check from parse()
             add against remove: null check parse
         Missing input validation | Input validation is not needed here

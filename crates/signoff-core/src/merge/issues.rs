@@ -10,7 +10,7 @@
 //! - they do not request opposite changes: "add the check" and "remove the check" have similar words.
 //!
 //! Similarity is not transitive, so each finding is compared with the lead of a known finding: the most urgent
-//! statement, first in the merged order. At most [`LIMIT`] leads are compared, the nearest first, so that a
+//! statement, first in the merged order. At most [`MAX_COMPARED`] leads are compared, the nearest first, so that a
 //! reviewer with thousands of findings on one line does not slow down the merge.
 
 use std::borrow::Cow;
@@ -50,7 +50,7 @@ impl<'a> RaisedFinding<'a> {
         let Finding { requirement, suggestion, .. } = finding;
         (
             (self.priority, self.path.as_deref(), finding.line, &finding.description),
-            (super::seat_rank(self.kind), self.reviewer, self.kind, &finding.kind),
+            (super::kind_rank(self.kind), self.reviewer, self.kind, &finding.kind),
             (finding.severity, finding.file.as_deref(), requirement.as_deref(), suggestion.as_deref(), &finding.id),
         )
     }
@@ -83,7 +83,7 @@ fn normalize_path(file: &str) -> Cow<'_, str> {
 }
 
 /// Maximum number of known findings that one finding is compared with.
-const LIMIT: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// Indexes of the statements of one finding. The first one is the lead.
 type Statements = Vec<usize>;
@@ -95,8 +95,8 @@ pub(super) fn join_duplicates(raised: &[RaisedFinding<'_>]) -> Vec<Statements> {
         requests: raised.iter().map(|_| OnceCell::new()).collect(),
         signatures: raised.iter().map(|_| OnceCell::new()).collect(),
         findings: Vec::new(),
-        by_place: BTreeMap::new(),
-        by_words: BTreeMap::new(),
+        by_location: BTreeMap::new(),
+        by_description: BTreeMap::new(),
     };
     for index in 0..raised.len() {
         match known.find_duplicate(index) {
@@ -108,9 +108,9 @@ pub(super) fn join_duplicates(raised: &[RaisedFinding<'_>]) -> Vec<Statements> {
 }
 
 /// The number of the merged finding that each statement belongs to, in the given order.
-pub(crate) fn group(said: Vec<RaisedFinding<'_>>) -> Vec<usize> {
-    let mut groups = vec![0; said.len()];
-    let mut raised: Vec<(usize, RaisedFinding<'_>)> = said.into_iter().enumerate().collect();
+pub(crate) fn group(findings: Vec<RaisedFinding<'_>>) -> Vec<usize> {
+    let mut groups = vec![0; findings.len()];
+    let mut raised: Vec<(usize, RaisedFinding<'_>)> = findings.into_iter().enumerate().collect();
     raised.sort_by(|(_, a), (_, b)| a.key().cmp(&b.key()));
     let (positions, raised): (Vec<usize>, Vec<RaisedFinding<'_>>) = raised.into_iter().unzip();
     for (number, statements) in join_duplicates(&raised).into_iter().enumerate() {
@@ -121,7 +121,12 @@ pub(crate) fn group(said: Vec<RaisedFinding<'_>>) -> Vec<usize> {
     groups
 }
 
-type FileLine<'a> = (Option<&'a str>, Option<u32>);
+/// The location of a lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct FileLine<'a> {
+    path: Option<&'a str>,
+    line: Option<u32>,
+}
 
 /// The findings so far, indexed by the location of their lead.
 struct KnownFindings<'a> {
@@ -130,36 +135,38 @@ struct KnownFindings<'a> {
     requests: Vec<OnceCell<Vec<ChangeRequest>>>,
     signatures: Vec<OnceCell<Signature>>,
     findings: Vec<Statements>,
-    by_place: BTreeMap<FileLine<'a>, Vec<usize>>,
+    by_location: BTreeMap<FileLine<'a>, Vec<usize>>,
     /// Finds verbatim repetitions even at a location with more findings than the limit.
-    by_words: BTreeMap<(FileLine<'a>, &'a str), Vec<usize>>,
+    by_description: BTreeMap<(FileLine<'a>, &'a str), Vec<usize>>,
 }
 
 impl<'a> KnownFindings<'a> {
     fn add(&mut self, index: usize) {
         let raised: &'a RaisedFinding<'a> = &self.raised[index];
-        let place = (raised.path.as_deref(), raised.finding.line);
+        let location = FileLine { path: raised.path.as_deref(), line: raised.finding.line };
         let finding = self.findings.len();
         self.findings.push(vec![index]);
-        self.by_place.entry(place).or_default().push(finding);
-        self.by_words.entry((place, &raised.finding.description)).or_default().push(finding);
+        self.by_location.entry(location).or_default().push(finding);
+        self.by_description.entry((location, &raised.finding.description)).or_default().push(finding);
     }
 
     fn find_duplicate(&self, index: usize) -> Option<usize> {
         let raised = &self.raised[index];
-        let (path, line) = (raised.path.as_deref(), raised.finding.line);
-        let verbatim = self.by_words.get(&((path, line), &raised.finding.description)).into_iter().flatten();
-        let nearby = lines_around(line).filter_map(|line| self.by_place.get(&(path, line))).flatten();
+        let location = FileLine { path: raised.path.as_deref(), line: raised.finding.line };
+        let verbatim = self.by_description.get(&(location, &raised.finding.description)).into_iter().flatten();
+        let nearby = lines_around(location.line)
+            .filter_map(|line| self.by_location.get(&FileLine { line, ..location }))
+            .flatten();
         verbatim
-            .take(LIMIT)
-            .chain(nearby.take(LIMIT))
+            .take(MAX_COMPARED)
+            .chain(nearby.take(MAX_COMPARED))
             .copied()
             .find(|&finding| self.is_duplicate_of(index, &self.findings[finding]))
     }
 
     fn is_duplicate_of(&self, index: usize, statements: &Statements) -> bool {
         let (raised, lead) = (&self.raised[index], statements[0]);
-        statements.iter().all(|&said| self.raised[said].reviewer != raised.reviewer)
+        statements.iter().all(|&statement| self.raised[statement].reviewer != raised.reviewer)
             && self.signature(lead).alike(self.signature(index))
             && opposition(self.requests(lead), self.requests(index)).is_none()
     }
@@ -186,62 +193,62 @@ const MAX_LINE_DISTANCE: u32 = 5;
 
 /// Converts the statements to issues, sorted by priority, file and line. A group is placed at its most urgent
 /// member.
-pub(super) fn arrange(raised: &[RaisedFinding<'_>], said: Vec<Statements>) -> (Vec<MergedIssue>, Vec<IssueGroup>) {
-    let places = places(raised);
-    let mut at_place: BTreeMap<usize, Vec<Statements>> = BTreeMap::new();
+pub(super) fn arrange(raised: &[RaisedFinding<'_>], findings: Vec<Statements>) -> (Vec<MergedIssue>, Vec<IssueGroup>) {
+    let location_numbers = location_numbers(raised);
+    let mut by_location_number: BTreeMap<usize, Vec<Statements>> = BTreeMap::new();
     let mut order: Vec<Vec<Statements>> = Vec::new();
-    for statements in said {
-        match places[statements[0]] {
-            Some(place) => at_place.entry(place).or_default().push(statements),
+    for statements in findings {
+        match location_numbers[statements[0]] {
+            Some(number) => by_location_number.entry(number).or_default().push(statements),
             None => order.push(vec![statements]),
         }
     }
-    order.extend(at_place.into_values());
-    order.sort_by_key(|together| together[0][0]);
+    order.extend(by_location_number.into_values());
+    order.sort_by_key(|group_members| group_members[0][0]);
     let (mut issues, mut groups) = (Vec::new(), Vec::new());
-    for together in order {
-        let group = (together.len() > 1).then_some(groups.len());
+    for group_members in order {
+        let group = (group_members.len() > 1).then_some(groups.len());
         if group.is_some() {
-            groups.push(IssueGroup { issues: (issues.len()..issues.len() + together.len()).collect() });
+            groups.push(IssueGroup { issues: (issues.len()..issues.len() + group_members.len()).collect() });
         }
-        issues.extend(together.iter().map(|statements| issue(raised, statements, group)));
+        issues.extend(group_members.iter().map(|statements| issue(raised, statements, group)));
     }
     (issues, groups)
 }
 
 /// The location number of each finding, equal for related ones. Computed from all statements, so that it does not
 /// depend on duplicates.
-fn places(raised: &[RaisedFinding<'_>]) -> Vec<Option<usize>> {
+fn location_numbers(raised: &[RaisedFinding<'_>]) -> Vec<Option<usize>> {
     let located = |index: usize| Some((raised[index].path.as_deref()?, raised[index].finding.line?, index));
     let mut by_line: Vec<(&str, u32, usize)> = (0..raised.len()).filter_map(located).collect();
     by_line.sort_unstable();
-    let mut places = vec![None; raised.len()];
-    let mut place = 0;
+    let mut location_numbers = vec![None; raised.len()];
+    let mut number = 0;
     let mut before: Option<(&str, u32)> = None;
     for (path, line, index) in by_line {
         let near = before.is_some_and(|(file, last)| file == path && line - last <= MAX_LINE_DISTANCE);
-        place += usize::from(!near);
-        places[index] = Some(place);
+        number += usize::from(!near);
+        location_numbers[index] = Some(number);
         before = Some((path, line));
     }
-    places
+    location_numbers
 }
 
 /// Combines the statements of one finding: location, kind and id from the lead, the worst severity, the longest
 /// description, and any field that only one of them has.
 fn issue(raised: &[RaisedFinding<'_>], statements: &Statements, group: Option<usize>) -> MergedIssue {
-    let said = || statements.iter().map(|&index| &raised[index]);
+    let members = || statements.iter().map(|&index| &raised[index]);
     let lead = &raised[statements[0]];
-    let longest = said().map(|one| &one.finding.description).max_by(|a, b| longer(a, b));
+    let longest = members().map(|one| &one.finding.description).max_by(|a, b| longer(a, b));
     let finding = Finding {
-        sources: sources(lead, said()),
-        severity: said().map(|one| one.finding.severity).max().unwrap_or(lead.finding.severity),
+        sources: sources(lead, members()),
+        severity: members().map(|one| one.finding.severity).max().unwrap_or(lead.finding.severity),
         description: longest.unwrap_or(&lead.finding.description).clone(),
-        requirement: said().find_map(|one| one.finding.requirement.clone()),
-        suggestion: said().find_map(|one| one.finding.suggestion.clone()),
+        requirement: members().find_map(|one| one.finding.requirement.clone()),
+        suggestion: members().find_map(|one| one.finding.suggestion.clone()),
         ..lead.finding.clone()
     };
-    let mut aliases: Vec<_> = said().map(|one| one.finding.id.clone()).filter(|id| *id != finding.id).collect();
+    let mut aliases: Vec<_> = members().map(|one| one.finding.id.clone()).filter(|id| *id != finding.id).collect();
     aliases.sort();
     aliases.dedup();
     MergedIssue { finding, aliases, priority: lead.priority, group }
@@ -252,10 +259,10 @@ fn longer(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 /// The lead first, then the others in the order of the reviewers.
-fn sources<'a>(lead: &RaisedFinding<'_>, said: impl Iterator<Item = &'a RaisedFinding<'a>>) -> Vec<ReviewerName> {
-    let mut others: Vec<_> = said
+fn sources<'a>(lead: &RaisedFinding<'_>, members: impl Iterator<Item = &'a RaisedFinding<'a>>) -> Vec<ReviewerName> {
+    let mut others: Vec<_> = members
         .filter(|one| one.reviewer != lead.reviewer)
-        .map(|one| (super::seat_rank(one.kind), one.reviewer.clone()))
+        .map(|one| (super::kind_rank(one.kind), one.reviewer.clone()))
         .collect();
     others.sort();
     std::iter::once(lead.reviewer.clone()).chain(others.into_iter().map(|(_, name)| name)).collect()

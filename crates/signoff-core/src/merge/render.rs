@@ -20,7 +20,7 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
 
 /// The output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum ReviewFormat {
     Text,
@@ -31,8 +31,7 @@ pub enum ReviewFormat {
 }
 
 impl ReviewFormat {
-    pub const ALL: [Self; 5] = [Self::Text, Self::Xml, Self::Json, Self::Markdown, Self::Sarif];
-    pub const WORDS: [&'static str; 5] = ["text", "xml", "json", "markdown", "sarif"];
+    pub const NAMES: [&'static str; 5] = ["text", "xml", "json", "markdown", "sarif"];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -43,13 +42,13 @@ impl ReviewFormat {
     }
 }
 
-/// Renders a merged review under the bar it was merged with. Every format ends with one line break.
-pub fn render(merged: &MergedReview, bar: FailThreshold, format: ReviewFormat) -> String {
+/// Renders a merged review under the threshold it was merged with. Every format ends with one line break.
+pub fn render(merged: &MergedReview, threshold: FailThreshold, format: ReviewFormat) -> String {
     match format {
-        ReviewFormat::Text => block(merged, bar, merged.advice()),
+        ReviewFormat::Text => render_text(merged, threshold, merged.advice()),
         ReviewFormat::Xml => xml::xml(merged),
         ReviewFormat::Json => plain_text::json_document(merged),
-        ReviewFormat::Markdown => markdown::markdown(merged, bar),
+        ReviewFormat::Markdown => markdown::markdown(merged, threshold),
         ReviewFormat::Sarif => sarif::sarif(merged),
     }
 }
@@ -66,7 +65,7 @@ pub fn merged_json(merged: &MergedReview) -> Value {
         "version": 1,
         "overall_verdict": merged.overall,
         "action": merged.action,
-        "reviews": merged.seats.iter().map(seat_json).collect::<Vec<_>>(),
+        "reviews": merged.results.iter().map(result_json).collect::<Vec<_>>(),
         "issues": merged.issues.iter().map(issue_json).collect::<Vec<_>>(),
         "groups": groups.collect::<Vec<_>>(),
         "minor": merged.minor,
@@ -74,14 +73,14 @@ pub fn merged_json(merged: &MergedReview) -> Value {
     })
 }
 
-fn seat_json(seat: &ReviewerResult) -> Value {
+fn result_json(result: &ReviewerResult) -> Value {
     json!({
-        "reviewer": seat.reviewer,
-        "role": seat.kind,
-        "verdict": seat.verdict.as_str(),
-        "confidence": seat.confidence,
-        "summary": seat.summary,
-        "reason": reason(seat),
+        "reviewer": result.reviewer,
+        "role": result.kind,
+        "verdict": result.verdict.as_str(),
+        "confidence": result.confidence,
+        "summary": result.summary,
+        "reason": reason(result),
     })
 }
 
@@ -103,13 +102,13 @@ fn issue_json(issue: &MergedIssue) -> Value {
     })
 }
 
-/// Renders an answer that could not be parsed, as a section of an artifact. `whole` names the file with the full
+/// Renders an answer that could not be parsed, as a section of an artifact. `artifact` names the file with the full
 /// answer.
-pub fn unread_answer(reviewer: &ReviewerName, text: &str, whole: &str) -> String {
-    markdown::answer(reviewer.as_str(), text, whole)
+pub fn unparsed_answer(reviewer: &ReviewerName, text: &str, artifact: &str) -> String {
+    markdown::answer(reviewer.as_str(), text, artifact)
 }
 
-/// A seat's verdict in the words of the XML contract, plus two words that it lacks.
+/// The verdict of a reviewer in the words of the XML contract, plus two words that it lacks.
 fn verdict_word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Approved => "APPROVED",
@@ -120,9 +119,9 @@ fn verdict_word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Why a seat has no verdict.
-fn reason(seat: &ReviewerResult) -> Option<String> {
-    match &seat.verdict {
+/// Why a reviewer has no verdict.
+fn reason(result: &ReviewerResult) -> Option<String> {
+    match &result.verdict {
         Verdict::Inconclusive(Inconclusive::Missing(why)) if why.is_empty() => Some("no answer".to_owned()),
         Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(format!("no answer: {why}")),
         Verdict::Inconclusive(
@@ -141,13 +140,13 @@ fn title(name: &ReviewerName) -> String {
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
-/// `Spec Critical`, followed by the other sources and whether it is below the bar.
-fn label(issue: &MergedIssue, bar: FailThreshold) -> String {
+/// `Spec Critical`, followed by the other sources and whether it is below the threshold.
+fn label(issue: &MergedIssue, threshold: FailThreshold) -> String {
     let severity = issue.finding.severity.title();
     let mut sources = issue.finding.sources.iter();
     let lead = sources.next().map(title).unwrap_or_default();
     let also: String = sources.map(|name| format!(", also {}", title(name))).collect();
-    let below = if issue.is_below(bar) { ", below the bar" } else { "" };
+    let below = if issue.is_below(threshold) { ", below the bar" } else { "" };
     format!("{lead} {severity}{also}{below}")
 }
 
@@ -157,9 +156,9 @@ fn location(file: Option<&str>, line: Option<u32>) -> Option<String> {
     in_file.or_else(|| line.map(|line| format!("line {line}")))
 }
 
-/// The heading of the issue list: the number of issues to fix and the number below the bar.
-fn issues_heading(merged: &MergedReview, bar: FailThreshold) -> Option<String> {
-    let to_fix = merged.blocking(bar).count();
+/// The heading of the issue list: the number of issues to fix and the number below the threshold.
+fn issues_heading(merged: &MergedReview, threshold: FailThreshold) -> Option<String> {
+    let to_fix = merged.blocking(threshold).count();
     match (to_fix, merged.issues.len() - to_fix) {
         (0, 0) => None,
         (0, below) => Some(format!("Issues Below the Bar ({below})")),
@@ -169,7 +168,7 @@ fn issues_heading(merged: &MergedReview, bar: FailThreshold) -> Option<String> {
 }
 
 /// The fixed action for issues of this kind.
-fn standing_action(kind: &str) -> Option<&'static str> {
+fn required_action(kind: &str) -> Option<&'static str> {
     (kind == "extra_feature").then_some("Remove or get approval to add")
 }
 
@@ -180,12 +179,15 @@ fn related(merged: &MergedReview, issue: &MergedIssue) -> Option<String> {
 }
 
 /// Renders the text format, which fixers get, with the given action if it is known.
-pub fn block(merged: &MergedReview, bar: FailThreshold, action: Option<MergeAction>) -> String {
+pub fn render_text(merged: &MergedReview, threshold: FailThreshold, action: Option<MergeAction>) -> String {
     let mut out = String::from("Review Results:\n");
-    for seat in &merged.seats {
-        line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), seat_status(seat, one_line)));
+    for result in &merged.results {
+        line(
+            &mut out,
+            &format!("  {} Review: {}", one_line(&title(&result.reviewer)), result_status(result, one_line)),
+        );
     }
-    issues(&mut out, merged, bar);
+    issues(&mut out, merged, threshold);
     conflicts(&mut out, merged);
     notes(&mut out, merged);
     if let Some(action) = action {
@@ -200,32 +202,32 @@ fn line(out: &mut String, text: &str) {
 }
 
 /// The verdict, the confidence and why there is no verdict; `clean` makes text of agents safe in the format.
-fn seat_status(seat: &ReviewerResult, clean: fn(&str) -> String) -> String {
-    let mut status = verdict_word(&seat.verdict).to_owned();
-    if seat.confidence != Confidence::Unstated {
-        let _ = write!(status, " ({} confidence)", seat.confidence.as_str());
+fn result_status(result: &ReviewerResult, clean: fn(&str) -> String) -> String {
+    let mut status = verdict_word(&result.verdict).to_owned();
+    if result.confidence != Confidence::Unstated {
+        let _ = write!(status, " ({} confidence)", result.confidence.as_str());
     }
-    if let Some(reason) = reason(seat) {
+    if let Some(reason) = reason(result) {
         let _ = write!(status, " - {}", clean(&reason));
     }
     status
 }
 
-fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {
-    let Some(heading) = issues_heading(merged, bar) else { return };
+fn issues(out: &mut String, merged: &MergedReview, threshold: FailThreshold) {
+    let Some(heading) = issues_heading(merged, threshold) else { return };
     line(out, &format!("\n{heading}:"));
     for (index, issue) in merged.issues.iter().enumerate() {
         out.push('\n');
-        item(out, merged, bar, index + 1, issue);
+        item(out, merged, threshold, index + 1, issue);
     }
 }
 
-fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, number: usize, issue: &MergedIssue) {
+fn item(out: &mut String, merged: &MergedReview, threshold: FailThreshold, number: usize, issue: &MergedIssue) {
     let finding = &issue.finding;
     let head = format!("  {number}. ");
     let indent = " ".repeat(head.len());
-    let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", one_line(&place)));
-    line(out, &format!("{head}[{}]{}", one_line(&label(issue, bar)), place.unwrap_or_default()));
+    let location = location(finding.file.as_deref(), finding.line).map(|location| format!(" {}", one_line(&location)));
+    line(out, &format!("{head}[{}]{}", one_line(&label(issue, threshold)), location.unwrap_or_default()));
     indented(out, &indent, &finding.description);
     if let Some(requirement) = &finding.requirement {
         indented(out, &indent, &format!("Requirement: \"{}\"", unquoted(requirement)));
@@ -233,7 +235,7 @@ fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, number: usi
     if let Some(suggestion) = &finding.suggestion {
         indented(out, &indent, &format!("Fix: {}", suggestion.trim()));
     }
-    if let Some(action) = standing_action(&finding.kind) {
+    if let Some(action) = required_action(&finding.kind) {
         indented(out, &indent, &format!("Action: {action}"));
     }
     if let Some(numbers) = related(merged, issue) {
@@ -271,8 +273,8 @@ fn notes(out: &mut String, merged: &MergedReview) {
     line(out, &format!("\nMinor Notes ({}):", merged.minor.len()));
     for sourced in &merged.minor {
         let note = &sourced.note;
-        let place = location(note.file.as_deref(), note.line).map(|place| format!("{} - ", one_line(&place)));
+        let location = location(note.file.as_deref(), note.line).map(|location| format!("{} - ", one_line(&location)));
         let text = visible(note.description.trim()).replace('\n', "\n    ");
-        line(out, &format!("  - {}{text}", place.unwrap_or_default()));
+        line(out, &format!("  - {}{text}", location.unwrap_or_default()));
     }
 }

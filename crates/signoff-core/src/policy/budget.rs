@@ -1,7 +1,6 @@
 //! Budgets of money, tokens and minutes: reserved before a launch and counted while they are used.
 //!
-//! A cap that is only checked at the end does not work: a $0.50 limit once cost $5.11 that way. So an attempt
-//! reserves its expected usage, and parallel launches cannot reserve the same money twice.
+//! An attempt reserves its expected usage before it starts, so parallel launches cannot reserve the same money twice.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ pub struct Caps {
 
 /// The expected usage of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Reservation {
+pub struct ResourceAmounts {
     pub cost_micro_usd: u64,
     pub tokens: u64,
     pub duration_ms: u64,
@@ -29,7 +28,7 @@ pub struct Reservation {
 /// The cap that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum CapReached {
+pub enum BudgetResource {
     #[error("the cost cap is reached")]
     Cost,
     #[error("the token cap is reached")]
@@ -41,15 +40,15 @@ pub enum CapReached {
 /// Used and reserved amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Budget {
-    spent: Reservation,
+    spent: ResourceAmounts,
     open: BTreeMap<AttemptId, AttemptAccount>,
 }
 
 /// A running attempt: its reservation and its usage so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct AttemptAccount {
-    reserved: Reservation,
-    used: Reservation,
+    reserved: ResourceAmounts,
+    used: ResourceAmounts,
 }
 
 /// The cap that pauses a loop.
@@ -57,7 +56,7 @@ struct AttemptAccount {
 pub struct BindingCap {
     pub owner: CapOwner,
     /// The limited resource.
-    pub kind: CapReached,
+    pub kind: BudgetResource,
     /// In millionths of a dollar, tokens or milliseconds, like the cap.
     pub used: u64,
     pub limit: u64,
@@ -75,7 +74,7 @@ pub enum CapOwner {
 /// An amount and its cap.
 #[derive(Debug, Clone, Copy)]
 struct CapUsage {
-    kind: CapReached,
+    kind: BudgetResource,
     used: u64,
     cap: Option<u64>,
 }
@@ -98,7 +97,7 @@ impl CapUsage {
 /// from the usage: the resource with the smallest remaining part. Its cap is the task's if no less remains of the
 /// run's.
 pub fn binding_cap(task: Usage, task_caps: &Caps, run: Usage, run_caps: &Caps) -> Option<BindingCap> {
-    let (task, run) = (Reservation::from(task).usages(task_caps), Reservation::from(run).usages(run_caps));
+    let (task, run) = (ResourceAmounts::from(task).usages(task_caps), ResourceAmounts::from(run).usages(run_caps));
     let parts = task.into_iter().zip(run).filter_map(|(own, whole)| {
         let part = own.remaining_millionths().into_iter().chain(whole.remaining_millionths()).min()?;
         Some((part, own, whole))
@@ -109,7 +108,7 @@ pub fn binding_cap(task: Usage, task_caps: &Caps, run: Usage, run_caps: &Caps) -
     Some(BindingCap { owner, kind: binding.kind, used: binding.used, limit: binding.cap? })
 }
 
-impl Reservation {
+impl ResourceAmounts {
     fn plus(self, other: Self) -> Self {
         self.combined(other, u64::saturating_add)
     }
@@ -129,20 +128,20 @@ impl Reservation {
     fn usages(self, caps: &Caps) -> [CapUsage; 3] {
         let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
         [
-            CapUsage { kind: CapReached::Cost, used: self.cost_micro_usd, cap: caps.max_cost_micro_usd },
-            CapUsage { kind: CapReached::Tokens, used: self.tokens, cap: caps.max_tokens },
-            CapUsage { kind: CapReached::Minutes, used: self.duration_ms, cap: minutes },
+            CapUsage { kind: BudgetResource::Cost, used: self.cost_micro_usd, cap: caps.max_cost_micro_usd },
+            CapUsage { kind: BudgetResource::Tokens, used: self.tokens, cap: caps.max_tokens },
+            CapUsage { kind: BudgetResource::Minutes, used: self.duration_ms, cap: minutes },
         ]
     }
 
     /// The first cap that an amount passes, as `passes(amount, cap)` says.
-    fn first_cap(self, caps: &Caps, passes: fn(&u64, &u64) -> bool) -> Option<CapReached> {
+    fn first_cap(self, caps: &Caps, passes: fn(&u64, &u64) -> bool) -> Option<BudgetResource> {
         let passed = |usage: &CapUsage| usage.cap.is_some_and(|cap| passes(&usage.used, &cap));
         self.usages(caps).into_iter().find(passed).map(|usage| usage.kind)
     }
 }
 
-impl From<Usage> for Reservation {
+impl From<Usage> for ResourceAmounts {
     fn from(usage: Usage) -> Self {
         Self {
             cost_micro_usd: usage.cost_micro_usd,
@@ -155,15 +154,20 @@ impl From<Usage> for Reservation {
 impl Budget {
     /// Reserves the expected usage of an attempt, or returns the cap that forbids the launch. A reached cap refuses
     /// even an attempt that expects to be free.
-    pub fn reserve(&mut self, attempt: AttemptId, expected: Reservation, caps: &Caps) -> Result<(), CapReached> {
+    pub fn reserve(
+        &mut self,
+        attempt: AttemptId,
+        expected: ResourceAmounts,
+        caps: &Caps,
+    ) -> Result<(), BudgetResource> {
         self.at_cap(caps).map_or(Ok(()), Err)?;
         self.promised().plus(expected).first_cap(caps, u64::gt).map_or(Ok(()), Err)?;
-        self.open.insert(attempt, AttemptAccount { reserved: expected, used: Reservation::default() });
+        self.open.insert(attempt, AttemptAccount { reserved: expected, used: ResourceAmounts::default() });
         Ok(())
     }
 
     /// Updates a running attempt's usage. Returns the cap that is now reached, if any.
-    pub fn count(&mut self, attempt: AttemptId, usage: Usage, caps: &Caps) -> Option<CapReached> {
+    pub fn count(&mut self, attempt: AttemptId, usage: Usage, caps: &Caps) -> Option<BudgetResource> {
         self.open.entry(attempt).or_default().used = usage.into();
         self.at_cap(caps)
     }
@@ -172,20 +176,20 @@ impl Budget {
     pub fn settle(&mut self, attempt: AttemptId, usage: Usage) {
         let seen = self.open.remove(&attempt).map(|account| account.used).unwrap_or_default();
         // An agent that dies without a final report has still used what it streamed.
-        self.spent = self.spent.plus(Reservation::from(usage).fieldwise_max(seen));
+        self.spent = self.spent.plus(ResourceAmounts::from(usage).fieldwise_max(seen));
     }
 
     /// The usage of closed attempts and of the running ones so far.
-    pub fn used(&self) -> Reservation {
+    pub fn used(&self) -> ResourceAmounts {
         self.open.values().fold(self.spent, |sum, account| sum.plus(account.used))
     }
 
-    fn promised(&self) -> Reservation {
+    fn promised(&self) -> ResourceAmounts {
         let promise = |account: &AttemptAccount| account.reserved.fieldwise_max(account.used);
         self.open.values().fold(self.spent, |sum, account| sum.plus(promise(account)))
     }
 
-    fn at_cap(&self, caps: &Caps) -> Option<CapReached> {
+    fn at_cap(&self, caps: &Caps) -> Option<BudgetResource> {
         self.used().first_cap(caps, u64::ge)
     }
 }
@@ -197,8 +201,8 @@ mod tests {
 
     const HALF_DOLLAR: Caps = Caps { max_cost_micro_usd: Some(500_000), max_tokens: None, max_minutes: None };
 
-    fn money(cost_micro_usd: u64) -> Reservation {
-        Reservation { cost_micro_usd, ..Reservation::default() }
+    fn money(cost_micro_usd: u64) -> ResourceAmounts {
+        ResourceAmounts { cost_micro_usd, ..ResourceAmounts::default() }
     }
 
     fn used(cost_micro_usd: u64) -> Usage {
@@ -209,7 +213,7 @@ mod tests {
     fn two_attempts_cannot_reserve_the_same_money() {
         let mut budget = Budget::default();
         assert_eq!(budget.reserve(AttemptId(1), money(300_000), &HALF_DOLLAR), Ok(()));
-        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Err(CapReached::Cost));
+        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Err(BudgetResource::Cost));
         budget.settle(AttemptId(1), used(100_000));
         assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Ok(()));
     }
@@ -219,8 +223,8 @@ mod tests {
         let mut budget = Budget::default();
         budget.reserve(AttemptId(1), money(100_000), &HALF_DOLLAR).unwrap();
         assert_eq!(budget.count(AttemptId(1), used(499_999), &HALF_DOLLAR), None);
-        assert_eq!(budget.count(AttemptId(1), used(500_000), &HALF_DOLLAR), Some(CapReached::Cost));
-        assert_eq!(budget.reserve(AttemptId(2), money(0), &HALF_DOLLAR), Err(CapReached::Cost));
+        assert_eq!(budget.count(AttemptId(1), used(500_000), &HALF_DOLLAR), Some(BudgetResource::Cost));
+        assert_eq!(budget.reserve(AttemptId(2), money(0), &HALF_DOLLAR), Err(BudgetResource::Cost));
     }
 
     #[test]

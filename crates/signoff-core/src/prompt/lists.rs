@@ -78,7 +78,7 @@ fn entry(number: usize, finding: &Finding) -> String {
         "{number}. [{}] {} {} ({}{})\n",
         finding.severity.as_str(),
         one_line(finding.id.as_str()),
-        place(finding),
+        location(finding),
         one_line(&finding.kind),
         sources(finding),
     );
@@ -89,7 +89,7 @@ fn entry(number: usize, finding: &Finding) -> String {
     out
 }
 
-fn place(finding: &Finding) -> String {
+fn location(finding: &Finding) -> String {
     match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
         (Some(file), None) => one_line(file),
@@ -115,8 +115,8 @@ fn settled_line(entry: &LedgerEntry) -> String {
     format!(
         "- {} {} {}: {}{}\n",
         one_line(finding.id.as_str()),
-        entry.state.words(),
-        place(finding),
+        entry.state.label(),
+        location(finding),
         one_short_line(&finding.description, SHORT_LINE),
         because.unwrap_or_default(),
     )

@@ -17,7 +17,7 @@ pub struct ReviewContext<'a> {
     pub opening: Option<&'a str>,
     pub contract: Contract,
     #[serde(skip)]
-    pub ask: &'a ReviewRequest,
+    pub request: &'a ReviewRequest,
     pub depth: Depth,
     /// Whether the reviewer has a workspace of its own to run tests in. One that shares the worktree runs none.
     pub can_run: bool,
@@ -139,12 +139,12 @@ pub fn review(context: &ReviewContext<'_>) -> String {
         SubjectContext::Task(_) | SubjectContext::Checkpoint(_) | SubjectContext::Run(_) => "review.md",
         SubjectContext::Document(_) => "review_document.md",
     };
-    let instructions = contract::instructions(context.contract, context.ask);
+    let instructions = contract::instructions(context.contract, context.request);
     let variables = ReviewVariables {
         context,
-        reviewer: context.ask.kind,
-        loop_id: context.ask.loop_id.as_ref().map(|id| id.as_str()),
-        nonce: context.ask.nonce.as_ref().map(|nonce| nonce.as_str()),
+        reviewer: context.request.kind,
+        loop_id: context.request.loop_id.as_ref().map(|id| id.as_str()),
+        nonce: context.request.nonce.as_ref().map(|nonce| nonce.as_str()),
         instructions: instructions.trim_end(),
     };
     template::render(name, variables)

@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "conflict.md",
     "enumerate.md",
     "fix.md",
+    "going_on.md",
     "implement.md",
     "plan.md",
     "plan_document.md",
@@ -110,7 +111,7 @@ pub fn fenced(text: &str, language: &str) -> String {
 /// swallow the rest of the prompt or look like one of its sections.
 pub(super) fn plain(text: &str) -> String {
     let capped = cap(text.trim_end());
-    if opens_a_section(capped.shown) || swallows_what_follows(capped.shown) {
+    if has_section_heading(capped.shown) || leaves_block_open(capped.shown) {
         return fenced(text, "");
     }
     match capped.note() {
@@ -120,7 +121,7 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// Whether the text has a heading of the same level as the prompt's sections, or HTML that could be one.
-fn opens_a_section(text: &str) -> bool {
+fn has_section_heading(text: &str) -> bool {
     Parser::new(text).any(|event| {
         let html = matches!(event, Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_));
         html || matches!(event, Event::Start(Tag::Heading { level, .. }) if level <= HeadingLevel::H2)
@@ -128,7 +129,7 @@ fn opens_a_section(text: &str) -> bool {
 }
 
 /// Whether the text ends inside an open fence or comment, so that a heading after it is not a heading.
-fn swallows_what_follows(text: &str) -> bool {
+fn leaves_block_open(text: &str) -> bool {
     let probe = format!("{text}\n\n# end");
     let last = Parser::new(&probe).last();
     !matches!(last, Some(Event::End(TagEnd::Heading(HeadingLevel::H1))))
@@ -274,8 +275,8 @@ mod tests {
 
         #[test]
         fn nothing_swallows_what_follows(text in hostile()) {
-            prop_assert!(!swallows_what_follows(&plain(&text)));
-            prop_assert!(!swallows_what_follows(&fenced(&text, "")));
+            prop_assert!(!leaves_block_open(&plain(&text)));
+            prop_assert!(!leaves_block_open(&fenced(&text, "")));
         }
 
         #[test]

@@ -198,9 +198,9 @@ impl Settings {
     pub fn price(&self, model: &str) -> Option<Price> {
         let own = &self.file.prices;
         // Of two names of the same length the last counts: the configured one.
-        let names = prices::shipped_names().chain(own.keys().map(|name| name.as_str()));
+        let names = prices::built_in_names().chain(own.keys().map(|name| name.as_str()));
         let name = prices::best_match(names, model)?;
-        own.get(name).and_then(|price| price.price(name).ok()).or_else(|| prices::shipped(name))
+        own.get(name).and_then(|price| price.price(name).ok()).or_else(|| prices::built_in_price(name))
     }
 
     pub(super) fn check_prices(&self) -> Result<(), ConfigError> {
@@ -254,15 +254,15 @@ impl PriceTable {
     /// The whole price. Missing keys come from the built-in price of the model.
     fn price(&self, name: &str) -> Result<Price, &'static str> {
         let price_of = |price: Option<TokenPrice>| price.map(|price| price.0);
-        let shipped = prices::shipped(name);
-        let input = price_of(self.input).or(shipped.map(|price| price.input)).ok_or("input")?;
-        let output = price_of(self.output).or(shipped.map(|price| price.output)).ok_or("output")?;
+        let built_in = prices::built_in_price(name);
+        let input = price_of(self.input).or(built_in.map(|price| price.input)).ok_or("input")?;
+        let output = price_of(self.output).or(built_in.map(|price| price.output)).ok_or("output")?;
         // A configured price for input also applies to caches.
-        let shipped = shipped.filter(|_| self.input.is_none());
+        let built_in = built_in.filter(|_| self.input.is_none());
         Ok(Price {
             input,
-            cached: price_of(self.cached).or(shipped.map(|price| price.cached)).unwrap_or(input),
-            written: price_of(self.written).or(shipped.map(|price| price.written)).unwrap_or(input),
+            cached: price_of(self.cached).or(built_in.map(|price| price.cached)).unwrap_or(input),
+            written: price_of(self.written).or(built_in.map(|price| price.written)).unwrap_or(input),
             output,
         })
     }

@@ -135,7 +135,7 @@ struct JsonReader<'a> {
 
 impl<'a> JsonReader<'a> {
     fn part<T: Deserialize<'a>>(&self, part: &'a str) -> Result<T, JsonProblem> {
-        let line = |error: &serde_json::Error| self.line(part) + error.line().max(1) - 1;
+        let line = |error: &serde_json::Error| self.lines.line_of_error(self.source.text, part, error) as usize;
         serde_json::from_str(part).map_err(|error| JsonProblem::Syntax { line: line(&error), error })
     }
 

@@ -206,14 +206,14 @@ impl Settings {
         let path = ["presets", &workflow.name, "gates", name];
         let judges: Vec<_> = workflow.all_phases().filter(|phase| phase.policy().is_some()).collect();
         let names: Vec<_> = judges.iter().map(|phase| phase.gate_name()).collect();
-        let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
+        let Some(gate_policy) = judges.iter().find(|phase| phase.gate_name() == name) else {
             let expected = did_you_mean(name, &names, || match names.as_slice() {
                 [] => "expected no gate, because the workflow has none".to_owned(),
                 names => format!("expected one of {}", names.join(", ")),
             });
             return Err(self.error(&path, format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
         };
-        let table = self.tree.get(&path).filter(|_| matches!(judge.kind, PhaseKind::Check(_)));
+        let table = self.tree.get(&path).filter(|_| matches!(gate_policy.kind, PhaseKind::Check(_)));
         let set = REVIEWER_KEYS.iter().find(|key| table.is_some_and(|table| table.get(&[key]).is_some()));
         match (table, set) {
             (Some(table), Some(key)) => Err(table.error(

@@ -51,7 +51,7 @@ impl ExpectedReviews {
         let gate = first.or_else(|| workflow.phases.iter().find(|phase| phase.is_gate()));
         Self {
             auto_review: first.is_some(),
-            max_review_cycles: gate.and_then(Phase::policy).and_then(|judge| judge.gate.bound.reviews()),
+            max_review_cycles: gate.and_then(Phase::policy).and_then(|gate_policy| gate_policy.gate.bound.reviews()),
         }
     }
 }

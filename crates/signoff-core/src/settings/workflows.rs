@@ -79,8 +79,11 @@ impl Settings {
         self.add_checks_reviewer(&mut workflow);
         workflow.limits.max_rate_limits = self.file.limits.keys.max_rate_limits.0;
         self.check_gates(&workflow)?;
-        let named: BTreeSet<_> =
-            workflow.all_phases().filter_map(Phase::policy).flat_map(|judge| judge.gate.reviewers.clone()).collect();
+        let named: BTreeSet<_> = workflow
+            .all_phases()
+            .filter_map(Phase::policy)
+            .flat_map(|gate_policy| gate_policy.gate.reviewers.clone())
+            .collect();
         workflow.reviewers.retain(|name, _| named.contains(name));
         Ok(workflow)
     }
@@ -313,7 +316,8 @@ impl Settings {
                 reviewers.push(checks.clone());
             }
         }
-        let names_checks = |phase: &Phase| phase.policy().is_some_and(|judge| judge.gate.reviewers.contains(&checks));
+        let names_checks =
+            |phase: &Phase| phase.policy().is_some_and(|gate_policy| gate_policy.gate.reviewers.contains(&checks));
         if workflow.all_phases().any(names_checks) {
             let reviewer = WorkflowReviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
             workflow.reviewers.entry(checks).or_insert(reviewer);

@@ -195,13 +195,13 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
 
 /// Keeps the last issue of each id, which is the newest.
 fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue> {
-    let seen: HashMap<String, usize> = (0..).zip(&issues).map(|(place, issue)| (issue.id.0.clone(), place)).collect();
+    let seen: HashMap<String, usize> = (0..).zip(&issues).map(|(index, issue)| (issue.id.0.clone(), index)).collect();
     let mut kept = Vec::with_capacity(seen.len());
-    for (place, issue) in issues.into_iter().enumerate() {
-        if seen.get(&issue.id.0) == Some(&place) {
+    for (index, issue) in issues.into_iter().enumerate() {
+        if seen.get(&issue.id.0) == Some(&index) {
             kept.push(issue);
         } else {
-            file.warn(issue.line, format!("{} is there again further down; the last one counts", issue.id.0));
+            file.warn(issue.line, format!("duplicate issue id {}; the last one is used", issue.id.0));
         }
     }
     kept

@@ -17,9 +17,9 @@ pub fn read_story(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut story = StoryReader::default();
     for line in lines.by_ref() {
         if line.heading().is_some() {
-            story.take_heading(source, &mut file, &line);
+            story.read_heading(source, &mut file, &line);
         } else if line.is_prose() {
-            story.take_line(source, &mut file, &line)?;
+            story.read_line(source, &mut file, &line)?;
         }
     }
     file.close(source, source.text.len());
@@ -80,7 +80,7 @@ struct StoryReader {
 }
 
 impl StoryReader {
-    fn take_heading(&mut self, source: &SourceInput<'_>, file: &mut TaskFile, line: &MarkdownLine<'_>) {
+    fn read_heading(&mut self, source: &SourceInput<'_>, file: &mut TaskFile, line: &MarkdownLine<'_>) {
         let Some((level, text)) = line.heading() else { return };
         file.close(source, line.offset);
         match level {
@@ -90,7 +90,7 @@ impl StoryReader {
         }
     }
 
-    fn take_line(
+    fn read_line(
         &mut self,
         source: &SourceInput<'_>,
         file: &mut TaskFile,
@@ -110,13 +110,13 @@ impl StoryReader {
         match self.section {
             Section::Other | Section::Status => {}
             Section::Goal => self.goal.push(text.trim_end_matches("<br>").replace("**", "")),
-            Section::Acceptance => take_criterion(file, line),
-            Section::Tasks => return self.take_task_line(source, file, line),
+            Section::Acceptance => read_criterion(file, line),
+            Section::Tasks => return self.read_task_line(source, file, line),
         }
         Ok(())
     }
 
-    fn take_task_line(
+    fn read_task_line(
         &mut self,
         source: &SourceInput<'_>,
         file: &mut TaskFile,
@@ -140,7 +140,7 @@ impl StoryReader {
 }
 
 /// Reads a numbered or bulleted criterion. Lines below it are added to it.
-fn take_criterion(file: &mut TaskFile, line: &MarkdownLine<'_>) {
+fn read_criterion(file: &mut TaskFile, line: &MarkdownLine<'_>) {
     let text = visible(line.text);
     let nested = line.text.starts_with([' ', '\t']);
     match (list_item(&text), file.acceptance.last_mut()) {

@@ -1,6 +1,6 @@
 //! Detects the format of a task file by its path, or else by its content, and reads text in no known format.
 
-use super::json::JsonMembers;
+use super::json::{JsonMembers, LineIndex};
 use super::lines::{MarkdownLine, MarkdownLines};
 use super::{
     SourceError, SourceInput, TaskFile, TaskFormat, beads, bmad, numbered_boxes, plan_markdown, spec_kit, task_master,
@@ -74,11 +74,9 @@ fn by_json(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
         return Ok(TaskFormat::Beads);
     }
     let members: JsonMembers<'_> = serde_json::from_str(text).map_err(|error| {
-        let line = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1);
-        let skipped = source.text.len() - source.text.trim_start().len();
-        let before = super::lines::line_at(source.text.as_bytes(), skipped) - 1;
+        let line = LineIndex::new(source.text).line_of_error(source.text, text, &error);
         let message = format!("{}; formats tried: Task Master, beads", super::json::error_message(&error));
-        source.error(before.saturating_add(line), message)
+        source.error(line, message)
     })?;
     if task_master::fits(&members) {
         return Ok(TaskFormat::TaskMaster);

@@ -61,7 +61,7 @@ impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQU
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
                     if UNIQUE && !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format!("{DUPLICATE_KEY}{}", super::lines::short(&key))));
+                        return Err(A::Error::custom(format!("duplicate key `{}`", super::lines::short(&key))));
                     }
                     members.push((key, value));
                 }
@@ -71,9 +71,6 @@ impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQU
         deserializer.deserialize_map(JsonMembersVisitor::<UNIQUE>).map(JsonMembers)
     }
 }
-
-/// The start of the error message about a duplicate key.
-const DUPLICATE_KEY: &str = "this key is there twice: ";
 
 /// The first key that an object in a JSON value has twice, at any depth.
 pub fn duplicate_key(value: &str) -> Option<String> {
@@ -112,19 +109,18 @@ impl<'s, 'a> JsonSource<'s, 'a> {
     /// Parses `part`, which must be a slice of the source text. Errors have the line in the file.
     pub fn read<T: Deserialize<'a>>(&self, part: &'a str, expected: &str) -> Result<T, SourceError> {
         serde_json::from_str(part).map_err(|error| {
-            let first = self.lines.line_of(self.source.text, part);
-            let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
+            let line = self.lines.line_of_error(self.source.text, part, &error);
             let (problem, format) = (error_message(&error), self.format.name());
             let message = format!("{problem}; formats tried: {format}; expected {expected}");
-            self.source.error(first.saturating_add(within), message)
+            self.source.error(line, message)
         })
     }
 }
 
 /// The message of serde without the position, which is relative to the part.
 pub fn error_message(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let bare = said.rsplit_once(" at line ").map_or(said.as_str(), |(bare, _)| bare);
+    let message = error.to_string();
+    let bare = message.rsplit_once(" at line ").map_or(message.as_str(), |(bare, _)| bare);
     super::lines::short(bare)
 }
 
@@ -143,5 +139,11 @@ impl LineIndex {
         let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         let newlines = self.0.partition_point(|start| *start as usize <= offset);
         u32::try_from(newlines + 1).unwrap_or(u32::MAX)
+    }
+
+    /// The line in `text` of an error in `part`, a slice of it.
+    pub fn line_of_error(&self, text: &str, part: &str, error: &serde_json::Error) -> u32 {
+        let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
+        self.line_of(text, part).saturating_add(within)
     }
 }

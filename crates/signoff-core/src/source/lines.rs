@@ -302,8 +302,8 @@ impl<'a> Iterator for MarkdownLines<'a> {
         let offset = self.offset;
         self.offset += length;
         self.number += 1;
-        let place = self.classify(text, offset);
-        Some(MarkdownLine { number: self.number, offset, text, kind: place })
+        let kind = self.classify(text, offset);
+        Some(MarkdownLine { number: self.number, offset, text, kind })
     }
 }
 

@@ -31,7 +31,7 @@ pub fn read_kiro(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
                 file.warn(line.number, "this box is not read as a task: it has no number such as 1.2");
             }
             if let Some(task) = file.open_task() {
-                take_tags(source, task, &line)?;
+                read_tags(source, task, &line)?;
             }
         }
     }
@@ -103,13 +103,13 @@ fn task(
     if task.state != SourceState::Done {
         task.mark = CheckboxMark::new(line.text, line.number, source.start + line.offset, item.boxed.column);
     }
-    take_tags(source, &mut task, line)?;
+    read_tags(source, &mut task, line)?;
     Ok(task)
 }
 
 const TAGS: [&str; 3] = ["_Requirements:", "_Depends:", "_Depends on:"];
 
-/// The title without the tags that [`take_tags`] reads.
+/// The title without the tags that [`read_tags`] reads.
 fn without_tags(title: &str) -> String {
     let mut title = title.to_owned();
     for tag in TAGS {
@@ -130,7 +130,7 @@ fn without_parallel_mark(title: &str) -> (&str, bool) {
     }
 }
 
-fn take_tags(source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) -> Result<(), SourceError> {
+fn read_tags(source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) -> Result<(), SourceError> {
     if let Some(list) = tagged(line.text, "_Requirements:") {
         let names = list.split([',', ';']).map(str::trim).filter(|name| !name.is_empty());
         task.requirements.extend(names.map(str::to_owned));

@@ -203,7 +203,7 @@ pub fn refuse_duplicate_ids(source: &SourceInput<'_>, file: &TaskFile) -> Result
     let mut seen: HashMap<&str, u32> = HashMap::new();
     for task in &file.tasks {
         if let Some(line) = seen.insert(&task.id, task.line) {
-            let message = format!("task {} is there twice, here and in line {line}; expected one of each id", task.id);
+            let message = format!("duplicate task id {}, here and in line {line}; expected one of each id", task.id);
             return Err(source.error(task.line, message));
         }
     }

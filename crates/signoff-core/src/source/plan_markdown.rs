@@ -20,7 +20,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, &line));
             file.open(source, task, &line)?;
         } else if let Some(task) = file.open_task() {
-            open.take_line(source, task, &line);
+            open.read_line(source, task, &line);
         } else {
             header_line(&mut file, &line);
         }
@@ -155,7 +155,7 @@ impl OpenPlanTask {
         Self { ticked: heading.boxed.map(|boxed| boxed.is_ticked()), list: PlanList::None }
     }
 
-    fn take_line(&mut self, source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) {
+    fn read_line(&mut self, source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) {
         if !line.is_prose() || line.text.trim().is_empty() {
             return;
         }

@@ -96,7 +96,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
             }
         };
         if let Some(name) = super::json::duplicate_key(json) {
-            let message = format!("the key {name} is there twice");
+            let message = format!("duplicate key `{name}`");
             return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
         }
         match &found {
@@ -203,25 +203,25 @@ fn task(value: &Value, number: usize) -> Result<PlannedTask, (ViolationCode, Str
 }
 
 fn check_tasks(tasks: &[PlannedTask]) -> Result<(), String> {
-    let mut places = HashMap::new();
+    let mut indexes = HashMap::new();
     for (index, task) in tasks.iter().enumerate() {
-        if places.insert(task.id.as_str(), index).is_some() {
-            return Err(format!("task {} is there twice", task.id));
+        if indexes.insert(task.id.as_str(), index).is_some() {
+            return Err(format!("duplicate task id {}", task.id));
         }
     }
     let mut before = Vec::with_capacity(tasks.len());
     for task in tasks {
         let mut needed = Vec::with_capacity(task.depends_on.len());
         for id in &task.depends_on {
-            let place = places.get(id.as_str());
-            needed.push(*place.ok_or_else(|| format!("task {} depends on {id}, which is not a task", task.id))?);
+            let index = indexes.get(id.as_str());
+            needed.push(*index.ok_or_else(|| format!("task {} depends on {id}, which is not a task", task.id))?);
         }
         before.push(needed);
     }
     match order::cycle(&before) {
         Some(cycle) => {
             let names = cycle.iter().map(|index| tasks[*index].id.as_str()).collect();
-            Err(format!("tasks wait for each other: {}", order::format_cycle(names)))
+            Err(format!("dependency cycle: {}", order::format_cycle(names)))
         }
         None => Ok(()),
     }
@@ -243,7 +243,7 @@ fn check_groups(groups: &[Vec<String>], tasks: &[PlannedTask]) -> Result<(), Str
         }
         for id in group {
             if !placed.insert(id) {
-                return Err(format!("task {id} is in the groups twice"));
+                return Err(format!("task {id} is listed twice in the groups"));
             }
         }
     }

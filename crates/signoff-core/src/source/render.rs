@@ -12,7 +12,7 @@ pub fn render_text(file: &TaskFile) -> String {
     header(&mut out, file);
     let tasks: HashMap<&str, &SourceTask> = file.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
     for (index, group) in file.groups.iter().enumerate() {
-        let how = if group.len() > 1 { ", at once" } else { "" };
+        let how = if group.len() > 1 { ", in parallel" } else { "" };
         line(&mut out, &format!("\nGroup {}{how}", index + 1));
         for task in group.iter().filter_map(|id| tasks.get(id.as_str())) {
             line(&mut out, &task_line(task));
@@ -47,7 +47,7 @@ fn others(out: &mut String, file: &TaskFile) {
     let grouped: std::collections::HashSet<&str> = file.groups.iter().flatten().map(String::as_str).collect();
     let rest: Vec<&SourceTask> = file.tasks.iter().filter(|task| !grouped.contains(task.id.as_str())).collect();
     if !rest.is_empty() {
-        line(out, "\nNot to be worked");
+        line(out, "\nNot scheduled");
         rest.iter().for_each(|task| line(out, &task_line(task)));
     }
 }

@@ -21,7 +21,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             file.close(source, line.offset);
         }
         if let Some((level, text)) = line.heading() {
-            take_heading(&mut file, &mut phases, level, text);
+            read_heading(&mut file, &mut phases, level, text);
         }
         match item {
             Some(SpecKitItem::Task(item)) => {
@@ -124,7 +124,7 @@ fn id(text: &str) -> Option<(&str, &str)> {
     (length > 0 && ends).then_some((id, after))
 }
 
-fn take_heading(file: &mut TaskFile, phases: &mut SpecKitPhases, level: usize, text: &str) {
+fn read_heading(file: &mut TaskFile, phases: &mut SpecKitPhases, level: usize, text: &str) {
     if is_phase(level, text) {
         phases.current += 1;
         phases.title = Some(short(text));

@@ -20,7 +20,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::TaskMaster);
     let json = JsonSource::new(source, TaskFormat::TaskMaster);
     for raw in task_list(&json, &mut file)? {
-        take_task(&json, &mut file, RawTask::read(&json, raw)?)?;
+        read_task(&json, &mut file, RawTask::read(&json, raw)?)?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
     order::refuse_duplicate_ids(source, &file)?;
@@ -91,7 +91,7 @@ impl<'a> RawTask<'a> {
     }
 }
 
-fn take_task<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile, raw: RawTask<'a>) -> Result<(), SourceError> {
+fn read_task<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile, raw: RawTask<'a>) -> Result<(), SourceError> {
     let source = json.source;
     let parent = task(source, file, &raw)?;
     file.push(source, parent.clone())?;

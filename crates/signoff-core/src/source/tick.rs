@@ -36,10 +36,10 @@ impl CheckboxMark {
 
 /// Why no checkbox was ticked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum CheckOffError {
-    #[error("line {line} is not the line that was read, and no other line is")]
+pub enum TickError {
+    #[error("line {line} has changed since it was read")]
     Changed { line: u32 },
-    #[error("line {line} has moved, and {count} lines look like it")]
+    #[error("line {line} has moved, and {count} lines match it")]
     Ambiguous { line: u32, count: usize },
 }
 
@@ -47,7 +47,7 @@ pub enum CheckOffError {
 ///
 /// The line must have the recorded hash. If the line at the old position does not, but exactly one other line does,
 /// the line has moved and that one is ticked.
-pub fn tick(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, CheckOffError> {
+pub fn tick(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, TickError> {
     if let Some(start) = mark.offset.checked_sub(mark.column)
         && starts_line(bytes, start)
     {
@@ -67,7 +67,7 @@ pub fn is_ticked(before: &[u8], after: &[u8], marks: &[CheckboxMark]) -> bool {
     })
 }
 
-fn tick_elsewhere(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, CheckOffError> {
+fn tick_elsewhere(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, TickError> {
     let mut same = Vec::new();
     let mut ticked = 0;
     let mut start = 0;
@@ -82,8 +82,8 @@ fn tick_elsewhere(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, CheckOff
     match (same.as_slice(), ticked) {
         ([offset], 0) => Ok(with_x(bytes, *offset)),
         ([], 1) => Ok(bytes.to_vec()),
-        ([], 0) => Err(CheckOffError::Changed { line: mark.line }),
-        (same, ticked) => Err(CheckOffError::Ambiguous { line: mark.line, count: same.len() + ticked }),
+        ([], 0) => Err(TickError::Changed { line: mark.line }),
+        (same, ticked) => Err(TickError::Ambiguous { line: mark.line, count: same.len() + ticked }),
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
         CheckboxMark::new(line, number, start, 3).unwrap()
     }
 
-    fn ticked(text: &str, mark: &CheckboxMark) -> Result<String, CheckOffError> {
+    fn ticked(text: &str, mark: &CheckboxMark) -> Result<String, TickError> {
         tick(text.as_bytes(), mark).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
@@ -184,16 +184,16 @@ mod tests {
         assert_eq!(ticked("new\n- [ ] two\n- [ ] one\n", &mark).unwrap(), "new\n- [x] two\n- [ ] one\n");
         assert_eq!(ticked("new\n- [x] two\n", &mark).unwrap(), "new\n- [x] two\n");
         let twice = ticked("new\n- [ ] two\n- [ ] two\n", &mark);
-        assert_eq!(twice, Err(CheckOffError::Ambiguous { line: 3, count: 2 }));
+        assert_eq!(twice, Err(TickError::Ambiguous { line: 3, count: 2 }));
         let half = ticked("new\n- [ ] two\n- [x] two\n", &mark);
-        assert_eq!(half, Err(CheckOffError::Ambiguous { line: 3, count: 2 }));
+        assert_eq!(half, Err(TickError::Ambiguous { line: 3, count: 2 }));
     }
 
     #[test]
     fn a_reworded_line_is_not_ticked() {
         let mark = mark_of(PLAN, "- [ ] two");
         let reworded = PLAN.replace("two", "too");
-        assert_eq!(ticked(&reworded, &mark), Err(CheckOffError::Changed { line: 3 }));
-        assert_eq!(ticked("", &mark), Err(CheckOffError::Changed { line: 3 }));
+        assert_eq!(ticked(&reworded, &mark), Err(TickError::Changed { line: 3 }));
+        assert_eq!(ticked("", &mark), Err(TickError::Changed { line: 3 }));
     }
 }

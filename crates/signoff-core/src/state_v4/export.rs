@@ -29,10 +29,10 @@ pub fn export<'a>(
     spec: &TaskSpec,
 ) -> Result<IterationState, UnnumberedPhases> {
     let mut export = ExportState::default();
-    if let Some(taken_over) = &spec.taken_over {
-        export.phase9 = taken_over.state.phase9.clone();
-        export.iterations.clone_from(&taken_over.state.iterations);
-        export.started_at = taken_over.state.started_at;
+    if let Some(imported) = &spec.imported {
+        export.phase9 = imported.state.phase9.clone();
+        export.iterations.clone_from(&imported.state.iterations);
+        export.started_at = imported.state.started_at;
     }
     let mut run_state = RunState::default();
     for recorded in log {
@@ -76,8 +76,8 @@ impl ExportState {
         let LoopTransition { before, event, after, policy, .. } = step;
         if has_started {
             self.update_issues(step);
-            if after.at.pass > before.at.pass {
-                self.restarted(before.at, after.at.pass, at, &policy.workflow);
+            if after.position.pass > before.position.pass {
+                self.restarted(before.position, after.position.pass, at, &policy.workflow);
             }
         } else if let Event::Started { .. } = event {
             self.start_iteration(at);
@@ -90,7 +90,7 @@ impl ExportState {
 
     /// Stores the findings of the finished review.
     fn update_issues(&mut self, step: &LoopTransition) {
-        let (was, cycle, workflow) = (step.before.at, step.before.tally.cycle, &step.policy.workflow);
+        let (was, cycle, workflow) = (step.before.position, step.before.counters.cycle, &step.policy.workflow);
         let in_this_round = |round: &crate::ledger::Round| {
             let at = (round.pass, round.phase, round.cycle);
             round.checkpoint.is_none() && at == (was.pass, was.phase, cycle)
@@ -135,8 +135,8 @@ impl ExportState {
 
     /// Stores the number of fixes at the current gate.
     fn count_fixes(&mut self, this: &Loop, workflow: &Workflow) {
-        let Position { pass, phase, .. } = this.at;
-        let fixes = this.tally.fixes;
+        let Position { pass, phase, .. } = this.position;
+        let fixes = this.counters.fixes;
         let number = workflow.number(phase);
         let judges = workflow.phases.get(phase).is_some_and(|phase| phase.policy().is_some());
         if !judges || restarts(workflow, number) {
@@ -181,8 +181,8 @@ impl ExportState {
         if !is_numbered(workflow) {
             return Err(UnnumberedPhases { workflow: workflow.name.clone() });
         }
-        if let Some(taken_over) = spec.taken_over.as_ref().filter(|_| !has_started) {
-            return Ok(taken_over.state.clone());
+        if let Some(imported) = spec.imported.as_ref().filter(|_| !has_started) {
+            return Ok(imported.state.clone());
         }
         if !has_started {
             for number in 1..=FINAL_PHASE {
@@ -191,19 +191,19 @@ impl ExportState {
                 }
             }
         }
-        let task = spec.taken_over.as_ref().map_or(&spec.description, |taken_over| &taken_over.state.task);
+        let task = spec.imported.as_ref().map_or(&spec.description, |imported| &imported.state.task);
         let mut state = IterationState {
             version: VERSION,
             task: task.clone(),
             mode: mode(workflow),
-            max_iterations: workflow.limits.max_passes.saturating_add(this.tally.granted.passes),
-            current_iteration: this.at.pass,
-            current_phase: workflow.number(this.at.phase),
+            max_iterations: workflow.limits.max_passes.saturating_add(this.counters.granted.passes),
+            current_iteration: this.position.pass,
+            current_phase: workflow.number(this.position.phase),
             started_at: self.started_at,
             iterations: self.iterations,
             phase9: self.phase9,
         };
-        if this.at.phase >= workflow.phases.len() {
+        if this.position.phase >= workflow.phases.len() {
             let ran = |number: &u32| state.status(*number).is_some_and(|status| status != PhaseStatus::Skipped);
             state.current_phase = (1..=FINAL_PHASE).rev().find(ran).unwrap_or(state.current_phase);
         }
@@ -219,8 +219,8 @@ impl Iteration {
 
 /// The status of a phase in the current iteration.
 fn status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-    let through = this.at.phase >= workflow.phases.len();
-    let here = workflow.number(this.at.phase);
+    let through = this.position.phase >= workflow.phases.len();
+    let here = workflow.number(this.position.phase);
     let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
     if through || number < here {
         passed_status(this, number, before, workflow)
@@ -242,7 +242,7 @@ fn passed_status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workf
     let own = this.gates.iter().filter(|record| workflow.number(record.phase) == number);
     let is_unseen = own.map(|record| &record.end).any(|end| match end {
         GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
-        GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
+        GateEnd::Approved { .. } | GateEnd::LeftFindings { .. } => false,
     });
     let is_off = before != PhaseStatus::Completed && is_skipped(workflow, number);
     if before == PhaseStatus::Skipped || is_unseen || is_off { PhaseStatus::Skipped } else { PhaseStatus::Completed }
@@ -265,7 +265,7 @@ fn phases_with_number(workflow: &Workflow, number: u32) -> impl Iterator<Item = 
 /// Whether a failure at this number restarts the workflow.
 fn restarts(workflow: &Workflow, number: u32) -> bool {
     let mut judges = phases_with_number(workflow, number).filter_map(Phase::policy);
-    judges.any(|judge| judge.gate.on_failure == OnFailure::Restart)
+    judges.any(|gate_policy| gate_policy.gate.on_failure == OnFailure::Restart)
 }
 
 fn is_numbered(workflow: &Workflow) -> bool {

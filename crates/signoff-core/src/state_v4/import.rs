@@ -12,15 +12,15 @@ use crate::ids::FindingId;
 use crate::machine::{EarlierFindings, Event, GateEnd, GateRecord, Head, ImportedProgress, Policy, Position, Reason};
 use crate::policy::{Gate, OnFailure};
 use crate::review::{Finding, Severity};
-use crate::settings::SettingOrigin;
 use crate::settings::formats::{self, JsonProblem, PositionedText};
 use crate::settings::layer::{ConfigData, ConfigNode};
 use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
+use crate::settings::{CHECKS, SettingOrigin};
 use crate::source::json::error_message;
 use crate::workflow::{Phase, PhaseKind, Workflow};
 
 /// Maximum size of a state file in bytes: a thousand findings for each of ten iterations fit.
-const LIMIT: usize = 1_000_000;
+const MAX_BYTES: usize = 1_000_000;
 
 /// Why a state cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,8 +37,8 @@ const WHOLE: &str = "the file";
 /// Parses a state file and normalizes it: times in UTC to the second, missing counters and locations filled in, and
 /// the next phase set to `in_progress`.
 pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
-    if bytes.len() > LIMIT {
-        return Err(StateError::new(1, WHOLE, format!("is longer than {LIMIT} bytes: it is no state file")));
+    if bytes.len() > MAX_BYTES {
+        return Err(StateError::new(1, WHOLE, format!("is longer than {MAX_BYTES} bytes: it is not a state file")));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = crate::source::line_at(bytes, error.valid_up_to());
@@ -77,7 +77,7 @@ impl From<JsonProblem> for StateError {
                 Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
             }
             JsonProblem::DuplicateKey { line, path, key } => {
-                Self::new(line, &path, format!("this key is there twice: {}", formats::shown(&key)))
+                Self::new(line, &path, format!("duplicate key `{}`", formats::shown(&key)))
             }
         }
     }
@@ -187,14 +187,14 @@ fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), St
     }
     for number in (1..=FINAL_PHASE).filter(|number| *number != state.current_phase) {
         let Some(status) = state.status(number) else { continue };
-        let (fitting, place, expected) = if number < state.current_phase {
+        let (fitting, relation, expected) = if number < state.current_phase {
             (status.is_over(), "before", "completed or skipped")
         } else {
             (matches!(status, PhaseStatus::Pending | PhaseStatus::Skipped), "after", "pending or skipped")
         };
         if !fitting {
             let (current, word) = (state.current_phase, status.as_str());
-            let which = format!("phase {number}, which comes {place} it, is {word}");
+            let which = format!("phase {number}, which comes {relation} it, is {word}");
             return error("currentPhase", format!("is {current}, and {which}: {expected} is expected"));
         }
     }
@@ -249,23 +249,23 @@ pub fn resume(state: &IterationState, head: Head, policy: &Policy) -> Event {
     let workflow = &policy.workflow;
     let at_or_after = |index: &usize| workflow.number(*index) >= state.current_phase;
     let phase = (0..workflow.phases.len()).find(at_or_after).unwrap_or(workflow.phases.len());
-    let judge = workflow.phases.get(phase).and_then(|phase| phase.policy());
+    let gate_policy = workflow.phases.get(phase).and_then(|phase| phase.policy());
     let here = workflow.number(phase) == state.current_phase;
     let left = state.iterations.last().map(|iteration| &iteration.phases).filter(|_| here);
-    let fixes = match judge {
-        Some(judge) if judge.gate.on_failure != OnFailure::Restart => {
+    let fixes = match gate_policy {
+        Some(gate_policy) if gate_policy.gate.on_failure != OnFailure::Restart => {
             left.and_then(|phases| phases.retries(state.current_phase)).unwrap_or(0)
         }
         Some(_) | None => 0,
     };
     let issues = left.map(|phases| phases.issues(state.current_phase)).unwrap_or_default();
-    let left = ImportedProgress {
+    let progress = ImportedProgress {
         fixes,
         findings: issues.iter().map(finding).collect(),
         earlier: earlier(state, workflow),
         gates: gates(state, workflow),
     };
-    Event::Imported { head, at: Position { pass: state.current_iteration, phase, item: 0 }, left }
+    Event::Imported { head, position: Position { pass: state.current_iteration, phase, item: 0 }, progress }
 }
 
 fn finding(issue: &ReviewIssue) -> Finding {
@@ -299,9 +299,6 @@ fn parse_location(location: &str) -> (Option<String>, Option<u32>) {
     }
 }
 
-/// The name of the project's checks among the reviewers.
-const CHECKS: &str = "checks";
-
 /// How a finished gate or check ended, as far as the state shows.
 #[derive(Debug, PartialEq, Eq)]
 enum InferredEnd {
@@ -313,7 +310,7 @@ enum InferredEnd {
 
 /// The gates of the current iteration that ended without an approval.
 fn gates(state: &IterationState, workflow: &Workflow) -> Vec<GateRecord> {
-    let record = |(phase, told)| match told {
+    let record = |(phase, inferred_end)| match inferred_end {
         InferredEnd::Ended(end) => Some(GateRecord { phase, item: 0, end }),
         InferredEnd::Passed | InferredEnd::Uncertain => None,
     };
@@ -322,7 +319,7 @@ fn gates(state: &IterationState, workflow: &Workflow) -> Vec<GateRecord> {
 
 /// The phases of the current iteration that count as passed although the state does not prove it.
 pub fn uncertain_phases(state: &IterationState, workflow: &Workflow) -> Vec<u32> {
-    let unsure = passed_phases(state, workflow).filter(|(_, told)| *told == InferredEnd::Uncertain);
+    let unsure = passed_phases(state, workflow).filter(|(_, inferred_end)| *inferred_end == InferredEnd::Uncertain);
     unsure.map(|(phase, _)| workflow.number(phase)).collect()
 }
 
@@ -338,7 +335,7 @@ fn passed_phases<'a>(
 
 /// None if the phase has no gate or is not done.
 fn inferred_end(phases: &PhaseStates, number: u32, phase: &Phase) -> Option<InferredEnd> {
-    let gate = phase.policy().map(|judge| &judge.gate).filter(|gate| gate.enabled)?;
+    let gate = phase.policy().map(|gate_policy| &gate_policy.gate).filter(|gate| gate.enabled)?;
     let is_check = matches!(phase.kind, PhaseKind::Check(_));
     let has_issues = phases.clone().reviewed_mut(number).is_some();
     match phases.status(number)? {
@@ -368,9 +365,9 @@ fn reviewed(phases: &PhaseStates, number: u32, gate: &Gate) -> InferredEnd {
     let in_place = gate.on_failure == OnFailure::MiniLoop;
     let used_up = in_place && !gate.bound.allows_another_fix(fixes, 0);
     if used_up && (fixes == 0 || may_go_on(gate)) {
-        InferredEnd::Ended(GateEnd::Noted { reason: Reason::CyclesExhausted })
+        InferredEnd::Ended(GateEnd::LeftFindings { reason: Reason::CyclesExhausted })
     } else if !in_place || fixes == 0 {
-        InferredEnd::Ended(GateEnd::Noted { reason: Reason::FindingsNoted })
+        InferredEnd::Ended(GateEnd::LeftFindings { reason: Reason::FindingsNoted })
     } else {
         InferredEnd::Uncertain
     }
@@ -393,7 +390,9 @@ fn left_open(state: &IterationState, workflow: &Workflow, number: u32) -> Vec<Ea
         let (pass, phases) = (iteration.iteration, &iteration.phases);
         let findings = match (phases.status(number), inferred_end(phases, number, phase)) {
             (Some(PhaseStatus::Failed), _) => failed(iteration, number, phase),
-            (_, Some(InferredEnd::Ended(GateEnd::Noted { .. }))) => phases.issues(number).iter().map(finding).collect(),
+            (_, Some(InferredEnd::Ended(GateEnd::LeftFindings { .. }))) => {
+                phases.issues(number).iter().map(finding).collect()
+            }
             (Some(PhaseStatus::Completed), _) => break,
             (Some(PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Skipped) | None, _) => Vec::new(),
         };

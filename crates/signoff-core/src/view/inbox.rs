@@ -292,7 +292,7 @@ impl LoopNeeds {
 
 /// Whether a person ended the loop, who thus needs no notification.
 pub fn ended_by_person(this: &Loop) -> bool {
-    matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_of_person))
+    matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
 }
 
 /// The preset of slot runs.

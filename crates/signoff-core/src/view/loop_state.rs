@@ -168,7 +168,7 @@ impl LoopState {
             && !is_same_panel(panel, &self.machine, &next)
         {
             let missing = panel.missing();
-            self.round.retain(|name, _| panel.seats.contains_key(name) && !missing.contains(name));
+            self.round.retain(|name, _| panel.reviewers.contains_key(name) && !missing.contains(name));
         }
         self.track_research(event, &next);
         self.track_item(&next, policy);
@@ -239,7 +239,7 @@ impl LoopState {
         {
             self.researched.push(*attempt);
         }
-        if (next.at.pass, next.at.phase) != (self.machine.at.pass, self.machine.at.phase) {
+        if (next.position.pass, next.position.phase) != (self.machine.position.pass, self.machine.position.phase) {
             self.researched.clear();
         }
     }
@@ -247,8 +247,8 @@ impl LoopState {
     /// Records where the current plan item starts: its reviewers see the diff from there.
     fn track_item(&mut self, next: &Loop, policy: &Policy) {
         let item = |one: &Loop| {
-            let phase = policy.workflow.phases.get(one.at.phase);
-            phase.filter(|phase| phase.per_item).map(|_| (one.at.pass, one.at.item))
+            let phase = policy.workflow.phases.get(one.position.phase);
+            phase.filter(|phase| phase.per_item).map(|_| (one.position.pass, one.position.item))
         };
         let (before, now) = (item(&self.machine), item(next));
         if now.is_none() || before != now {
@@ -266,11 +266,11 @@ impl LoopState {
         if let Some(review) = review_in_event(event, &self.machine, policy) {
             answers.insert(review.reviewer.clone(), review);
         }
-        let position = self.machine.at;
+        let position = self.machine.position;
         Some(ReviewRound {
             pass: position.pass,
             phase: position.phase,
-            cycle: self.machine.tally.cycle,
+            cycle: self.machine.counters.cycle,
             commit: panel.commit.clone(),
             reviews: answers.into_values().collect(),
         })
@@ -286,7 +286,7 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
     let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
         return None;
     };
-    let (name, _) = panel.seats.iter().find(|(_, seat)| seat.attempt() == Some(attempt))?;
+    let (name, _) = panel.reviewers.iter().find(|(_, seat)| seat.attempt() == Some(attempt))?;
     let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
@@ -294,15 +294,15 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
 /// Whether `other` is in the same review round as `this`, whose panel is given.
 fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
     let Stage::Reviewing(now) = &other.stage else { return false };
-    let same_place = other.at == this.at && other.tally.cycle == this.tally.cycle;
+    let same_place = other.position == this.position && other.counters.cycle == this.counters.cycle;
     same_place && now.commit == panel.commit && now.scope == panel.scope
 }
 
 /// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
 fn activity_key(this: &Loop) -> impl PartialEq + use<> {
-    let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
+    let LoopCounters { cycle, iteration, reviews, .. } = this.counters;
     let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
-    (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
+    (std::mem::discriminant(&this.stage), outcome, this.position, (cycle, iteration, reviews))
 }
 
 /// One applied event, with the state of its run and of its loop before and after it.

@@ -124,7 +124,7 @@ impl RunState {
     fn with_title(&self, row: LoopRow) -> LoopRow {
         let spec = row.task.and_then(|task| self.specs.get(&task));
         let kind = spec.map_or(row.kind, |spec| spec.kind);
-        let tracker_id = spec.and_then(|spec| spec.tracked.as_ref()).map(|tracked| tracked.id.clone());
+        let tracker_id = spec.and_then(|spec| spec.tracker.as_ref()).map(|tracked| tracked.id.clone());
         let title = if row.id == LoopId::planning() {
             self.specification().map_or_else(|| "Planning".to_owned(), |name| format!("Planning {name}"))
         } else if row.id == LoopId::final_review() {
@@ -178,7 +178,7 @@ impl LoopState {
             self.machine.pending_rate_limits().into_iter().min_by_key(|wait| wait.until)?;
         let agent = |refusal: &&RateLimitRefusal| self.agent(refusal.attempt).map(str::to_owned);
         let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
-        let why = refused.first().and_then(|refusal| refusal.why.as_ref());
+        let why = refused.first().and_then(|refusal| refusal.error.as_ref());
         Some(RateLimitWait {
             agent: agents.next().unwrap_or_default(),
             until,
@@ -201,7 +201,7 @@ impl LoopState {
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run, checkpoint: &CheckpointReviews) -> LoopRow {
         let this = &self.machine;
         let policy = self.policy.as_deref().unwrap_or(policy);
-        let phase = policy.workflow.phases.get(this.at.phase);
+        let phase = policy.workflow.phases.get(this.position.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
         let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
         let overruled = machine::overruled(this, policy).len();
@@ -224,12 +224,12 @@ impl LoopState {
             status: TaskStatus::for_loop(this, is_blocked),
             state: TaskState::for_loop(this, is_blocked),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
-            pass: this.at.pass,
+            pass: this.position.pass,
             progress: PhaseProgress::for_loop(this, policy),
             cycle: this.review_number(),
             max_cycles: max_cycles(this, policy),
-            iteration: this.tally.iteration,
-            fixes: this.tally.fixes,
+            iteration: this.counters.iteration,
+            fixes: this.counters.fixes,
             attempt: self.attempt(),
             checkpoint: checkpoint_number,
             outcome: ending.and_then(|ending| {
@@ -253,12 +253,12 @@ impl LoopState {
 /// Maximum number of reviews at the current gate, else the next, else the last one.
 fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
     let phases = &policy.workflow.phases;
-    let (behind, ahead) = phases.split_at(this.at.phase.min(phases.len()));
+    let (behind, ahead) = phases.split_at(this.position.phase.min(phases.len()));
     let here = ahead.first().and_then(Phase::policy);
     let is_gate = |phase: &&Phase| phase.is_gate() && !phase.is_off();
     let next = || ahead.iter().find(is_gate).and_then(Phase::policy);
     let last = || behind.iter().rfind(is_gate).and_then(Phase::policy);
-    here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())
+    here.or_else(next).or_else(last).and_then(|gate_policy| gate_policy.gate.bound.reviews())
 }
 
 /// The current phase and iteration, with their totals.
@@ -275,9 +275,9 @@ impl PhaseProgress {
     /// None if the phases are not numbered. After the last phase it stays at the last.
     pub fn for_loop(this: &Loop, policy: &Policy) -> Option<Self> {
         let phases = policy.workflow.last_number()?;
-        let (pass, granted) = (this.at.pass, this.tally.granted.passes);
+        let (pass, granted) = (this.position.pass, this.counters.granted.passes);
         Some(Self {
-            phase: policy.workflow.number(this.at.phase).min(phases),
+            phase: policy.workflow.number(this.position.phase).min(phases),
             phases,
             pass,
             max_passes: policy.workflow.limits.max_passes.saturating_add(granted).max(pass),
@@ -298,7 +298,7 @@ impl QuestionView {
     /// `id` is the number within the run; loops number their questions separately.
     pub fn for_loop(this: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
         let Stage::Waiting { question, .. } = &this.stage else { return None };
-        let text = question_text(&question.about, this.review_number());
+        let text = question_text(&question.topic, this.review_number());
         Some(Self { id, task_id, text, choices: question.choices.clone() })
     }
 }

@@ -133,7 +133,7 @@ fn activity(stage: &Stage) -> TaskState {
         Stage::Fixing { .. } | Stage::Combining { .. } => TaskState::Fixing,
         Stage::AwaitingLanding { outcome, .. } => awaiting(outcome),
         Stage::Landing { .. } => TaskState::Landing,
-        Stage::Waiting { asked, .. } => activity(asked),
+        Stage::Waiting { interrupted_stage, .. } => activity(interrupted_stage),
         Stage::Done(ending) => awaiting(&ending.outcome),
     }
 }

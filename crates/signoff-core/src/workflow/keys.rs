@@ -277,13 +277,13 @@ pub enum PhaseKindName {
 impl PhaseKindName {
     /// The keys that a phase of this kind can have.
     pub fn keys(self) -> Vec<&'static str> {
-        let mut judge = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
+        let mut gate_policy = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
         let own = match self {
             Self::Agent => [keys_of::<WorkKeys>(), keys_of::<AgentKeys>()].concat(),
-            Self::Gate => [judge, keys_of::<AgentKeys>()].concat(),
+            Self::Gate => [gate_policy, keys_of::<AgentKeys>()].concat(),
             Self::Check => {
-                judge.retain(|key| !REVIEWER_KEYS.contains(key));
-                judge
+                gate_policy.retain(|key| !REVIEWER_KEYS.contains(key));
+                gate_policy
             }
         };
         [own, keys_of::<CommonKeys>()].concat()

@@ -91,7 +91,7 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
         return Err(node.error("phases", "no phases: write at least one [[phases]] table"));
     }
     let judges = [&before, &phases, &after].into_iter().flatten().filter_map(Phase::policy);
-    let named: BTreeSet<_> = judges.flat_map(|judge| &judge.gate.reviewers).collect();
+    let named: BTreeSet<_> = judges.flat_map(|gate_policy| &gate_policy.gate.reviewers).collect();
     known.retain(|name, _| named.contains(name) || !shared.contains_key(name));
     let mut workflow = Workflow {
         name: name.to_owned(),

@@ -88,8 +88,9 @@ fn checks_sit_beside_the_reviewers_of_every_preset_without_a_phase_for_them() {
     let seats = |preset: &str| {
         let workflow = with_found("").workflow(preset).expect("a workflow");
         let gates = workflow.phases.iter().filter(|phase| phase.is_gate()).filter_map(|phase| phase.policy());
-        let names =
-            gates.map(|judge| judge.gate.reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("+"));
+        let names = gates.map(|gate_policy| {
+            gate_policy.gate.reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("+")
+        });
         names.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(seats("plan"), "spec+code+checks");

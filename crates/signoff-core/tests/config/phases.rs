@@ -21,8 +21,8 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
                 let model = assigned.model.as_deref().unwrap_or("-");
                 format!("{} {model} {} {helpers}", assigned.agent.name, assigned.timeout)
             }),
-            PhaseKind::Gate(judge) => settings
-                .reviewer(&judge.gate.reviewers[0], place, 0)
+            PhaseKind::Gate(gate_policy) => settings
+                .reviewer(&gate_policy.gate.reviewers[0], place, 0)
                 .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };

@@ -2,7 +2,7 @@
 
 use signoff_core::contract::{Contract, ReviewAnswer, parse};
 
-use super::render::{ask, one_line, strict, table};
+use super::render::{one_line, review_request, strict, table};
 
 #[test]
 fn the_message_decides_which_contract_it_is() {
@@ -24,7 +24,7 @@ fn the_message_decides_which_contract_it_is() {
         ("clean", "I read it.\n\nNO ISSUES"),
         ("nothing", "I will look at it tomorrow."),
     ];
-    insta::assert_snapshot!(table(Contract::Auto, &ask(Contract::Auto), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Auto, &review_request(Contract::Auto), &answers), @r#"
     markdown
         changes_requested [minor changes] src/a.rs:1 "typo"
     markdown with a clean section
@@ -68,7 +68,7 @@ fn a_contradicted_approval_does_not_approve() {
         ("clean and vague", "NO ISSUES\n\nHIGH: it burns"),
         ("clean and a request", "NO ISSUES\n\n{\"verdict\":\"drift\",\"followUpPrompt\":\"fix\"}"),
     ];
-    insta::assert_snapshot!(table(Contract::Auto, &ask(Contract::Auto), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Auto, &review_request(Contract::Auto), &answers), @r#"
     markdown and json
         ! disagreement @0: two answers in one message say different things
     markdown and broken xml
@@ -123,6 +123,6 @@ fn a_tool_report_wins_over_text() {
     let text = b"**Verdict: APPROVED**";
     let failed = ReviewAnswer { text, tool: Some(br#"{"passed": false, "issues": [{"description": "no"}]}"#) };
     let broken = ReviewAnswer { text, tool: Some(b"{") };
-    insta::assert_snapshot!(one_line(&parse(Contract::Auto, failed, &ask(Contract::Auto))), @r#"changes_requested [critical unstated] "no""#);
-    insta::assert_snapshot!(one_line(&parse(Contract::Auto, broken, &ask(Contract::Auto))), @"! truncated @1: the arguments are not a JSON object: EOF while parsing an object at line 1 column 1");
+    insta::assert_snapshot!(one_line(&parse(Contract::Auto, failed, &review_request(Contract::Auto))), @r#"changes_requested [critical unstated] "no""#);
+    insta::assert_snapshot!(one_line(&parse(Contract::Auto, broken, &review_request(Contract::Auto))), @"! truncated @1: the arguments are not a JSON object: EOF while parsing an object at line 1 column 1");
 }

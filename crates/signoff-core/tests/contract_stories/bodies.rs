@@ -3,7 +3,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::Verdict;
 
-use super::render::{ask, parse_line, read, table};
+use super::render::{parse_line, read, review_request, table};
 
 fn requested(answers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     answers.iter().map(|(title, text)| (*title, format!("{text}\n\n**Verdict: CHANGES_REQUESTED**\n"))).collect()
@@ -12,7 +12,7 @@ fn requested(answers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
 fn markdown_table(answers: &[(&'static str, &str)]) -> String {
     let answers = requested(answers);
     let answers: Vec<(&str, &str)> = answers.iter().map(|(title, text)| (*title, text.as_str())).collect();
-    table(Contract::Markdown, &ask(Contract::Markdown), &answers)
+    table(Contract::Markdown, &review_request(Contract::Markdown), &answers)
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_paragraph_below_a_severity_is_a_finding_of_the_severity_contract() {
         ("without a place", "### HIGH\nThe map grows forever.\nNothing bounds it."),
         ("none of them", "### HIGH\n\nNo issues of this kind in a.py:3.\n\n### LOW\n- a.py:9 naming"),
     ];
-    insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Severity, &review_request(Contract::Severity), &answers), @r#"
     a paragraph and a list
         changes_requested [critical issue] cache.ts:14 "The map grows forever in cache.ts:14." [minor issue] "naming"
     without a place
@@ -149,7 +149,7 @@ fn the_words_of_an_item_are_kept() {
         changes_requested [critical changes] a.py:1 "loses money"
     "#);
     let numbered = [("numbered lines", "1. HIGH: a.py:1 `f(**kw)` drops\n2) LOW b.py:2 naming")];
-    insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &numbered), @r#"
+    insta::assert_snapshot!(table(Contract::Severity, &review_request(Contract::Severity), &numbered), @r#"
     numbered lines
         changes_requested [critical issue] a.py:1 "`f(**kw)` drops" [minor issue] b.py:2 "naming"
     "#);
@@ -166,18 +166,18 @@ fn items_marked_as_done_are_not_findings() {
     ];
     for text in done {
         let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
-        let review = read(Contract::Auto, &approved, &ask(Contract::Auto)).expect(text);
+        let review = read(Contract::Auto, &approved, &review_request(Contract::Auto)).expect(text);
         assert_eq!(review.verdict, Verdict::Approved, "{text}");
-        let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(text);
+        let review = read(Contract::Markdown, &approved, &review_request(Contract::Markdown)).expect(text);
         assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()), "{text}");
         let requested = format!("{text}\n\n- b.py:2 leaks\n\n**Verdict: CHANGES_REQUESTED**\n");
-        let review = read(Contract::Markdown, &requested, &ask(Contract::Markdown)).expect(text);
+        let review = read(Contract::Markdown, &requested, &review_request(Contract::Markdown)).expect(text);
         assert_eq!(review.findings.len(), 1, "{text}");
     }
     let none =
         "| Critical | 0 |\n| Important | 0 |\n| Minor | 1 |\n\n**Critical:** None\n**Important:** None\nFine work.";
     let approved = format!("{none}\n\n**Verdict: APPROVED**\n");
-    let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(none);
+    let review = read(Contract::Markdown, &approved, &review_request(Contract::Markdown)).expect(none);
     assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()));
     let open = [
         "- [x] [Critical] cache.ts:14 unbounded map",
@@ -190,7 +190,7 @@ fn items_marked_as_done_are_not_findings() {
     ];
     for text in open {
         let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
-        let read = read(Contract::Markdown, &approved, &ask(Contract::Markdown));
+        let read = read(Contract::Markdown, &approved, &review_request(Contract::Markdown));
         assert!(read.is_err() || read.is_ok_and(|review| !review.findings.is_empty()), "{text}");
     }
 }
@@ -200,7 +200,7 @@ fn items_marked_as_done_are_not_findings() {
 fn a_paragraph_with_a_negation_is_a_finding() {
     let read = |text: &str, rest: &str| {
         let answer = format!("### Critical\n\n{text}\n\n{rest}\n");
-        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &review_request(Contract::Markdown))
     };
     let (requested, approved) =
         ("### Minor\n\n- src/a.rs:1 a typo\n\n**Verdict: CHANGES_REQUESTED**", "**Verdict: APPROVED**");

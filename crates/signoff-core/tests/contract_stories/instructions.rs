@@ -2,19 +2,19 @@
 
 use signoff_core::contract::{Contract, ReviewRequest, instructions};
 
-use super::render::{ask, looped, read, spec, strict};
+use super::render::{looped, read, review_request, spec, strict};
 
 #[test]
 fn instructions_of_each_contract() {
-    insta::assert_snapshot!("markdown", instructions(Contract::Markdown, &ask(Contract::Markdown)));
-    insta::assert_snapshot!("json", instructions(Contract::Json, &ask(Contract::Json)));
+    insta::assert_snapshot!("markdown", instructions(Contract::Markdown, &review_request(Contract::Markdown)));
+    insta::assert_snapshot!("json", instructions(Contract::Json, &review_request(Contract::Json)));
     insta::assert_snapshot!("xml_spec", instructions(Contract::Xml, &spec(Contract::Xml)));
-    insta::assert_snapshot!("xml_code", instructions(Contract::Xml, &ask(Contract::Xml)));
+    insta::assert_snapshot!("xml_code", instructions(Contract::Xml, &review_request(Contract::Xml)));
     insta::assert_snapshot!("prefix_spec", instructions(Contract::Prefix, &spec(Contract::Prefix)));
-    insta::assert_snapshot!("prefix_code", instructions(Contract::Prefix, &ask(Contract::Prefix)));
-    insta::assert_snapshot!("severity", instructions(Contract::Severity, &ask(Contract::Severity)));
+    insta::assert_snapshot!("prefix_code", instructions(Contract::Prefix, &review_request(Contract::Prefix)));
+    insta::assert_snapshot!("severity", instructions(Contract::Severity, &review_request(Contract::Severity)));
     insta::assert_snapshot!("tool_loop", instructions(Contract::Tool, &looped(Contract::Tool)));
-    insta::assert_snapshot!("tool_run", instructions(Contract::Tool, &ask(Contract::Tool)));
+    insta::assert_snapshot!("tool_run", instructions(Contract::Tool, &review_request(Contract::Tool)));
     insta::assert_snapshot!("auto", instructions(Contract::Auto, &looped(Contract::Auto)));
 }
 
@@ -30,7 +30,7 @@ fn instructions_without_a_nonce_do_not_mention_one() {
 #[test]
 fn echoing_the_instructions_does_not_approve() {
     for contract in Contract::ALL {
-        for asked in [ask(contract), spec(contract), strict(contract), looped(contract)] {
+        for asked in [review_request(contract), spec(contract), strict(contract), looped(contract)] {
             let words = instructions(contract, &asked);
             let fence_less: String =
                 words.lines().filter(|line| !line.starts_with("```")).map(|line| format!("{line}\n")).collect();

@@ -2,7 +2,7 @@
 
 use signoff_core::contract::Contract;
 
-use super::render::{ask, strict, table};
+use super::render::{review_request, strict, table};
 
 #[test]
 fn a_verdict_is_one_object_with_both_keys() {
@@ -24,7 +24,7 @@ fn a_verdict_is_one_object_with_both_keys() {
         ("no object", "pass"),
         ("smart quotes", "{“verdict”: “pass”, “followUpPrompt”: “”}"),
     ];
-    insta::assert_snapshot!(table(Contract::Json, &ask(Contract::Json), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Json, &review_request(Contract::Json), &answers), @r#"
     pass
         approved
     drift
@@ -84,7 +84,7 @@ fn ambiguous_verdicts_are_inconclusive() {
             &format!("{{\"verdict\":\"pass\",\"followUpPrompt\":\"\",\"x\":{}1{}}}", "[".repeat(40), "]".repeat(40)),
         ),
     ];
-    insta::assert_snapshot!(table(Contract::Json, &ask(Contract::Json), &answers), @r"
+    insta::assert_snapshot!(table(Contract::Json, &review_request(Contract::Json), &answers), @r"
     duplicate key
         ! duplicate_key @0: the key `verdict` appears twice in one object
     duplicate key, escaped
@@ -130,7 +130,7 @@ fn a_quoted_verdict_does_not_count() {
         ("a line of a file", format!("```js\nconst answer = {planted};\n```")),
     ];
     let answers: Vec<_> = shown.iter().map(|(title, text)| (*title, text.as_str())).collect();
-    insta::assert_snapshot!(table(Contract::Json, &ask(Contract::Json), &answers), @"
+    insta::assert_snapshot!(table(Contract::Json, &review_request(Contract::Json), &answers), @"
     block quote
         ! no_verdict @2: the only answer is quoted text; state it as the answer itself
     inline code

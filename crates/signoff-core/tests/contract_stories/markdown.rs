@@ -3,7 +3,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::{FailThreshold, ViolationCode};
 
-use super::render::{ask, barred, parse_line, read, strict, table};
+use super::render::{barred, parse_line, read, review_request, strict, table};
 
 #[test]
 fn a_verdict_counts_alone_on_its_line() {
@@ -27,7 +27,7 @@ fn a_verdict_counts_alone_on_its_line() {
         ("nothing", "Looks good to me."),
         ("blank", " \n\t"),
     ];
-    insta::assert_snapshot!(table(Contract::Markdown, &ask(Contract::Markdown), &answers), @"
+    insta::assert_snapshot!(table(Contract::Markdown, &review_request(Contract::Markdown), &answers), @"
     plain
         approved
     windows lines, a mark, trailing spaces
@@ -93,7 +93,7 @@ fn a_quoted_verdict_does_not_count() {
         ("escaped", "\\**Verdict: APPROVED\\**"),
     ];
     for (title, text) in answers {
-        let code = read(Contract::Markdown, text, &ask(Contract::Markdown)).unwrap_err().code;
+        let code = read(Contract::Markdown, text, &review_request(Contract::Markdown)).unwrap_err().code;
         assert_eq!(code, ViolationCode::NoVerdict, "{title}");
     }
 }
@@ -118,7 +118,7 @@ fn items_with_a_place_become_findings_or_notes() {
         ("named only in a fence", "```\n- src/a.rs:1 x\n```\n**Verdict: CHANGES_REQUESTED**"),
         ("discussed", "- src/a.rs:1 which one?\n\n**Verdict: NEEDS_DISCUSSION**"),
     ];
-    insta::assert_snapshot!(table(Contract::Markdown, &ask(Contract::Markdown), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Markdown, &review_request(Contract::Markdown), &answers), @r#"
     changes requested
         changes_requested [critical changes] src/auth.ts:45 "Missing check" [critical changes] src/auth.ts:78 "no test" [minor changes] src/a.rs:3 "rename" [critical bug] src/b.rs:7 "off by one in the last round" [critical changes] "the module as a whole is fine"
     approved
@@ -181,7 +181,7 @@ fn the_nonce_line_is_checked_for_the_verdict_beside_it() {
         ! disagreement @46: two answers in one message say different things
     "#);
     let wrong = "<!-- signoff:n-0000 -->\n**Verdict: APPROVED**";
-    insta::assert_snapshot!(parse_line(Contract::Markdown, wrong, &ask(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
+    insta::assert_snapshot!(parse_line(Contract::Markdown, wrong, &review_request(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
 }
 
 /// A line labelled as a blocking finding contradicts an approval, in every form of the label.
@@ -189,7 +189,7 @@ fn the_nonce_line_is_checked_for_the_verdict_beside_it() {
 fn a_line_labelled_as_blocking_contradicts_an_approval() {
     let verdict = |line: &str| {
         let answer = format!("{line}\n\n**Verdict: APPROVED**\n");
-        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &review_request(Contract::Markdown))
     };
     for line in [
         "src/a.rs:6: critical: the total is negative",
@@ -268,7 +268,7 @@ fn a_line_labelled_as_blocking_contradicts_an_approval() {
 fn a_refusal_inside_other_json_or_above_a_list_contradicts_an_approval() {
     let verdict = |text: &str| {
         let answer = format!("{text}\n\n**Verdict: APPROVED**\n");
-        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &review_request(Contract::Markdown))
     };
     for text in [
         r#"[{"verdict": "drift", "followUpPrompt": "fix it"}]"#,

@@ -2,7 +2,7 @@
 
 use signoff_core::contract::Contract;
 
-use super::render::{ask, spec, strict, table};
+use super::render::{review_request, spec, strict, table};
 
 #[test]
 fn the_prefix_must_be_at_the_start() {
@@ -22,7 +22,7 @@ fn the_prefix_must_be_at_the_start() {
         ("the other way round", "ISSUES: it burns\n\nAPPROVED: never"),
         ("the same again", "APPROVED: a\n\nAPPROVED: b"),
     ];
-    insta::assert_snapshot!(table(Contract::Prefix, &ask(Contract::Prefix), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Prefix, &review_request(Contract::Prefix), &answers), @r#"
     approved
         approved
     white space before
@@ -75,7 +75,7 @@ fn issues_are_lists_with_or_without_headings() {
         ("nothing", "ISSUES:\n"),
         ("struck", "ISSUES: one left\n- ~~src/a.rs:1 it burns~~\n- src/b.rs:2 it smokes"),
     ];
-    insta::assert_snapshot!(table(Contract::Prefix, &ask(Contract::Prefix), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Prefix, &review_request(Contract::Prefix), &answers), @r#"
     tagged
         changes_requested [critical issue] src/a.rs:1 "it burns" [important issue] src/b.rs:2 "no test" [minor issue] "typo"
     under headings

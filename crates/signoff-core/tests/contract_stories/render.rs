@@ -7,13 +7,13 @@ use signoff_core::review::{FailThreshold, Review, ReviewerKind, Violation};
 pub const NONCE: &str = "n-7f3a";
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-pub fn ask(contract: Contract) -> ReviewRequest {
+pub fn review_request(contract: Contract) -> ReviewRequest {
     ReviewRequest {
         reviewer: ReviewerName::new("code"),
         kind: ReviewerKind::Code,
         nonce: Some(Nonce::new(NONCE)),
         require_nonce: false,
-        fail_on: contract.default_bar(),
+        fail_on: contract.default_threshold(),
         commit: Some(Commit::new(COMMIT)),
         loop_id: None,
         task: None,
@@ -21,28 +21,28 @@ pub fn ask(contract: Contract) -> ReviewRequest {
 }
 
 pub fn spec(contract: Contract) -> ReviewRequest {
-    ReviewRequest { reviewer: ReviewerName::new("spec"), kind: ReviewerKind::Spec, ..ask(contract) }
+    ReviewRequest { reviewer: ReviewerName::new("spec"), kind: ReviewerKind::Spec, ..review_request(contract) }
 }
 
 pub fn strict(contract: Contract) -> ReviewRequest {
-    ReviewRequest { require_nonce: true, ..ask(contract) }
+    ReviewRequest { require_nonce: true, ..review_request(contract) }
 }
 
 pub fn looped(contract: Contract) -> ReviewRequest {
-    ReviewRequest { loop_id: Some(LoopId::new("b")), task: Some("12".to_owned()), ..ask(contract) }
+    ReviewRequest { loop_id: Some(LoopId::new("b")), task: Some("12".to_owned()), ..review_request(contract) }
 }
 
 pub fn barred(contract: Contract, bar: FailThreshold) -> ReviewRequest {
-    ReviewRequest { fail_on: bar, ..ask(contract) }
+    ReviewRequest { fail_on: bar, ..review_request(contract) }
 }
 
-pub fn read(contract: Contract, text: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
-    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, ask)
+pub fn read(contract: Contract, text: &str, request: &ReviewRequest) -> Result<Review, Violation> {
+    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, request)
 }
 
 /// Parses an answer and renders the result as one line.
-pub fn parse_line(contract: Contract, text: &str, ask: &ReviewRequest) -> String {
-    one_line(&read(contract, text, ask))
+pub fn parse_line(contract: Contract, text: &str, request: &ReviewRequest) -> String {
+    one_line(&read(contract, text, request))
 }
 
 pub fn one_line(result: &Result<Review, Violation>) -> String {
@@ -73,7 +73,7 @@ fn review_line(review: &Review) -> String {
 }
 
 /// Renders a table: each result below the title of its answer.
-pub fn table(contract: Contract, ask: &ReviewRequest, answers: &[(&str, &str)]) -> String {
-    let rows = answers.iter().map(|(title, text)| format!("{title}\n    {}", parse_line(contract, text, ask)));
+pub fn table(contract: Contract, request: &ReviewRequest, answers: &[(&str, &str)]) -> String {
+    let rows = answers.iter().map(|(title, text)| format!("{title}\n    {}", parse_line(contract, text, request)));
     rows.collect::<Vec<_>>().join("\n")
 }

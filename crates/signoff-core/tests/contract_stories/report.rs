@@ -2,7 +2,7 @@
 
 use signoff_core::contract::{Contract, ParseReport};
 
-use super::render::{ask, looped, read, spec};
+use super::render::{looped, read, review_request, spec};
 
 #[test]
 fn a_review_as_json() {
@@ -46,7 +46,7 @@ fn a_review_as_json() {
 
 #[test]
 fn a_violation_as_json() {
-    let asked = ask(Contract::Json);
+    let asked = review_request(Contract::Json);
     let report = ParseReport::new(&read(Contract::Json, "pass", &asked), &asked);
     insta::assert_json_snapshot!(report, @r#"
     {

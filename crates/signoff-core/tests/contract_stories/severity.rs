@@ -3,7 +3,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::FailThreshold;
 
-use super::render::{ask, barred, strict, table};
+use super::render::{barred, review_request, strict, table};
 
 #[test]
 fn findings_come_as_json_or_as_lines() {
@@ -32,7 +32,7 @@ fn findings_come_as_json_or_as_lines() {
         ("a list that breaks off", "[{\"severity\":\"HIGH\",\"message\":\"it \"burns\"\"}]\n\nNO ISSUES"),
         ("duplicate key", r#"{"issues":[{"severity":"HIGH","severity":"LOW","message":"x"}]}"#),
     ];
-    insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Severity, &review_request(Contract::Severity), &answers), @r#"
     array
         changes_requested [important issue] src/a.rs:10 "no test"
     object
@@ -62,9 +62,9 @@ fn findings_come_as_json_or_as_lines() {
     no list
         ! wrong_type @0: `issues` must be an array, not a string
     an issue in no list
-        ! malformed @0: an issue stands in no list; write `[…]` or `{"issues": […]}`
+        ! malformed @0: the issue is outside a list; write `[…]` or `{"issues": […]}`
     a list that breaks off
-        ! malformed @1: an issue stands in no list; write `[…]` or `{"issues": […]}`
+        ! malformed @1: the issue is outside a list; write `[…]` or `{"issues": […]}`
     duplicate key
         ! duplicate_key @0: the key `severity` appears twice in one object
     "#);
@@ -98,7 +98,7 @@ fn an_answer_without_findings_must_say_so() {
         ("clean over a list of other things", "No issues found.\n\n- The tests pass"),
         ("two lists", "[]\n\n[{\"severity\":\"LOW\",\"message\":\"typo\"}]"),
     ];
-    insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Severity, &review_request(Contract::Severity), &answers), @r#"
     empty array
         approved
     empty array after a preamble
@@ -142,7 +142,7 @@ fn an_answer_without_findings_must_say_so() {
     clean beside a vague one
         ! disagreement @0: a line states a severity without a `file:line`, which contradicts an approval
     clean over a list of places
-        ! disagreement @0: the answer says that there are no issues, and a list of places follows
+        ! disagreement @0: the answer says that there are no issues, and a list of locations follows
     clean over a list of other things
         approved
     two lists

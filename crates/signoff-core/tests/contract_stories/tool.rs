@@ -3,11 +3,11 @@
 use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::review::IntentSatisfied;
 
-use super::render::{ask, looped, one_line};
+use super::render::{looped, one_line, review_request};
 
-fn reported(arguments: &str, ask: &ReviewRequest) -> String {
+fn reported(arguments: &str, request: &ReviewRequest) -> String {
     let answer = ReviewAnswer { text: b"", tool: Some(arguments.as_bytes()) };
-    one_line(&parse(Contract::Tool, answer, ask))
+    one_line(&parse(Contract::Tool, answer, request))
 }
 
 #[test]
@@ -34,8 +34,10 @@ fn a_report_is_a_strict_object() {
         r#"{"passed": true, "commit": "ffffffff"}"#,
         r#"{"passed": true, "somethingElse": 1}"#,
     ];
-    let lines: Vec<_> =
-        reports.iter().map(|report| format!("{report}\n    {}", reported(report, &ask(Contract::Tool)))).collect();
+    let lines: Vec<_> = reports
+        .iter()
+        .map(|report| format!("{report}\n    {}", reported(report, &review_request(Contract::Tool))))
+        .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"passed": true}
         approved
@@ -84,11 +86,11 @@ fn a_report_is_a_strict_object() {
 fn an_issue_labelled_as_blocking_does_not_pass() {
     let report = |text: &str| format!(r#"{{"passed": true, "issues": [{{"description": "{text}"}}]}}"#);
     for text in ["[Critical] src/a.rs:6 loses money", "Severity: Important", "**Must fix:** it loses money"] {
-        let review = reported(&report(text), &ask(Contract::Tool));
+        let review = reported(&report(text), &review_request(Contract::Tool));
         assert!(review.starts_with("! disagreement"), "{text}: {review}");
     }
     for text in ["[Minor] the name could be longer", "It should be renamed"] {
-        let review = reported(&report(text), &ask(Contract::Tool));
+        let review = reported(&report(text), &review_request(Contract::Tool));
         assert!(review.starts_with("approved"), "{text}: {review}");
     }
 }
@@ -114,7 +116,8 @@ fn a_loop_review_names_its_loop() {
 fn the_intent_is_kept() {
     let arguments = br#"{"passed": true, "interpretedIntent": " log people in ", "intentSatisfied": true}"#;
     let review =
-        parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(arguments) }, &ask(Contract::Tool)).unwrap();
+        parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(arguments) }, &review_request(Contract::Tool))
+            .unwrap();
     assert_eq!(review.interpreted_intent.as_deref(), Some("log people in"));
     assert_eq!(review.intent_satisfied, IntentSatisfied::Yes);
 }
@@ -122,5 +125,5 @@ fn the_intent_is_kept() {
 #[test]
 fn text_does_not_count_as_a_report() {
     let answer = ReviewAnswer { text: br#"{"passed": true}"#, tool: None };
-    insta::assert_snapshot!(one_line(&parse(Contract::Tool, answer, &ask(Contract::Tool))), @"! empty @0: the reviewer did not report its result");
+    insta::assert_snapshot!(one_line(&parse(Contract::Tool, answer, &review_request(Contract::Tool))), @"! empty @0: the reviewer did not report its result");
 }

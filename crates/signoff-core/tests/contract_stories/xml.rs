@@ -3,7 +3,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::Confidence;
 
-use super::render::{ask, parse_line, read, spec, strict, table};
+use super::render::{parse_line, read, review_request, spec, strict, table};
 
 const SPEC: &str = r#"<spec-review>
   <verdict>ISSUES</verdict>
@@ -61,7 +61,7 @@ fn both_kinds_of_review_are_read_completely() {
     a code review
         ! malformed @0: a <spec-review> was asked for, not a <code-review>
     "#);
-    insta::assert_snapshot!(table(Contract::Xml, &ask(Contract::Xml), &of_code), @r#"
+    insta::assert_snapshot!(table(Contract::Xml, &review_request(Contract::Xml), &of_code), @r#"
     code
         approved_with_minor (note) src/auth.ts:30 "Magic number <42> could be constant"
     fenced
@@ -120,7 +120,7 @@ fn a_broken_review_is_a_violation_without_a_fallback() {
         ("another element", "<code-reviews><verdict>APPROVED</verdict></code-reviews>".to_owned()),
     ];
     let answers: Vec<_> = shown.iter().map(|(title, text)| (*title, text.as_str())).collect();
-    insta::assert_snapshot!(table(Contract::Xml, &ask(Contract::Xml), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Xml, &review_request(Contract::Xml), &answers), @r#"
     approved
         approved
     no verdict
@@ -175,7 +175,7 @@ fn a_note_labelled_as_blocking_contradicts_an_approval() {
     let note = |text: &str| {
         let notes = format!("<minor><note><description>{text}</description></note></minor>");
         let answer = code(&format!("<verdict>APPROVED_WITH_MINOR</verdict>{notes}"));
-        parse_line(Contract::Xml, &answer, &ask(Contract::Xml))
+        parse_line(Contract::Xml, &answer, &review_request(Contract::Xml))
     };
     insta::assert_snapshot!(note("[Critical] src/a.rs:6 loses money"), @"! disagreement @0: the verdict approves, but a note states a severity that blocks");
     insta::assert_snapshot!(note("Minor: a longer name would help"), @r#"approved_with_minor (note) "Minor: a longer name would help""#);
@@ -195,7 +195,7 @@ fn a_quoted_review_does_not_count() {
         ("shown, and the prefix answers", "ISSUES: it prints `<code-review>` twice".to_owned()),
     ];
     let answers: Vec<_> = shown.iter().map(|(title, text)| (*title, text.as_str())).collect();
-    insta::assert_snapshot!(table(Contract::Xml, &ask(Contract::Xml), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Xml, &review_request(Contract::Xml), &answers), @r#"
     block quote
         ! no_verdict @2: the only answer is quoted text; state it as the answer itself
     inline code

@@ -73,9 +73,9 @@ fn nothing_lands_with_a_blocking_finding(drive: &Drive) {
         let done = if let Stage::Done(ending) = &this.stage { Some(&ending.outcome) } else { None };
         let workflow = &drive.policy.workflow;
         let gate = workflow.first_gate().and_then(|phase| phase.policy());
-        let (Some(Outcome::Approved { .. }), Some(judge)) = (landing.or(done), gate) else { continue };
+        let (Some(Outcome::Approved { .. }), Some(gate_policy)) = (landing.or(done), gate) else { continue };
         let here = |entry: &&LedgerEntry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
-        let open: Vec<_> = this.ledger.open(judge.gate.fail_on).filter(here).collect();
+        let open: Vec<_> = this.ledger.open(gate_policy.gate.fail_on).filter(here).collect();
         assert!(open.is_empty(), "{loop_id} lands with {open:?} open");
     }
 }
@@ -100,22 +100,22 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
             let Some(job) = job_of(before, event, drive) else { return };
             let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
             let completes = matches!(event, Event::WorkEnded { report: WorkReport::Complete { .. }, .. });
-            let since = before.tally.iteration - before.tally.last_checkpoint;
+            let since = before.counters.iteration - before.counters.last_checkpoint;
             let due = drive.policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
             let held = after.pause_reasons().contains(&PauseReason::Checkpoint);
             let goes_on = matches!(after.stage, Stage::Working { .. } | Stage::Fixing { .. });
             let wanted = writes && !completes && due && goes_on;
-            assert_eq!(held, wanted, "{event:?} at {:?}", before.tally);
+            assert_eq!(held, wanted, "{event:?} at {:?}", before.counters);
         }
         Next::Checkpoint(loop_id, _) => {
             let (before, after) = (&before[loop_id], &drive.loops[loop_id]);
-            assert_eq!(after.tally.last_checkpoint, before.tally.iteration);
+            assert_eq!(after.counters.last_checkpoint, before.counters.iteration);
             let waited = u32::from(before.pause_reasons().contains(&PauseReason::Checkpoint));
             let reopened = matches!(before.stage, Stage::AwaitingLanding { .. });
             let reopened = u32::from(reopened && matches!(after.stage, Stage::Fixing { .. }));
-            assert_eq!(after.tally.iteration, before.tally.iteration + waited + reopened);
+            assert_eq!(after.counters.iteration, before.counters.iteration + waited + reopened);
             assert!(!after.pause_reasons().contains(&PauseReason::Checkpoint));
-            let late = drive.run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
+            let late = drive.run.loops.values().any(|status| *status == LoopStatus::AtCheckpoint);
             let again = drive.run.checkpoint.waits_for(loop_id);
             assert!(late || !again, "{loop_id} is reviewed again although no other loop is due");
         }

@@ -5,6 +5,7 @@ use signoff_core::command::{CommandRefusal, LoopCommand, decide, refusal_finding
 use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, Stage, step};
+use strum::VariantArray as _;
 
 use crate::group::{say, world};
 
@@ -40,7 +41,7 @@ fn by() -> String {
 
 fn commands(this: &Loop, policy: &Policy) -> Vec<LoopCommand> {
     let mut all = vec![LoopCommand::Retry { by: by() }, LoopCommand::Cancel { by: by() }];
-    for choice in Choice::ALL {
+    for choice in Choice::VARIANTS.iter().copied() {
         for question in [None, Some(QuestionId(1)), Some(QuestionId(99))] {
             all.push(LoopCommand::Answer { question, choice, by: by() });
         }

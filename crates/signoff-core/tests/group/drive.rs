@@ -151,10 +151,10 @@ impl Drive {
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event.clone())));
         let this = self.loops.remove(loop_id).unwrap_or_default();
         let next = machine::step(this, event, &self.policy).0;
-        let standing = LoopStatus::for_loop(&next);
+        let status = LoopStatus::for_loop(&next);
         self.loops.insert(loop_id.clone(), next);
-        if self.run.loops.get(loop_id) != Some(&standing) {
-            self.run_event(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
+        if self.run.loops.get(loop_id) != Some(&status) {
+            self.run_event(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
         }
     }
 }

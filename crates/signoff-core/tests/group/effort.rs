@@ -18,7 +18,7 @@ fn running(this: &Loop) -> AttemptId {
 }
 
 fn incomplete(this: &Loop) -> Event {
-    let report = WorkReport::Incomplete { head: say::head(this.tally.iteration) };
+    let report = WorkReport::Incomplete { head: say::head(this.counters.iteration) };
     Event::WorkEnded { attempt: running(this), report }
 }
 
@@ -31,7 +31,7 @@ fn reviewed_after(effort: Effort) -> Vec<u32> {
         let event = incomplete(&this);
         this = step(this, event, &policy).0;
         if this.pause_reasons().contains(&PauseReason::Checkpoint) {
-            reviewed.push(this.tally.iteration);
+            reviewed.push(this.counters.iteration);
             this = step(this, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
         }
     }
@@ -56,9 +56,9 @@ fn a_due_loop_has_all_loops_reviewed_and_resets_their_intervals() {
     let mut happen = |drive: &mut Drive, next: Next| {
         drive.happen(next);
         let row = |id: &LoopId| {
-            let tally = drive.loops.get(id).map(|this| this.tally.clone()).unwrap_or_default();
+            let counters = drive.loops.get(id).map(|this| this.counters.clone()).unwrap_or_default();
             let due = if drive.run.loops[id] == LoopStatus::AtCheckpoint { ", due" } else { "" };
-            format!("{id}: attempt {}, looked at {}{due}", tally.iteration, tally.last_checkpoint)
+            format!("{id}: attempt {}, looked at {}{due}", counters.iteration, counters.last_checkpoint)
         };
         rows.push(format!("{:32}{}", row(&a), row(&b)));
     };

@@ -107,7 +107,7 @@ fn observe_event(before: &Node, event: &RunEvent, run: Run, repeats: u8) -> Node
     let Node { failed, stopped, supply, .. } = *before;
     let mut node = Node { run, repeats, failed, stopped, supply };
     match event {
-        RunEvent::LoopStatusChanged { standing, .. } => node.failed |= standing.blocks(),
+        RunEvent::LoopStatusChanged { status, .. } => node.failed |= status.blocks(),
         RunEvent::PickingStopped => node.stopped = true,
         RunEvent::TaskPicked { .. } if before.run.picks > 0 => node.supply = before.supply.saturating_sub(1),
         RunEvent::Started
@@ -175,9 +175,9 @@ fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
     if slots(world) && run.active() > 0 && !run.is_done() {
         all.push(free(RunEvent::PickingStopped));
     }
-    for (loop_id, standing) in &run.loops {
-        let moves = moves(run, loop_id, standing, world).into_iter().map(|(standing, repeats)| PossibleEvent {
-            event: RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing },
+    for (loop_id, status) in &run.loops {
+        let moves = moves(run, loop_id, status, world).into_iter().map(|(status, repeats)| PossibleEvent {
+            event: RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status },
             repeats,
             fits: true,
         });
@@ -191,11 +191,11 @@ fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
 }
 
 pub fn slots(world: &World) -> bool {
-    world.policy.arrangement == Scheduling::Slots
+    world.policy.scheduling == Scheduling::Slots
 }
 
 /// The possible moves of a loop, and whether each moves it backwards.
-fn moves(run: &Run, loop_id: &LoopId, standing: &LoopStatus, world: &World) -> Vec<(LoopStatus, bool)> {
+fn moves(run: &Run, loop_id: &LoopId, status: &LoopStatus, world: &World) -> Vec<(LoopStatus, bool)> {
     let signed_off = match world.policy.landing {
         Landing::None => LoopStatus::Ended(approved()),
         Landing::Each => LoopStatus::Landing,
@@ -206,7 +206,7 @@ fn moves(run: &Run, loop_id: &LoopId, standing: &LoopStatus, world: &World) -> V
         Landing::Each | Landing::Group => signed_off.clone(),
     };
     let ended = |outcome| (LoopStatus::Ended(outcome), false);
-    let mut moves = match standing {
+    let mut moves = match status {
         LoopStatus::Queued if run.starting.contains(loop_id) => vec![(LoopStatus::Active, false)],
         LoopStatus::Queued => vec![(accepted, true)],
         LoopStatus::Active => vec![
@@ -232,14 +232,14 @@ fn moves(run: &Run, loop_id: &LoopId, standing: &LoopStatus, world: &World) -> V
             (LoopStatus::Ended(Outcome::Accepted { by: "ann".into() }), true),
         ],
     };
-    if *standing == LoopStatus::Active && world.checkpoints {
+    if *status == LoopStatus::Active && world.checkpoints {
         moves.push((LoopStatus::AtCheckpoint, true));
     }
-    if *standing == LoopStatus::AtCheckpoint && run.checkpoint.waits_for(loop_id) {
+    if *status == LoopStatus::AtCheckpoint && run.checkpoint.waits_for(loop_id) {
         // The loop may report its review before the run receives the event.
         moves.push((LoopStatus::Active, false));
     }
-    if !standing.has_ended() {
+    if !status.has_ended() {
         moves.push(ended(Outcome::Cancelled));
     }
     moves
@@ -249,7 +249,7 @@ fn invalid_events(node: &Node, world: &World) -> Vec<RunEvent> {
     let run = &node.run;
     let unknown_loop = || LoopId::new("nobody");
     let mut all = vec![
-        RunEvent::LoopStatusChanged { loop_id: unknown_loop(), standing: LoopStatus::Active },
+        RunEvent::LoopStatusChanged { loop_id: unknown_loop(), status: LoopStatus::Active },
         RunEvent::CheckpointReviewed { loop_id: unknown_loop() },
         RunEvent::TaskClosed { loop_id: unknown_loop() },
         RunEvent::AttemptSpent { since_checkpoint: [(unknown_loop(), 99)].into() },
@@ -277,10 +277,10 @@ fn invalid_events(node: &Node, world: &World) -> Vec<RunEvent> {
     if !slots(world) || run.is_done() {
         all.push(RunEvent::PickingStopped);
     }
-    if let Some((loop_id, standing)) = run.loops.iter().next() {
+    if let Some((loop_id, status)) = run.loops.iter().next() {
         all.push(RunEvent::TaskPicked { loop_id: loop_id.clone() });
-        if !run.is_done() && *standing != LoopStatus::Queued {
-            all.push(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing: LoopStatus::Queued });
+        if !run.is_done() && *status != LoopStatus::Queued {
+            all.push(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status: LoopStatus::Queued });
         }
     }
     all

@@ -12,7 +12,7 @@ use crate::group::explore::{Explored, Node, RunStep, World, approved, explore, s
 
 fn world(arrangement: Scheduling, landing: Landing, jobs: usize) -> World {
     let policy = RunPolicy {
-        arrangement,
+        scheduling: arrangement,
         landing,
         jobs,
         checkpoint_interval: None,
@@ -81,7 +81,7 @@ fn slots_of_a_tracker_keep_the_laws() {
 fn a_tracker_task_is_closed_when_its_loop_is_approved() {
     let mut policy = world(Scheduling::Slots, Landing::None, 2).policy;
     policy.task_source = TaskSource::Program { name: "bd".to_owned() };
-    let moved = |id: &str, standing| RunEvent::LoopStatusChanged { loop_id: id.into(), standing };
+    let moved = |id: &str, status| RunEvent::LoopStatusChanged { loop_id: id.into(), status };
     let events = [
         RunEvent::Started,
         RunEvent::TaskPicked { loop_id: "a".into() },
@@ -112,7 +112,7 @@ fn a_closed_task_makes_others_ready() {
     let events = [
         RunEvent::Started,
         RunEvent::TaskPicked { loop_id: "a".into() },
-        RunEvent::LoopStatusChanged { loop_id: "a".into(), standing: LoopStatus::Ended(approved()) },
+        RunEvent::LoopStatusChanged { loop_id: "a".into(), status: LoopStatus::Ended(approved()) },
         RunEvent::NothingToPick,
     ];
     let run = replay(events, &policy);
@@ -171,7 +171,7 @@ fn an_empty_plan_fails_but_an_empty_queue_is_done() {
 #[test]
 fn a_task_that_ends_makes_others_ready() {
     let policy = world(Scheduling::Slots, Landing::None, 2).policy;
-    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
+    let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let mut run = Run::default();
     let mut wanted = Vec::new();
     let events = [
@@ -182,7 +182,7 @@ fn a_task_that_ends_makes_others_ready() {
         moved(LoopStatus::Ended(approved())),
         RunEvent::TaskPicked { loop_id: "b".into() },
         RunEvent::NothingToPick,
-        RunEvent::LoopStatusChanged { loop_id: "b".into(), standing: LoopStatus::Ended(approved()) },
+        RunEvent::LoopStatusChanged { loop_id: "b".into(), status: LoopStatus::Ended(approved()) },
         RunEvent::NothingToPick,
         RunEvent::NothingToPick,
     ];
@@ -197,7 +197,7 @@ fn a_task_that_ends_makes_others_ready() {
 #[test]
 fn a_reopened_loop_updates_the_run_outcome() {
     let policy = world(Scheduling::Queue, Landing::None, 1).policy;
-    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
+    let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let events = [
         RunEvent::Started,
         RunEvent::GroupsPlanned { groups: vec![vec!["a".into()]] },
@@ -222,7 +222,7 @@ fn a_reopened_loop_updates_the_run_outcome() {
 fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
     let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
-    let moved = |name: &str, standing| RunEvent::LoopStatusChanged { loop_id: name.into(), standing };
+    let moved = |name: &str, status| RunEvent::LoopStatusChanged { loop_id: name.into(), status };
     let events = [
         RunEvent::Started,
         RunEvent::GroupsPlanned { groups: plan("a") },
@@ -248,13 +248,13 @@ fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
     let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
-    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
+    let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let run = replay(
         [
             RunEvent::Started,
             RunEvent::GroupsPlanned { groups: plan("a b") },
             moved(LoopStatus::Ended(Outcome::Cancelled)),
-            RunEvent::LoopStatusChanged { loop_id: "b".into(), standing: LoopStatus::Ended(approved()) },
+            RunEvent::LoopStatusChanged { loop_id: "b".into(), status: LoopStatus::Ended(approved()) },
             moved(LoopStatus::Ready),
             RunEvent::FinalReviewEnded { outcome: approved() },
         ],
@@ -330,7 +330,7 @@ fn effects_equal_what_a_restart_resumes(step: &RunStep) {
 }
 
 fn independent(world: &World) -> bool {
-    matches!(world.policy.arrangement, Scheduling::Queue | Scheduling::Slots)
+    matches!(world.policy.scheduling, Scheduling::Queue | Scheduling::Slots)
 }
 
 fn group_of(run: &Run, loop_id: &LoopId) -> usize {
@@ -341,17 +341,17 @@ fn calls_respect_groups_and_jobs(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
     for effect in step.effects {
         let RunEffect::Start { loop_id } = effect else { continue };
-        let queued = before.loops.get(loop_id).is_none_or(|standing| *standing == LoopStatus::Queued);
+        let queued = before.loops.get(loop_id).is_none_or(|status| *status == LoopStatus::Queued);
         assert!(queued && !before.starting.contains(loop_id), "{loop_id} was called before");
         assert!(after.active() + after.starting.len() <= step.world.policy.jobs, "more calls than jobs");
         let group = group_of(after, loop_id);
         for earlier in after.groups[..group].iter().flatten() {
-            let standing = &after.loops[earlier];
-            let through = standing.has_ended() && (independent(step.world) || standing.is_resolved());
-            assert!(through, "{loop_id} is called while {earlier} is {standing:?}");
+            let status = &after.loops[earlier];
+            let through = status.has_ended() && (independent(step.world) || status.is_resolved());
+            assert!(through, "{loop_id} is called while {earlier} is {status:?}");
         }
     }
-    if step.world.policy.arrangement == Scheduling::Chain {
+    if step.world.policy.scheduling == Scheduling::Chain {
         assert!(after.starting.len() <= 1, "a chain has one task at a time");
     }
 }
@@ -362,7 +362,7 @@ fn one_lands_at_a_time(step: &RunStep) {
         return;
     }
     let run = &step.after.run;
-    let landing = run.loops.iter().filter(|(_, standing)| **standing == LoopStatus::Landing);
+    let landing = run.loops.iter().filter(|(_, status)| **status == LoopStatus::Landing);
     let mut under_way: Vec<_> = landing.map(|(loop_id, _)| loop_id).chain(&run.landing).collect();
     under_way.dedup();
     assert!(run.is_done() || under_way.len() <= 1, "{under_way:?} land at once");
@@ -375,9 +375,9 @@ fn one_lands_at_a_time(step: &RunStep) {
         }
         let group = group_of(run, loop_id);
         for other in &run.groups[group] {
-            let standing = &run.loops[other];
-            let over = standing.is_resolved() || (independent(step.world) && standing.has_ended());
-            assert!(over, "{loop_id} may land while {other} is {standing:?}");
+            let status = &run.loops[other];
+            let over = status.is_resolved() || (independent(step.world) && status.has_ended());
+            assert!(over, "{loop_id} may land while {other} is {status:?}");
         }
     }
 }
@@ -386,7 +386,7 @@ fn rounds_follow_each_other(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
     for effect in step.effects {
         let RunEffect::ReviewCheckpoint { loops } = effect else { continue };
-        let active = after.loops.iter().filter(|(_, standing)| standing.is_active());
+        let active = after.loops.iter().filter(|(_, status)| status.is_active());
         let active: Vec<_> = active.map(|(loop_id, _)| loop_id.clone()).collect();
         assert_eq!(*loops, active, "a round is for all that are active");
         let answered = match step.event {
@@ -440,11 +440,11 @@ fn the_outcome_is_that_of_the_worst_loop(step: &RunStep) {
         return;
     }
     assert!(standings().all(LoopStatus::has_ended), "the run ended before its loops");
-    let bad = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(Outcome::Failed | Outcome::Stuck));
+    let bad = |status: &LoopStatus| matches!(status, LoopStatus::Ended(Outcome::Failed | Outcome::Stuck));
     assert!(!standings().any(bad) || *outcome == RunOutcome::Failed, "{outcome:?} with a failed loop");
     if *outcome == RunOutcome::Approved {
-        let fine = |standing: &LoopStatus| {
-            matches!(standing, LoopStatus::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
+        let fine = |status: &LoopStatus| {
+            matches!(status, LoopStatus::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
         };
         assert!(standings().all(fine), "approved, but {:?}", step.after.run.loops);
         let whole = RunEvent::FinalReviewEnded { outcome: approved() };
@@ -455,7 +455,7 @@ fn the_outcome_is_that_of_the_worst_loop(step: &RunStep) {
 
 fn cancelling_reaches_every_loop(step: &RunStep) {
     let (RunEvent::Cancelled { .. }, false) = (step.event, step.before.run.is_done()) else { return };
-    let open = step.before.run.loops.iter().filter(|(_, standing)| !standing.has_ended());
+    let open = step.before.run.loops.iter().filter(|(_, status)| !status.has_ended());
     let mut wanted: Vec<_> = open.map(|(id, _)| RunEffect::CancelLoop { loop_id: id.clone() }).collect();
     wanted.push(RunEffect::Finish(RunOutcome::Cancelled));
     assert_eq!(step.effects, wanted);
@@ -467,11 +467,10 @@ fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
     if run.is_done() || run.stage == RunStage::Queued {
         return;
     }
-    let moves =
-        |standing: &LoopStatus| matches!(standing, LoopStatus::Active | LoopStatus::Waiting | LoopStatus::Landing);
+    let moves = |status: &LoopStatus| matches!(status, LoopStatus::Active | LoopStatus::Waiting | LoopStatus::Landing);
     let alive = !outstanding(run).is_empty() || run.loops.values().any(moves);
     assert!(alive, "stuck in {:?} of {world:?} after {}", run, why());
-    let due = run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
+    let due = run.loops.values().any(|status| *status == LoopStatus::AtCheckpoint);
     let out = outstanding(run).iter().any(|effect| matches!(effect, RunEffect::ReviewCheckpoint { .. }));
     assert!(!working || !due || out, "no reviewer runs for what is due in {run:?} after {}", why());
 }

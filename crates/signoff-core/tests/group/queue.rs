@@ -17,12 +17,12 @@ fn apply_all(run: Run, events: Vec<RunEvent>) -> (Run, Vec<RunEffect>) {
     last
 }
 
-fn moved(loop_id: &str, standing: LoopStatus) -> RunEvent {
-    RunEvent::LoopStatusChanged { loop_id: loop_id.into(), standing }
+fn moved(loop_id: &str, status: LoopStatus) -> RunEvent {
+    RunEvent::LoopStatusChanged { loop_id: loop_id.into(), status }
 }
 
-fn all(standing: &LoopStatus) -> Vec<RunEvent> {
-    ["a", "b", "c"].map(|loop_id| moved(loop_id, standing.clone())).into()
+fn all(status: &LoopStatus) -> Vec<RunEvent> {
+    ["a", "b", "c"].map(|loop_id| moved(loop_id, status.clone())).into()
 }
 
 fn working() -> Run {

@@ -48,11 +48,11 @@ pub fn small(name: &str) -> Policy {
     (limits.max_attempts, limits.max_passes, limits.max_recoveries, limits.max_conflicts) = (6, 2, 1, 1);
     workflow.checkpoint_interval = workflow.checkpoint_interval.map(|_| 2);
     for phase in &mut workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.enabled = true;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.enabled = true;
         }
-        if let Some(judge) = phase.policy_mut() {
-            judge.gate.bound = match judge.gate.bound {
+        if let Some(gate_policy) = phase.policy_mut() {
+            gate_policy.gate.bound = match gate_policy.gate.bound {
                 Bound::MaxCycles(_) => Bound::MaxCycles(3),
                 Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(2),
             };

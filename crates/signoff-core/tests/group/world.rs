@@ -23,8 +23,8 @@ pub fn answers(this: &Loop, policy: &Policy) -> Vec<Event> {
             let answered = |choice: Choice| Event::PersonAnswered { question: question.id, choice, by: "ann".into() };
             question.choices.iter().map(|choice| answered(*choice)).collect()
         }
-        Effect::Wait { hold: PauseReason::Checkpoint } | Effect::AwaitLanding => Vec::new(),
-        Effect::Wait { hold } => vec![Event::Resumed { hold }],
+        Effect::Wait { reason: PauseReason::Checkpoint } | Effect::AwaitLanding => Vec::new(),
+        Effect::Wait { reason } => vec![Event::Resumed { reason }],
         Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
     };
     outstanding(this, policy).into_iter().flat_map(answer).collect()
@@ -87,8 +87,8 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
             all.push(Event::RateLimited {
                 attempt,
                 plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
-                why: None,
-                turn: None,
+                error: None,
+                next_agent: None,
             });
         }
     }

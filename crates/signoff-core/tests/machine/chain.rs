@@ -60,7 +60,7 @@ impl RateLimitedJob {
         let within = retry_after.is_none_or(|delay| delay <= MAX_WAIT);
         self.free[turn] = within.then(|| self.now + retry_after.unwrap_or_default());
         let chain = FallbackChain { fallbacks: self.delays.len() - 1, now: self.now, backoff: BACKOFF, jitter: chance };
-        let why = RateLimited { retry_after, why: None };
+        let why = RateLimited { retry_after, error: None };
         let event = rate_limit_event(&self.story.state, attempt, why, &chain, &self.story.policy);
         if let Event::AttemptFailed { failure, .. } = event {
             return Next::Failed(failure);
@@ -78,7 +78,7 @@ impl RateLimitedJob {
         let waited: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
         let wait = until.duration_since(self.now).unsigned_abs();
         self.now = until;
-        self.take(Event::Resumed { hold: PauseReason::RateLimit { until } });
+        self.take(Event::Resumed { reason: PauseReason::RateLimit { until } });
         let next = self.story.state.agent_index(self.story.writer());
         assert_eq!(waited.first().copied(), self.last[next], "the agent that is waited for comes first");
         assert_eq!(waited.len(), self.delays.len(), "all others were refused too");

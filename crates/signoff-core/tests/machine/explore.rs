@@ -10,6 +10,7 @@ use signoff_core::machine::{
 };
 use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
+use strum::VariantArray as _;
 
 use crate::machine::say;
 use crate::machine::state_key::KeyWriter;
@@ -165,13 +166,13 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
-                let refused = Choice::ALL.into_iter().filter(|choice| !question.choices.contains(choice));
+                let refused = Choice::VARIANTS.iter().copied().filter(|choice| !question.choices.contains(choice));
                 let late = answered(QuestionId(99), Choice::Stop);
                 let invalid_events = refused.map(|choice| answered(question.id, choice)).chain([late]);
                 all.extend(invalid_events.map(|event| (event, Cost::Invalid)));
             }
-            Effect::Wait { hold: PauseReason::Checkpoint } => all.extend(free(looked_at())),
-            Effect::Wait { hold } => all.push((Event::Resumed { hold: *hold }, Cost::Free)),
+            Effect::Wait { reason: PauseReason::Checkpoint } => all.extend(free(looked_at())),
+            Effect::Wait { reason } => all.push((Event::Resumed { reason: *reason }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
@@ -226,9 +227,9 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         ],
         JobKind::Work { .. } => vec![work(WorkReport::Complete { head: changed }), failed],
         JobKind::Research { .. } => vec![work(WorkReport::Complete { head: same }), failed],
-        JobKind::Fix { side_by_side, .. } => {
+        JobKind::Fix { parallel, .. } => {
             let mut reports = vec![work(WorkReport::Complete { head: changed }), failed];
-            if !side_by_side {
+            if !parallel {
                 reports.push(work(WorkReport::Complete { head: same }));
                 reports.push(work(WorkReport::Complete { head: reverted }));
             }
@@ -286,7 +287,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     let until = jiff_epoch();
     [
         Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
-        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), error: None, next_agent: None },
         Event::BudgetReached,
     ]
     .into_iter()
@@ -298,7 +299,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
 fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
     let attempt = job.attempt;
     let all = [
-        Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None },
+        Event::RateLimited { attempt, plan: LimitPlan::FallBack, error: None, next_agent: None },
         Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
     ];
     let is_looked_at = policy.workflow.name == "task";
@@ -398,7 +399,7 @@ fn approvals(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
 fn late(node: &Node, event: &Event, after: &Loop) -> BTreeMap<FindingId, u32> {
     let mut late = node.late.clone();
     if let Event::CheckpointEnded { findings, .. } = event {
-        late.extend(findings.iter().map(|finding| (finding.id.clone(), after.tally.reviews)));
+        late.extend(findings.iter().map(|finding| (finding.id.clone(), after.counters.reviews)));
     }
     late
 }
@@ -406,7 +407,7 @@ fn late(node: &Node, event: &Event, after: &Loop) -> BTreeMap<FindingId, u32> {
 /// The reviewers whose approval decides the outcome of this workflow.
 pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
     let mut gates = policy.workflow.phases.iter().rev().filter_map(|phase| match &phase.kind {
-        PhaseKind::Gate(judge) if judge.gate.enabled => Some(judge.gate.reviewers.clone()),
+        PhaseKind::Gate(gate_policy) if gate_policy.gate.enabled => Some(gate_policy.gate.reviewers.clone()),
         PhaseKind::Gate(_) | PhaseKind::Check(_) | PhaseKind::Agent { .. } => None,
     });
     gates.next().unwrap_or_default()

@@ -155,21 +155,21 @@ fn attempts_are_never_reused(step: &LoopStep) {
 }
 
 fn bounds_hold(step: &LoopStep, policy: &Policy) {
-    let Loop { tally, at, .. } = step.after;
+    let Loop { counters, position: at, .. } = step.after;
     let limits = &policy.workflow.limits;
-    let counted = tally.iteration.saturating_sub(tally.uncounted);
-    assert!(counted <= limits.max_attempts + tally.granted.attempts, "{tally:?}");
-    assert!(at.pass <= limits.max_passes + tally.granted.passes);
-    assert!(tally.conflicts <= limits.max_conflicts + tally.granted.conflicts);
-    assert!(tally.losses <= limits.max_recoveries + 1);
-    for one in &tally.limited {
-        let asked = one.agents.get(&one.turn);
-        assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{tally:?}");
-        assert!(one.lost_sessions <= limits.max_recoveries, "{tally:?}");
+    let counted = counters.iteration.saturating_sub(counters.uncounted);
+    assert!(counted <= limits.max_attempts + counters.granted.attempts, "{counters:?}");
+    assert!(at.pass <= limits.max_passes + counters.granted.passes);
+    assert!(counters.conflicts <= limits.max_conflicts + counters.granted.conflicts);
+    assert!(counters.losses <= limits.max_recoveries + 1);
+    for one in &counters.limited {
+        let asked = one.agents.get(&one.agent_index);
+        assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{counters:?}");
+        assert!(one.lost_sessions <= limits.max_recoveries, "{counters:?}");
     }
-    let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.policy());
-    if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
-        assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");
+    let gate_policy = policy.workflow.phases.get(at.phase).and_then(|phase| phase.policy());
+    if let Some(fixes) = gate_policy.and_then(|gate_policy| gate_policy.gate.bound.fixes()) {
+        assert!(counters.fixes <= fixes + counters.granted.fixes, "{counters:?} {at:?}");
     }
 }
 
@@ -210,7 +210,7 @@ fn findings_stay_open_until_a_decision_closes_them(step: &LoopStep) {
                 | Event::FindingDecided { .. }
         );
         assert!(judged, "{id} is closed by {:?}", step.event);
-        let arrived_late = step.before.late.get(id).is_some_and(|panel| *panel == before.tally.reviews);
+        let arrived_late = step.before.late.get(id).is_some_and(|panel| *panel == before.counters.reviews);
         let panel = matches!(before.stage, Stage::Reviewing(_) | Stage::Waiting { .. });
         assert!(!(arrived_late && panel), "{id} is closed by reviewers who were asked before it came");
     }
@@ -224,7 +224,7 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
     }
     for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
         let bar = match kind {
-            PhaseKind::Gate(judge) => judge.gate.fail_on,
+            PhaseKind::Gate(gate_policy) => gate_policy.gate.fail_on,
             PhaseKind::Check(_) => FailThreshold::Low,
             PhaseKind::Agent { .. } => continue,
         };
@@ -243,7 +243,7 @@ fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &
     let changes = this.base.as_ref() != Some(&this.head.tree);
     // A plan is reviewed before there is any work.
     let works = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Implement, .. });
-    let begun = policy.workflow.phases.iter().take(this.at.phase).any(works);
+    let begun = policy.workflow.phases.iter().take(this.position.phase).any(works);
     let judged = begun && matches!(this.stage, Stage::Reviewing(_));
     let lands = matches!(this.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
     assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", this.stage, why());
@@ -251,8 +251,8 @@ fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &
 
 fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
     for effect in outstanding(&node.state, policy) {
-        if let Effect::Spawn(Job { kind: JobKind::Fix { findings, unread, .. }, .. }) = effect {
-            let asked_for = !findings.is_empty() && unread.is_empty() || node.state.tally.has_readable;
+        if let Effect::Spawn(Job { kind: JobKind::Fix { findings, unparsed_reviewers, .. }, .. }) = effect {
+            let asked_for = !findings.is_empty() && unparsed_reviewers.is_empty() || node.state.counters.has_readable;
             assert!(asked_for, "a fix of unreadable reviews alone {}", why());
         }
     }

@@ -151,10 +151,10 @@ fn policy(phase: &str, change: impl Fn(&mut GatePolicy)) -> Policy {
             *researchers = 0;
         }
         let here = one.name == phase;
-        if let Some(judge) = one.policy_mut().filter(|_| here) {
-            judge.gate.enabled = true;
-            judge.gate.bound = Bound::MaxFixes(RETRIES);
-            change(judge);
+        if let Some(gate_policy) = one.policy_mut().filter(|_| here) {
+            gate_policy.gate.enabled = true;
+            gate_policy.gate.bound = Bound::MaxFixes(RETRIES);
+            change(gate_policy);
         }
     }
     policy
@@ -207,13 +207,13 @@ impl Iteration {
 
     /// The same finding every time, parsed from a reviewer's answer.
     fn objection(&self, reviewer: &str) -> Review {
-        let judge = self.story.policy.workflow.phases[self.phase].policy().expect("a gate");
+        let gate_policy = self.story.policy.workflow.phases[self.phase].policy().expect("a gate");
         let ask = ReviewRequest {
             reviewer: reviewer.into(),
             kind: ReviewerKind::Code,
             nonce: None,
             require_nonce: false,
-            fail_on: judge.gate.fail_on,
+            fail_on: gate_policy.gate.fail_on,
             commit: None,
             loop_id: None,
             task: None,
@@ -233,13 +233,13 @@ impl Iteration {
             match (&state.stage, recorded.map(|record| &record.end)) {
                 (Stage::Waiting { .. }, _) => break "ask",
                 (_, Some(GateEnd::Approved { .. })) => break "next",
-                (_, Some(GateEnd::Noted { .. })) => break "noted",
+                (_, Some(GateEnd::LeftFindings { .. })) => break "noted",
                 (Stage::Done(ending), _) => {
                     assert_eq!(ending.outcome, Outcome::Failed);
                     break "halt";
                 }
-                (_, _) if state.at.pass > 1 => {
-                    assert_eq!(state.at.phase, 0);
+                (_, _) if state.position.pass > 1 => {
+                    assert_eq!(state.position.phase, 0);
                     break "phase 1";
                 }
                 (_, _) => assert!(self.complete_next_job()),
@@ -279,8 +279,8 @@ fn check_end(iteration: &mut Iteration, fate: &str, row: &str) {
 
 /// A phase may restart twice. Then it behaves like a mini-loop without retries left.
 fn check_end_after_restarts(iteration: &mut Iteration, row: &str) {
-    let judge = iteration.story.policy.workflow.phases[iteration.phase].policy().expect("a gate");
-    let on_exhausted = judge.gate.on_exhausted;
+    let gate_policy = iteration.story.policy.workflow.phases[iteration.phase].policy().expect("a gate");
+    let on_exhausted = gate_policy.gate.on_exhausted;
     while iteration.complete_next_job() {}
     let ending = if let Stage::Done(ending) = &iteration.state().stage {
         Some((ending.outcome.clone(), ending.reason))
@@ -294,7 +294,7 @@ fn check_end_after_restarts(iteration: &mut Iteration, row: &str) {
         OnExhausted::Ask => None,
     };
     assert_eq!(ending, expected, "{row}");
-    let passes = iteration.state().at.pass;
+    let passes = iteration.state().position.pass;
     assert!(on_exhausted == OnExhausted::Restart || passes == RETRIES + 1, "{row}: {passes} passes");
 }
 
@@ -309,10 +309,10 @@ fn results_of_a_finding_at_a_review() {
     for gate in ["plan_review", "code_review", "final_review"] {
         for row in &rows {
             for (severity, expected) in SEVERITIES.into_iter().zip(&row[3..]) {
-                let policy = policy(gate, |judge| {
-                    judge.gate.on_failure = on_failure(row[0]);
-                    judge.gate.on_exhausted = on_exhausted(row[1]);
-                    judge.gate.fail_on = bar(row[2]);
+                let policy = policy(gate, |gate_policy| {
+                    gate_policy.gate.on_failure = on_failure(row[0]);
+                    gate_policy.gate.on_exhausted = on_exhausted(row[1]);
+                    gate_policy.gate.fail_on = bar(row[2]);
                 });
                 let mut iteration = Iteration::new(policy, gate, severity);
                 let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
@@ -331,9 +331,9 @@ fn results_of_failing_tests() {
     let rows = rows(AT_A_CHECK);
     assert_eq!(rows.len(), 4 * 4);
     for row in rows {
-        let policy = policy("test", |judge| {
-            judge.gate.on_failure = on_failure(row[0]);
-            judge.gate.on_exhausted = on_exhausted(row[1]);
+        let policy = policy("test", |gate_policy| {
+            gate_policy.gate.on_failure = on_failure(row[0]);
+            gate_policy.gate.on_exhausted = on_exhausted(row[1]);
         });
         let mut iteration = Iteration::new(policy, "test", "HIGH");
         let fate = iteration.fate();
@@ -352,16 +352,16 @@ fn exhausted_restarts_stop_and_never_pass() {
             [(OnFailure::Restart, OnExhausted::Proceed), (OnFailure::MiniLoop, OnExhausted::Restart)]
         {
             for passes in [1, 2, 3] {
-                let mut policy = policy(phase, |judge| {
-                    judge.gate.on_failure = failure;
-                    judge.gate.on_exhausted = exhausted;
-                    judge.gate.bound = Bound::MaxFixes(passes);
+                let mut policy = policy(phase, |gate_policy| {
+                    gate_policy.gate.on_failure = failure;
+                    gate_policy.gate.on_exhausted = exhausted;
+                    gate_policy.gate.bound = Bound::MaxFixes(passes);
                 });
                 policy.workflow.limits.max_passes = passes;
                 let mut iteration = Iteration::new(policy, phase, "HIGH");
                 let failed = (Outcome::Failed, Some(Reason::PassesExhausted));
                 assert_eq!(iteration.outcome(), failed, "{phase}, {failure:?}, {passes}");
-                assert_eq!(iteration.state().at.pass, passes, "{phase}, {failure:?}");
+                assert_eq!(iteration.state().position.pass, passes, "{phase}, {failure:?}");
             }
         }
     }
@@ -373,9 +373,9 @@ fn an_iteration_that_proceeds_with_issues_is_never_approved() {
         for (failure, exhausted) in
             [(OnFailure::Proceed, OnExhausted::Stop), (OnFailure::MiniLoop, OnExhausted::Proceed)]
         {
-            let policy = policy(phase, |judge| {
-                judge.gate.on_failure = failure;
-                judge.gate.on_exhausted = exhausted;
+            let policy = policy(phase, |gate_policy| {
+                gate_policy.gate.on_failure = failure;
+                gate_policy.gate.on_exhausted = exhausted;
             });
             let mut iteration = Iteration::new(policy, phase, "HIGH");
             let (outcome, reason) = iteration.outcome();
@@ -389,23 +389,23 @@ fn an_iteration_that_proceeds_with_issues_is_never_approved() {
 fn retries_without_limit_end_with_the_attempts() {
     for phase in JUDGES {
         for exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
-            let mut policy = policy(phase, |judge| {
-                judge.gate.on_failure = OnFailure::MiniLoop;
-                judge.gate.on_exhausted = exhausted;
-                judge.gate.bound = Bound::Unlimited;
+            let mut policy = policy(phase, |gate_policy| {
+                gate_policy.gate.on_failure = OnFailure::MiniLoop;
+                gate_policy.gate.on_exhausted = exhausted;
+                gate_policy.gate.bound = Bound::Unlimited;
             });
             policy.workflow.limits.max_attempts = 20;
             let mut iteration = Iteration::new(policy, phase, "HIGH");
             let failed = (Outcome::Failed, Some(Reason::AttemptsExhausted));
             assert_eq!(iteration.outcome(), failed, "{phase}, {exhausted:?}");
-            assert_eq!(iteration.state().tally.iteration, 20, "{phase}");
+            assert_eq!(iteration.state().counters.iteration, 20, "{phase}");
         }
     }
 }
 
 #[test]
 fn retries_without_limit_end_with_the_budget() {
-    let unlimited = policy("code_review", |judge| judge.gate.bound = Bound::Unlimited);
+    let unlimited = policy("code_review", |gate_policy| gate_policy.gate.bound = Bound::Unlimited);
     let mut iteration = Iteration::new(unlimited, "code_review", "HIGH");
     while iteration.fixes < 7 {
         assert!(iteration.complete_next_job());

@@ -72,8 +72,8 @@ pub fn unreadable(reviewer: &str) -> Review {
 pub fn reviewed(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);
     for phase in &mut workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.enabled = true;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.enabled = true;
         }
     }
     Policy::new(workflow)
@@ -95,8 +95,8 @@ pub fn bounded(mut policy: Policy, max_attempts: u32, fixes: u32) -> Policy {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
             *researchers = (*researchers).min(1);
         }
-        if let Some(judge) = phase.policy_mut() {
-            judge.gate.bound = match judge.gate.bound {
+        if let Some(gate_policy) = phase.policy_mut() {
+            gate_policy.gate.bound = match gate_policy.gate.bound {
                 Bound::MaxCycles(_) => Bound::MaxCycles(fixes + 1),
                 Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(fixes),
             };

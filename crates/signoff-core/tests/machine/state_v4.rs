@@ -43,11 +43,12 @@ fn state(policy: &Policy, events: &[Event]) -> IterationState {
 }
 
 /// The state exported right after an import.
-fn taken_over(state: &IterationState) -> IterationState {
+fn imported(state: &IterationState) -> IterationState {
     let mut policy = policy(state.mode);
     policy.workflow.limits.max_passes = state.max_iterations;
     let begun = [resume(state, say::head(9), &policy)];
-    let taken_over = ImportedIteration::new(state.clone(), "c9".into());
-    let spec = TaskSpec { taken_over: Some(Box::new(taken_over)), ..TaskSpec::from_text(&state.task) };
+    let imported =
+        ImportedIteration { state: state.clone(), commit: "c9".into(), design: None, plan: None, items: Vec::new() };
+    let spec = TaskSpec { imported: Some(Box::new(imported)), ..TaskSpec::from_text(&state.task) };
     export(&log(&policy, &begun), &LoopId::new("1"), &spec).expect("an iteration")
 }

@@ -232,7 +232,7 @@ impl Story {
 
     pub fn limited(self, attempt: AttemptId) -> Self {
         let plan = LimitPlan::WaitUntil(jiff::Timestamp::UNIX_EPOCH);
-        self.then("rate limited", Event::RateLimited { attempt, plan, why: None, turn: None })
+        self.then("rate limited", Event::RateLimited { attempt, plan, error: None, next_agent: None })
     }
 
     /// The machine's reaction to a rate limit, with `stand_ins` fallback agents.
@@ -256,8 +256,8 @@ impl Story {
         self.then("the budget is used up", Event::BudgetReached)
     }
 
-    pub fn resumed(self, hold: PauseReason) -> Self {
-        self.then("the wait is over", Event::Resumed { hold })
+    pub fn resumed(self, reason: PauseReason) -> Self {
+        self.then("the wait is over", Event::Resumed { reason })
     }
 
     pub fn checkpoint(self, files: &[&str]) -> Self {
@@ -275,9 +275,9 @@ impl Story {
             Effect::Kill { attempt } => format!("kill {attempt}"),
             Effect::Ask(question) => {
                 let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
-                format!("{} {}: {}", question.id, about(&question.about), choices.join("|"))
+                format!("{} {}: {}", question.id, about(&question.topic), choices.join("|"))
             }
-            Effect::Wait { hold } => format!("wait ({})", hold_word(hold)),
+            Effect::Wait { reason } => format!("wait ({})", hold_word(reason)),
             Effect::AwaitLanding => "wait for the group".to_owned(),
             Effect::Finish(outcome) => self.end(outcome),
         }
@@ -305,10 +305,10 @@ impl Story {
             JobKind::Review { reviewer, scope: ReviewScope::Scoped, commit } => {
                 format!("scoped review {} of {commit} by {reviewer} {place}", job.cycle)
             }
-            JobKind::Fix { role, findings, unread, notes, .. } => {
+            JobKind::Fix { role, findings, unparsed_reviewers, notes, .. } => {
                 let entry = |id| self.state.ledger.get(id).and_then(|entry| entry.finding.file.clone());
                 let mut what: Vec<_> = findings.iter().filter_map(entry).collect();
-                what.extend(unread.iter().map(|name| format!("what {name} wrote")));
+                what.extend(unparsed_reviewers.iter().map(|name| format!("what {name} wrote")));
                 format!("{} {} ({}) {place}{}", role.as_str(), job.cycle, what.join(" "), noted(notes))
             }
             JobKind::Combine { .. } => "combine".to_owned(),
@@ -326,8 +326,8 @@ pub fn from(source: &str, file: &str) -> Finding {
     Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
 }
 
-fn hold_word(hold: &PauseReason) -> &'static str {
-    match hold {
+fn hold_word(reason: &PauseReason) -> &'static str {
+    match reason {
         PauseReason::Budget => "budget",
         PauseReason::RateLimit { .. } => "rate limit",
         PauseReason::Checkpoint => "checkpoint",

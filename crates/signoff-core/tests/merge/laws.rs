@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::{FindingId, ReviewerName};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
-use signoff_core::merge::{MergeAction, MergedReview, Overall, merge};
+use signoff_core::merge::render::{ReviewFormat, render, unparsed_answer};
+use signoff_core::merge::{MergeAction, MergedReview, MergedVerdict, merge};
 use signoff_core::review::{
     Confidence, FailThreshold, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
 };
+use strum::VariantArray as _;
 
 use crate::merge::panel;
 
@@ -114,7 +115,7 @@ fn reviews() -> impl Strategy<Value = Vec<Review>> {
 }
 
 fn everything(merged: &MergedReview, bar: FailThreshold) -> Vec<String> {
-    ReviewFormat::ALL.map(|format| render(merged, bar, format)).to_vec()
+    ReviewFormat::VARIANTS.iter().map(|format| render(merged, bar, *format)).collect()
 }
 
 fn are_related(a: &Finding, b: &Finding) -> bool {
@@ -166,7 +167,7 @@ proptest! {
         let voices: usize = merged.issues.iter().map(|issue| issue.finding.sources.len()).sum();
         prop_assert_eq!(voices, reviews.iter().map(|review| review.findings.len()).sum::<usize>());
         prop_assert_eq!(merged.minor.len(), reviews.iter().map(|review| review.minor.len()).sum::<usize>());
-        prop_assert_eq!(merged.seats.len(), reviews.len());
+        prop_assert_eq!(merged.results.len(), reviews.len());
     }
 
     #[test]
@@ -175,7 +176,7 @@ proptest! {
         let undecided = reviews.is_empty()
             || reviews.iter().any(|review| matches!(review.verdict, Verdict::Inconclusive(_) | Verdict::NeedsDiscussion));
         if undecided {
-            prop_assert!(matches!(merged.overall, Overall::Inconclusive | Overall::NeedsDiscussion));
+            prop_assert!(matches!(merged.overall, MergedVerdict::Inconclusive | MergedVerdict::NeedsDiscussion));
             prop_assert_eq!(merged.action, MergeAction::FixAndRereview);
         }
         if merged.blocking(bar).next().is_some() {
@@ -291,7 +292,7 @@ proptest! {
         let headings = tags().filter(|tag| matches!(tag, Tag::Heading { .. })).count();
         prop_assert_eq!(headings, 1 + parts.into_iter().filter(|empty| !empty).count(), "{}", markdown);
         let strong = tags().filter(|tag| matches!(tag, Tag::Strong)).count();
-        prop_assert_eq!(strong, usize::from(merged.overall != Overall::Inconclusive), "{}", markdown);
+        prop_assert_eq!(strong, usize::from(merged.overall != MergedVerdict::Inconclusive), "{}", markdown);
         let states = |line: &&str| !line.starts_with("    ") && line.trim_start_matches([' ', '*']).starts_with("Verdict: ");
         prop_assert_eq!(markdown.lines().filter(states).count(), strong);
         // Every line is kept unchanged, except that control characters are made visible.
@@ -317,7 +318,7 @@ proptest! {
         let why = Inconclusive::Missing("the answer could not be read".to_owned());
         let reviews = [Review::inconclusive(ReviewerName::new("code"), kind, why)];
         let mut markdown = render(&merge(&reviews, FailThreshold::Medium), FailThreshold::Medium, ReviewFormat::Markdown);
-        markdown += &unread_answer(&ReviewerName::new("code"), &said, "reviews/x.txt");
+        markdown += &unparsed_answer(&ReviewerName::new("code"), &said, "reviews/x.txt");
         let lost = visible(&said).lines().map(str::trim_end).find(|line| !markdown.contains(line)).map(str::to_owned);
         prop_assert_eq!(lost, None);
         let ask = reader(kind, FailThreshold::Medium);

@@ -1,12 +1,14 @@
 //! The merged review as the text block that fixers get.
 
 use signoff_core::merge::render::ReviewFormat;
+use strum::VariantArray as _;
 
 use crate::merge::panel::*;
 
 #[test]
 fn formats_have_names() {
-    assert_eq!(ReviewFormat::ALL.map(ReviewFormat::as_str), ReviewFormat::WORDS);
+    let names: Vec<_> = ReviewFormat::VARIANTS.iter().map(|format| format.as_str()).collect();
+    assert_eq!(names, ReviewFormat::NAMES);
     assert_eq!(ReviewFormat::parse("yaml"), None);
 }
 

@@ -120,9 +120,9 @@ fn notes_never_block() {
 }
 
 #[test]
-fn seats_are_sorted_spec_then_code_then_by_name() {
+fn results_are_sorted_spec_then_code_then_by_name() {
     let reviews = ["zoe", "tests", "code", "general", "spec", "anna"].map(approved);
-    let seats: Vec<String> =
-        merge(&reviews, FailThreshold::Medium).seats.iter().map(|seat| seat.reviewer.to_string()).collect();
-    assert_eq!(seats, ["spec", "code", "anna", "general", "tests", "zoe"]);
+    let results: Vec<String> =
+        merge(&reviews, FailThreshold::Medium).results.iter().map(|seat| seat.reviewer.to_string()).collect();
+    assert_eq!(results, ["spec", "code", "anna", "general", "tests", "zoe"]);
 }

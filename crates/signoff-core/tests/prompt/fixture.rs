@@ -46,7 +46,7 @@ pub const DIFF: DiffContext<'_> = DiffContext {
 
 pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";
 
-pub fn ask(kind: ReviewerKind) -> ReviewRequest {
+pub fn review_request(kind: ReviewerKind) -> ReviewRequest {
     ReviewRequest {
         reviewer: kind.as_str().into(),
         kind,
@@ -71,11 +71,11 @@ pub fn work() -> Work<'static> {
     }
 }
 
-pub fn review(ask: &ReviewRequest) -> ReviewContext<'_> {
+pub fn review(request: &ReviewRequest) -> ReviewContext<'_> {
     ReviewContext {
         opening: None,
         contract: Contract::Markdown,
-        ask,
+        request,
         depth: Depth::Standard,
         can_run: true,
         subject: SubjectContext::Task(work()),

@@ -10,8 +10,9 @@ use signoff_core::prompt::{
     ReviewContext, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
+use strum::VariantArray as _;
 
-use crate::prompt::fixture::{CONTRACTS, OTHERS, ask, code_finding, refuted, spec_finding};
+use crate::prompt::fixture::{CONTRACTS, OTHERS, code_finding, refuted, review_request, spec_finding};
 
 const CASES: u64 = 200;
 
@@ -90,9 +91,9 @@ impl Pool {
         let bare = Finding { sources: vec![], file: None, line: None, ..spec_finding() };
         let hostile = Finding { description: TEXTS.concat(), kind: TEXTS.concat(), ..code_finding() };
         let violation = |offset| Violation::new(ViolationCode::UnknownVerdict, offset, "no\nverdict");
-        let asks = ReviewerKind::ALL.into_iter().map(ask).chain([
-            ReviewRequest { nonce: None, ..ask(ReviewerKind::Code) },
-            ReviewRequest { loop_id: None, task: None, ..ask(ReviewerKind::General) },
+        let asks = ReviewerKind::ALL.into_iter().map(review_request).chain([
+            ReviewRequest { nonce: None, ..review_request(ReviewerKind::Code) },
+            ReviewRequest { loop_id: None, task: None, ..review_request(ReviewerKind::General) },
         ]);
         Self {
             texts,
@@ -386,8 +387,8 @@ impl<'a> Grid<'a> {
         prompt::review(&ReviewContext {
             opening: self.maybe(),
             contract: self.choices.pick(&contracts),
-            ask: &self.pool.asks[self.choices.below(self.pool.asks.len())],
-            depth: self.choices.pick(&Depth::ALL),
+            request: &self.pool.asks[self.choices.below(self.pool.asks.len())],
+            depth: self.choices.pick(Depth::VARIANTS),
             can_run: self.choices.yes(),
             subject: match self.choices.below(6) {
                 0 => SubjectContext::Task(self.work()),
@@ -421,7 +422,7 @@ fn no_template_fails() {
             ("plan", grid.plan()),
             ("review", grid.review()),
             ("review", grid.review()),
-            ("going_on", prompt::going_on(grid.text())),
+            ("going_on", prompt::continue_session(grid.text())),
         ];
         for (name, text) in prompts {
             assert!(text.len() > 100, "{name}, case {case}: {text}");

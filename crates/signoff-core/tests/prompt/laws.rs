@@ -7,8 +7,9 @@ use signoff_core::prompt::{
     self, CHARACTER_CAP, Depth, DiffContext, Extent, RereviewContext, ReviewContext, SubjectContext, TaskBrief, Work,
 };
 use signoff_core::review::{Finding, ReviewerKind};
+use strum::VariantArray as _;
 
-use crate::prompt::fixture::{CONTRACTS, WORKTREE, ask, code_finding, review, work};
+use crate::prompt::fixture::{CONTRACTS, WORKTREE, code_finding, review, review_request, work};
 
 /// The headings a reader of the prompt sees, level and text as written.
 fn headings(prompt: &str) -> Vec<&str> {
@@ -38,12 +39,12 @@ fn hostile() -> impl Strategy<Value = String> {
 #[test]
 fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
     for kind in ReviewerKind::ALL {
-        let ask = ask(kind);
-        for depth in Depth::ALL {
+        let request = review_request(kind);
+        for depth in Depth::VARIANTS.iter().copied() {
             for (name, contract) in CONTRACTS {
-                let prompt = prompt::review(&ReviewContext { depth, contract, ..review(&ask) });
+                let prompt = prompt::review(&ReviewContext { depth, contract, ..review(&request) });
                 assert!(prompt.contains("k7Qm2xVt"), "{name}");
-                assert!(prompt.contains(contract::instructions(contract, &ask).trim_end()), "{name}");
+                assert!(prompt.contains(contract::instructions(contract, &request).trim_end()), "{name}");
                 assert!(!prompt.contains("{{"), "{name}");
                 let complete = prompt.ends_with("\nWhen done, output: REVIEW_COMPLETE\n");
                 assert_eq!(complete, matches!(contract, Contract::Tool | Contract::Auto), "{name}");
@@ -54,8 +55,8 @@ fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
 
 #[test]
 fn without_a_nonce_none_is_asked_for() {
-    let ask = contract::ReviewRequest { nonce: None, ..ask(ReviewerKind::General) };
-    assert!(!prompt::review(&review(&ask)).contains("This review's nonce"));
+    let request = contract::ReviewRequest { nonce: None, ..review_request(ReviewerKind::General) };
+    assert!(!prompt::review(&review(&request)).contains("This review's nonce"));
 }
 
 #[test]
@@ -82,8 +83,8 @@ fn a_prompt_of_endless_texts_ends() {
         settled: &[],
         previous_follow_up: Some(&endless),
     };
-    let ask = ask(ReviewerKind::General);
-    let context = ReviewContext { subject: SubjectContext::Task(work), rereview: Some(rereview), ..review(&ask) };
+    let request = review_request(ReviewerKind::General);
+    let context = ReviewContext { subject: SubjectContext::Task(work), rereview: Some(rereview), ..review(&request) };
     assert!(prompt::review(&context).chars().count() < 7 * CHARACTER_CAP);
 }
 
@@ -92,7 +93,7 @@ proptest! {
     fn no_material_changes_what_the_prompt_says(
         plan in hostile(), output in hostile(), diff in hostile(), follow_up in hostile(), found in hostile(),
     ) {
-        let ask = ask(ReviewerKind::Code);
+        let request = review_request(ReviewerKind::Code);
         let with = |plan: &str, output: &str, diff: &str, follow_up: &str, found: &str| {
             let finding = Finding {
                 kind: found.to_owned(),
@@ -116,7 +117,7 @@ proptest! {
                 previous_follow_up: Some(follow_up),
             };
             let subject = SubjectContext::Task(work);
-            let prompt = prompt::review(&ReviewContext { subject, rereview: Some(rereview), ..review(&ask) });
+            let prompt = prompt::review(&ReviewContext { subject, rereview: Some(rereview), ..review(&request) });
             headings(&prompt).join("\n")
         };
         prop_assert_eq!(with(&plan, &output, &diff, &follow_up, &found), with("a", "b", "c", "d", "e"));
@@ -124,11 +125,11 @@ proptest! {
 
     #[test]
     fn no_task_swallows_or_fakes_a_section(title in hostile(), description in hostile(), id in hostile()) {
-        let ask = ask(ReviewerKind::General);
+        let request = review_request(ReviewerKind::General);
         let with = |id: &str, title: &str, description: &str| {
             let task = TaskBrief { id, title, description, ..TaskBrief::default() };
             let subject = SubjectContext::Task(Work { task, worktree: WORKTREE, ..work() });
-            prompt::review(&ReviewContext { subject, ..review(&ask) })
+            prompt::review(&ReviewContext { subject, ..review(&request) })
         };
         let sections = |prompt: &str| {
             let ours = |heading: &&str| heading.starts_with("# ") || heading.starts_with("## ");

@@ -8,9 +8,10 @@ use signoff_core::prompt::{
     TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Inconclusive, ReviewerKind, Violation, ViolationCode};
+use strum::VariantArray as _;
 
 use crate::prompt::fixture::{
-    CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work,
+    CONTRACTS, DIFF, PLAN, TASK, WORKTREE, code_finding, refuted, review, review_request, spec_finding, work,
 };
 
 /// The prompt with the contract's own instructions named instead of shown: their text is tested in
@@ -29,10 +30,10 @@ fn shortened_prompt(context: &ReviewContext<'_>) -> String {
 
 #[test]
 fn every_depth_in_every_contract() {
-    let ask = ask(ReviewerKind::General);
-    for depth in Depth::ALL {
+    let request = review_request(ReviewerKind::General);
+    for depth in Depth::VARIANTS.iter().copied() {
         for (name, contract) in CONTRACTS {
-            let prompt = shortened_prompt(&ReviewContext { depth, contract, ..review(&ask) });
+            let prompt = shortened_prompt(&ReviewContext { depth, contract, ..review(&request) });
             insta::assert_snapshot!(format!("review_{}_{name}", depth.as_str()), prompt);
         }
     }
@@ -41,16 +42,16 @@ fn every_depth_in_every_contract() {
 #[test]
 fn every_kind_of_reviewer() {
     for kind in ReviewerKind::ALL {
-        let ask = ask(kind);
+        let request = review_request(kind);
         let prompt =
-            shortened_prompt(&ReviewContext { contract: Contract::Xml, depth: Depth::Shallow, ..review(&ask) });
+            shortened_prompt(&ReviewContext { contract: Contract::Xml, depth: Depth::Shallow, ..review(&request) });
         insta::assert_snapshot!(format!("review_kind_{}", kind.as_str()), prompt);
     }
 }
 
 #[test]
 fn the_plan_the_parallel_warning_and_the_authors_words_where_they_belong() {
-    let ask = ask(ReviewerKind::General);
+    let request = review_request(ReviewerKind::General);
     let work = Work {
         task: TaskBrief { plan: Some(PLAN), ..TASK },
         agents_at_once: 4,
@@ -58,39 +59,40 @@ fn the_plan_the_parallel_warning_and_the_authors_words_where_they_belong() {
         other_loops: &[],
         ..work()
     };
-    let context = ReviewContext { subject: SubjectContext::Task(work), contract: Contract::Json, ..review(&ask) };
+    let context = ReviewContext { subject: SubjectContext::Task(work), contract: Contract::Json, ..review(&request) };
     insta::assert_snapshot!("review_plan_parallel_author", shortened_prompt(&context));
 }
 
 #[test]
 fn a_checkpoint_judges_work_in_progress() {
-    let ask = signoff_core::contract::ReviewRequest { task: None, ..ask(ReviewerKind::General) };
+    let request = signoff_core::contract::ReviewRequest { task: None, ..review_request(ReviewerKind::General) };
     let context = ReviewContext {
         subject: SubjectContext::Checkpoint(work()),
         contract: Contract::Tool,
         depth: Depth::Deep,
-        ..review(&ask)
+        ..review(&request)
     };
     insta::assert_snapshot!("review_checkpoint", shortened_prompt(&context));
 }
 
 #[test]
 fn a_run_is_judged_as_one_piece_with_the_tool_for_runs() {
-    let ask = signoff_core::contract::ReviewRequest { loop_id: None, task: None, ..ask(ReviewerKind::General) };
+    let request =
+        signoff_core::contract::ReviewRequest { loop_id: None, task: None, ..review_request(ReviewerKind::General) };
     let spec = TaskBrief { title: "SHOP.md", description: "A shop with a login.", ..TaskBrief::default() };
     let work = Work { task: spec, ..work() };
     let context = ReviewContext {
         subject: SubjectContext::Run(work),
         contract: Contract::Tool,
         depth: Depth::Deep,
-        ..review(&ask)
+        ..review(&request)
     };
     insta::assert_snapshot!("review_run", shortened_prompt(&context));
 }
 
 #[test]
 fn one_item_of_a_plan_is_judged_by_itself() {
-    let ask = ask(ReviewerKind::Code);
+    let request = review_request(ReviewerKind::Code);
     let item = ItemBrief {
         number: 1,
         title: "Begin",
@@ -100,13 +102,13 @@ fn one_item_of_a_plan_is_judged_by_itself() {
         begun_elsewhere: false,
     };
     let subject = SubjectContext::Task(Work { item: Some(item), ..work() });
-    let context = ReviewContext { subject, contract: Contract::Severity, ..review(&ask) };
+    let context = ReviewContext { subject, contract: Contract::Severity, ..review(&request) };
     insta::assert_snapshot!("review_item", shortened_prompt(&context));
 }
 
 #[test]
 fn documents_are_judged_by_what_they_were_made_from() {
-    let ask = ask(ReviewerKind::General);
+    let request = review_request(ReviewerKind::General);
     let tasks = r#"{"tasks":[{"id":"login","title":"Login","description":"OAuth","depends_on":[]}]}"#;
     let documents = [
         ("task_list", DocumentKind::TaskList { specification: "A shop with a login." }, tasks),
@@ -120,14 +122,14 @@ fn documents_are_judged_by_what_they_were_made_from() {
         let subject =
             SubjectContext::Document(DocumentContext { kind, text: Some(text), worktree: WORKTREE, design, diff });
         let context =
-            ReviewContext { subject, contract: Contract::Severity, depth: Depth::Comprehensive, ..review(&ask) };
+            ReviewContext { subject, contract: Contract::Severity, depth: Depth::Comprehensive, ..review(&request) };
         insta::assert_snapshot!(format!("review_document_{name}"), shortened_prompt(&context));
     }
 }
 
 #[test]
 fn a_re_review_knows_the_findings_and_not_their_prose() {
-    let ask = ask(ReviewerKind::Code);
+    let request = review_request(ReviewerKind::Code);
     let (spec, code, refuted) = (spec_finding(), code_finding(), refuted());
     for (name, extent) in [("full", Extent::Full), ("scoped", Extent::Scoped)] {
         let rereview = RereviewContext {
@@ -138,16 +140,16 @@ fn a_re_review_knows_the_findings_and_not_their_prose() {
             settled: &[&refuted],
             previous_follow_up: Some("Missing error handling in auth module."),
         };
-        let context = ReviewContext { rereview: Some(rereview), ..review(&ask) };
+        let context = ReviewContext { rereview: Some(rereview), ..review(&request) };
         insta::assert_snapshot!(format!("rereview_{name}"), shortened_prompt(&context));
     }
 }
 
 #[test]
 fn who_comes_to_another_gate_knows_what_it_found_before() {
-    let ask = ask(ReviewerKind::Code);
-    let (first, code) = (shortened_prompt(&review(&ask)), code_finding());
-    let second = shortened_prompt(&ReviewContext { noted: &[&code], ..review(&ask) });
+    let request = review_request(ReviewerKind::Code);
+    let (first, code) = (shortened_prompt(&review(&request)), code_finding());
+    let second = shortened_prompt(&ReviewContext { noted: &[&code], ..review(&request) });
     let new: Vec<_> = second.lines().filter(|line| !first.contains(line)).collect();
     insta::assert_snapshot!(new.join("\n"), @"
     ## Open Findings
@@ -161,18 +163,18 @@ fn who_comes_to_another_gate_knows_what_it_found_before() {
 
 #[test]
 fn a_persons_opening_replaces_ours_and_keeps_what_the_loop_needs() {
-    let ask = ask(ReviewerKind::General);
+    let request = review_request(ReviewerKind::General);
     let context = ReviewContext {
         opening: Some("Look only at {{title}} and the docs.\n\n"),
         contract: Contract::Tool,
-        ..review(&ask)
+        ..review(&request)
     };
     insta::assert_snapshot!("review_own_opening", shortened_prompt(&context));
 }
 
 #[test]
 fn a_re_review_shows_what_the_fixer_claims() {
-    let ask = ask(ReviewerKind::Code);
+    let request = review_request(ReviewerKind::Code);
     let claim = |kind, evidence: &str| RecordedClaim {
         kind,
         evidence: evidence.to_owned(),
@@ -191,7 +193,7 @@ fn a_re_review_shows_what_the_fixer_claims() {
         settled: &[],
         previous_follow_up: None,
     };
-    let prompt = shortened_prompt(&ReviewContext { rereview: Some(rereview), ..review(&ask) });
+    let prompt = shortened_prompt(&ReviewContext { rereview: Some(rereview), ..review(&request) });
     let (_, claims) = prompt.split_once("## What the Fixer Says").expect("a section");
     insta::assert_snapshot!(claims.split("\n## ").next().unwrap_or_default(), @"
 
@@ -207,12 +209,12 @@ fn a_re_review_shows_what_the_fixer_claims() {
 
 #[test]
 fn a_second_try_quotes_what_could_not_be_read() {
-    let ask = ask(ReviewerKind::Code);
+    let request = review_request(ReviewerKind::Code);
     let section = |text: &str, offset| {
         let violation = Violation::new(ViolationCode::UnknownVerdict, offset, "`PASS` is no verdict");
         let why = Inconclusive::from(violation);
         let unreadable = Some(UnreadableAnswer { text, why: &why });
-        let prompt = prompt::review(&ReviewContext { unreadable, ..review(&ask) });
+        let prompt = prompt::review(&ReviewContext { unreadable, ..review(&request) });
         let (_, said) = prompt.split_once("## Your Last Answer Could Not Be Read").expect("a section");
         said.split("\n## ").next().unwrap_or_default().to_owned()
     };
@@ -241,9 +243,9 @@ fn a_second_try_quotes_what_could_not_be_read() {
 
 #[test]
 fn only_a_reviewer_with_a_place_to_run_tests_is_told_to_run_them() {
-    let ask = ask(ReviewerKind::General);
-    for depth in Depth::ALL {
-        let can_run_prompt = |can_run: bool| prompt::review(&ReviewContext { depth, can_run, ..review(&ask) });
+    let request = review_request(ReviewerKind::General);
+    for depth in Depth::VARIANTS.iter().copied() {
+        let can_run_prompt = |can_run: bool| prompt::review(&ReviewContext { depth, can_run, ..review(&request) });
         let runs = |prompt: &str| prompt.contains("Actually RUN") || prompt.contains("whole test suite");
         assert_eq!(runs(&can_run_prompt(true)), depth >= Depth::Standard, "{depth:?}");
         assert!(!runs(&can_run_prompt(false)), "{depth:?}");

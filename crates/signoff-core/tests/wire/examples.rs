@@ -15,6 +15,7 @@ use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
 use signoff_core::workflow::preset;
+use strum::VariantArray as _;
 
 pub const AT: Timestamp = Timestamp::UNIX_EPOCH;
 const ATTEMPT: AttemptId = AttemptId(4);
@@ -59,15 +60,19 @@ fn after(event: &Event) -> Option<Event> {
     let attempt = ATTEMPT;
     Some(match event {
         Event::Started { .. } => Event::BaseSet { tree: "t0".into() },
-        Event::BaseSet { .. } => Event::FindingsInherited { left: left() },
+        Event::BaseSet { .. } => Event::FindingsInherited { ledger: left() },
         Event::FindingsInherited { .. } => Event::Imported {
             head: head(),
-            at: Position { pass: 2, phase: 3, item: 0 },
-            left: ImportedProgress {
+            position: Position { pass: 2, phase: 3, item: 0 },
+            progress: ImportedProgress {
                 fixes: 1,
                 findings: vec![finding()],
                 earlier: vec![EarlierFindings { pass: 1, phase: 3, findings: vec![finding()] }],
-                gates: vec![GateRecord { phase: 1, item: 0, end: GateEnd::Noted { reason: Reason::CyclesExhausted } }],
+                gates: vec![GateRecord {
+                    phase: 1,
+                    item: 0,
+                    end: GateEnd::LeftFindings { reason: Reason::CyclesExhausted },
+                }],
             },
         },
         Event::Imported { .. } => Event::ItemsPlanned { count: 2 },
@@ -91,11 +96,11 @@ fn after(event: &Event) -> Option<Event> {
         Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } },
         Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
         Event::AttemptLost { .. } => {
-            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None, turn: None }
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), error: None, next_agent: None }
         }
         Event::RateLimited { .. } => Event::BudgetReached,
         Event::BudgetReached => Event::BudgetRefused { attempt },
-        Event::BudgetRefused { .. } => Event::Resumed { hold: PauseReason::RateLimit { until: AT } },
+        Event::BudgetRefused { .. } => Event::Resumed { reason: PauseReason::RateLimit { until: AT } },
         Event::Resumed { .. } => Event::CheckpointBegan { number: 2 },
         Event::CheckpointBegan { .. } => Event::CheckpointEnded { findings: Vec::new(), number: Some(2) },
         Event::CheckpointEnded { .. } => Event::LandingGranted,
@@ -138,7 +143,7 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
         RunEvent::PickingStopped => RunEvent::TaskClosed { loop_id: loop_id() },
         RunEvent::TaskClosed { .. } => RunEvent::LoopStatusChanged {
             loop_id: loop_id(),
-            standing: LoopStatus::Ended(Outcome::Approved { commit: "c1".into() }),
+            status: LoopStatus::Ended(Outcome::Approved { commit: "c1".into() }),
         },
         RunEvent::LoopStatusChanged { .. } => RunEvent::AttemptSpent { since_checkpoint: [(loop_id(), 5)].into() },
         RunEvent::AttemptSpent { .. } => RunEvent::CheckpointReviewed { loop_id: loop_id() },
@@ -221,8 +226,8 @@ pub fn inner() -> Vec<RecordedFact> {
         AttemptFailure::TimedOut,
         AttemptFailure::Silent,
         AttemptFailure::NotStarted { message: "no such file".into() },
-        AttemptFailure::RateLimited { times: 21, why: None, too_long: false },
-        AttemptFailure::RateLimited { times: 1, why: Some(overload()), too_long: true },
+        AttemptFailure::RateLimited { times: 21, error: None, too_long: false },
+        AttemptFailure::RateLimited { times: 1, error: Some(overload()), too_long: true },
     ];
     let mut events: Vec<_> = failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();
     events.extend([
@@ -236,11 +241,11 @@ pub fn inner() -> Vec<RecordedFact> {
         Event::RateLimited {
             attempt,
             plan: LimitPlan::FallBack,
-            why: Some(overload()),
-            turn: Some(NextAgent { free: Some(AT), next: 1 }),
+            error: Some(overload()),
+            next_agent: Some(NextAgent { available_at: Some(AT), next: 1 }),
         },
-        Event::Resumed { hold: PauseReason::Budget },
-        Event::Resumed { hold: PauseReason::Checkpoint },
+        Event::Resumed { reason: PauseReason::Budget },
+        Event::Resumed { reason: PauseReason::Checkpoint },
     ]);
     events.extend(FinalVerdict::ALL.map(|verdict| Event::PersonEdited {
         verdict,
@@ -250,7 +255,7 @@ pub fn inner() -> Vec<RecordedFact> {
         findings: Vec::new(),
     }));
     let answered = |choice| Event::PersonAnswered { question: QuestionId(1), choice, by: by() };
-    events.extend(Choice::ALL.map(answered));
+    events.extend(Choice::VARIANTS.iter().copied().map(answered));
     let standings = [
         LoopStatus::Queued,
         LoopStatus::Active,
@@ -265,7 +270,7 @@ pub fn inner() -> Vec<RecordedFact> {
         LoopStatus::Ended(Outcome::Stuck),
         LoopStatus::Ended(Outcome::Cancelled),
     ];
-    let moved = |standing| RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: "a".into(), standing });
+    let moved = |status| RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: "a".into(), status });
     let of_loop = events.into_iter().map(|event| Fact::Loop("a".into(), LoopFact::Transitioned(event)));
     of_loop.chain(standings.map(moved).map(Fact::Run)).map(recorded).collect()
 }

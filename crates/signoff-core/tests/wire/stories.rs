@@ -19,8 +19,8 @@ use crate::wire::examples;
 fn policy(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);
     for phase in &mut workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.enabled = true;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.enabled = true;
         }
     }
     Policy::new(workflow)
@@ -73,8 +73,8 @@ impl Story {
     fn moved(&mut self, id: &str, event: Event) {
         self.event(id, event);
         let loop_id = LoopId::from(id);
-        let standing = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
-        self.run(RunEvent::LoopStatusChanged { loop_id, standing });
+        let status = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
+        self.run(RunEvent::LoopStatusChanged { loop_id, status });
     }
 
     fn attempt(&mut self, id: &str, attempt: u64, cents: u64) {
@@ -263,7 +263,7 @@ fn every_badge_can_be_seen() {
     landing.add("a", 1);
     landing.event("a", Event::Started { head: head(0) });
     landing.event("a", Event::BudgetReached);
-    landing.event("a", Event::Resumed { hold: PauseReason::Budget });
+    landing.event("a", Event::Resumed { reason: PauseReason::Budget });
     landing.event("a", complete(2, 1));
     landing.event("a", arrived(3, "general", Verdict::ChangesRequested));
     landing.attempt("a", 4, 1);

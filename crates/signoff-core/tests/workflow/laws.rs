@@ -166,7 +166,7 @@ static GATES: LazyLock<Vec<Gate>> = LazyLock::new(gates);
 
 fn gates() -> Vec<Gate> {
     let phases = every_workflow().into_iter().flat_map(|workflow| workflow.phases);
-    phases.filter_map(|phase| phase.policy().map(|judge| judge.gate.clone())).collect()
+    phases.filter_map(|phase| phase.policy().map(|gate_policy| gate_policy.gate.clone())).collect()
 }
 
 fn laid(words: &Map<String, Value>, gate: &Gate) -> Gate {

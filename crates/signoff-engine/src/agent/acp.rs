@@ -78,12 +78,12 @@ fn without_final_rule(file: AgentFile, spec: &AgentSpec<'_>) -> AgentFile {
 
 /// Gemini's plan mode calls none of our tools, so only the rules restrict a reader.
 fn gemini_args(spec: &AgentSpec<'_>) -> Vec<String> {
-    let mut words = vec!["--skip-trust".to_owned(), "-e".to_owned(), "none".to_owned()];
+    let mut arguments = vec!["--skip-trust".to_owned(), "-e".to_owned(), "none".to_owned()];
     if spec.access == AccessMode::Read {
-        words.extend(["--policy".to_owned(), gemini::rules_path(spec).display().to_string()]);
+        arguments.extend(["--policy".to_owned(), gemini::rules_path(spec).display().to_string()]);
     }
-    words.extend(flags_with_values([("-m", spec.model)]));
-    words
+    arguments.extend(flags_with_values([("-m", spec.model)]));
+    arguments
 }
 
 /// State of the parser.
@@ -108,7 +108,7 @@ impl JsonStream for AcpStream {
         if !self.ended {
             let unspoken = self.handshake_failure.take();
             self.error.get_or_insert_with(|| match unspoken {
-                Some(said) => handshake_error(said, exit),
+                Some(output) => handshake_error(output, exit),
                 None => exit.missing_result_error(),
             });
         }
@@ -148,7 +148,7 @@ impl AcpStream {
                 self.error.get_or_insert_with(|| AgentError::new(kind, first_line(&message)));
                 return Some(OutputLine::Error(message));
             }
-            AcpLine::HandshakeFailed { said } => self.handshake_failure = Some(said),
+            AcpLine::HandshakeFailed { output } => self.handshake_failure = Some(output),
             AcpLine::End { reason } => {
                 self.ended = true;
                 self.end(&reason);
@@ -164,14 +164,14 @@ impl AcpStream {
     }
 
     fn end(&mut self, reason: &str) {
-        let (kind, words) = match reason {
+        let (kind, message) = match reason {
             "end_turn" => return,
-            "max_tokens" => (AgentErrorKind::OwnLimit, "its answer was cut at its longest".to_owned()),
-            "max_turn_requests" => (AgentErrorKind::OwnLimit, "it asked its model too often".to_owned()),
+            "max_tokens" => (AgentErrorKind::OwnLimit, "the answer reached the token limit".to_owned()),
+            "max_turn_requests" => (AgentErrorKind::OwnLimit, "it reached the limit of model requests".to_owned()),
             "refusal" => (AgentErrorKind::Other, "it refused".to_owned()),
             reason => (AgentErrorKind::Other, format!("it stopped: {reason}")),
         };
-        self.error.get_or_insert_with(|| AgentError::new(kind, words));
+        self.error.get_or_insert_with(|| AgentError::new(kind, message));
     }
 }
 
@@ -188,12 +188,12 @@ fn assign_cost(dollars: Option<f64>, spent: &mut Vec<ModelSpend>) {
 /// A failed handshake. An agent that exits with an error before its first output may work next time.
 fn handshake_error(output: Option<String>, end: &AgentExit<'_>) -> AgentError {
     match (output, end.code) {
-        (Some(said), _) => AgentError::new(AgentErrorKind::Protocol, first_line(&said)),
+        (Some(output), _) => AgentError::new(AgentErrorKind::Protocol, first_line(&output)),
         (None, Some(code)) if code != i32::from(EXIT_SILENT) => end.missing_result_error(),
         (None, Some(_) | None) => {
             let stderr = String::from_utf8_lossy(end.stderr);
-            let said = error_text::find_error(&stderr).unwrap_or_else(|| "it printed nothing".to_owned());
-            AgentError::new(AgentErrorKind::Protocol, first_line(&said))
+            let output = error_text::find_error(&stderr).unwrap_or_else(|| "it printed nothing".to_owned());
+            AgentError::new(AgentErrorKind::Protocol, first_line(&output))
         }
     }
 }
@@ -204,7 +204,7 @@ fn error_kind(code: Option<i32>, message: &str) -> AgentErrorKind {
     // The provider's answer broke off, although the status says otherwise.
     const BROKE_OFF: &str = "terminated";
     if message == BROKE_OFF {
-        return AgentErrorKind::Broken;
+        return AgentErrorKind::InvalidResponse;
     }
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
     if code == Some(LOGIN_NEEDED) { AgentErrorKind::NotLoggedIn } else { error_text::classify(status, message, None) }
@@ -232,7 +232,10 @@ pub enum AcpLine {
     Error { code: Option<i32>, message: String },
     /// The agent did not complete the handshake. Contains its first output, if any.
     #[serde(rename = "unspoken")]
-    HandshakeFailed { said: Option<String> },
+    HandshakeFailed {
+        #[serde(rename = "said")]
+        output: Option<String>,
+    },
     /// The beginning of a line that may be part of a message and could not be parsed.
     Unread { line: String },
     /// The protocol's stop reason.

@@ -24,23 +24,23 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
 }
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
-    let mut words = vec!["-p", "--output-format", "stream-json", "--verbose"];
+    let mut arguments = vec!["-p", "--output-format", "stream-json", "--verbose"];
     // The repository's hooks, servers and helpers would run without asking.
-    words.extend(["--setting-sources", "user", "--strict-mcp-config"]);
+    arguments.extend(["--setting-sources", "user", "--strict-mcp-config"]);
     match spec.access {
-        AccessMode::Write => words.push("--dangerously-skip-permissions"),
+        AccessMode::Write => arguments.push("--dangerously-skip-permissions"),
         // Of shell commands, it allows only those it knows to be read-only.
         AccessMode::Read => {
-            words.extend(["--tools", "Read,Grep,Glob,Bash", "--permission-mode", "dontAsk"]);
+            arguments.extend(["--tools", "Read,Grep,Glob,Bash", "--permission-mode", "dontAsk"]);
         }
     }
-    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
     if spec.reporting.is_some() {
-        words.extend(["--mcp-config".to_owned(), servers_file(spec).display().to_string()]);
-        words.extend(["--allowedTools".to_owned(), format!("mcp__{REPORT_SERVER}")]);
+        arguments.extend(["--mcp-config".to_owned(), servers_file(spec).display().to_string()]);
+        arguments.extend(["--allowedTools".to_owned(), format!("mcp__{REPORT_SERVER}")]);
     }
-    words.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
-    words
+    arguments.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
+    arguments
 }
 
 fn environment(spec: &AgentSpec<'_>) -> EnvChanges {

@@ -30,18 +30,18 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
 }
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
-    let mut words = vec!["exec", "--json"];
-    words.extend(spec.resume_session.map(|_| "resume"));
-    words.push("--ignore-rules");
-    words.extend(spec.model.iter().flat_map(|model| ["-m", model]));
-    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    let mut arguments = vec!["exec", "--json"];
+    arguments.extend(spec.resume_session.map(|_| "resume"));
+    arguments.push("--ignore-rules");
+    arguments.extend(spec.model.iter().flat_map(|model| ["-m", model]));
+    let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
     for (key, value) in settings(spec) {
-        words.extend(["-c".to_owned(), format!("{key}={value}")]);
+        arguments.extend(["-c".to_owned(), format!("{key}={value}")]);
     }
-    words.extend(spec.agent.args.iter().cloned());
-    words.extend(spec.resume_session.map(str::to_owned));
-    words.push("-".to_owned());
-    words
+    arguments.extend(spec.agent.args.iter().cloned());
+    arguments.extend(spec.resume_session.map(str::to_owned));
+    arguments.push("-".to_owned());
+    arguments
 }
 
 /// Settings besides its defaults. Codex ignores keys that its version does not know.
@@ -76,8 +76,8 @@ fn sandbox_mode(spec: &AgentSpec<'_>) -> &'static str {
 /// By default Codex trusts a repository that it may write to, and runs what its `.codex` contains.
 fn untrusted_projects(spec: &AgentSpec<'_>) -> Value {
     let untrusted = Table::from_iter([("trust_level".to_owned(), Value::from("untrusted"))]);
-    let place = |path: &std::path::Path| (path.display().to_string(), Value::from(untrusted.clone()));
-    Table::from_iter([place(spec.worktree), place(spec.repository)]).into()
+    let project = |path: &std::path::Path| (path.display().to_string(), Value::from(untrusted.clone()));
+    Table::from_iter([project(spec.worktree), project(spec.repository)]).into()
 }
 
 /// The report server: required, with its tools always declared and approved.

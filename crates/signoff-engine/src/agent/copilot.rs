@@ -49,7 +49,7 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     let usage = spec.home.join(USAGE_FILE).display().to_string();
-    let mut words: Vec<String> = [
+    let mut arguments: Vec<String> = [
         "--output-format",
         "json",
         "--no-ask-user",
@@ -62,14 +62,14 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     .map(str::to_owned)
     .into();
     match spec.access {
-        AccessMode::Write => words.push("--allow-all-tools".to_owned()),
-        AccessMode::Read => words.extend(read_only_args(spec)),
+        AccessMode::Write => arguments.push("--allow-all-tools".to_owned()),
+        AccessMode::Read => arguments.extend(read_only_args(spec)),
     }
     if spec.reporting.is_some() {
-        words.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
+        arguments.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
     }
-    words.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
-    words
+    arguments.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
+    arguments
 }
 
 /// Restricts a reader: only these tools are available, and writing is denied as well.
@@ -224,7 +224,7 @@ impl JsonStream for CopilotStream {
         let CopilotLine { kind, data, session, code } = serde_json::from_str(line).ok()?;
         let shown = match kind {
             CopilotEvent::Message => apply_message(data.content.0?, !data.tool_requests.0.is_empty(), kept),
-            CopilotEvent::Retry => Some(OutputLine::Waits { why: data.reason.0, delay: None }),
+            CopilotEvent::Retry => Some(OutputLine::Waiting { reason: data.reason.0, delay: None }),
             CopilotEvent::ToolStart => {
                 Some(kept.begin_tool(&data.tool_call_id.0, data.tool_name.0, summarize_arguments(data.arguments)))
             }
@@ -239,7 +239,7 @@ impl JsonStream for CopilotStream {
             }
             CopilotEvent::Error => Some(OutputLine::Error(self.apply_error(&data))),
             CopilotEvent::Abort => {
-                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "its answer was broken off"));
+                self.error.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "the answer was aborted"));
                 None
             }
             CopilotEvent::Result => {
@@ -284,7 +284,9 @@ impl CopilotStream {
     fn apply_error(&mut self, CopilotData { error_type, message, status_code, .. }: &CopilotData<'_>) -> String {
         let kind = match (error_type.0.as_str(), error_text::classify(status_code.0, &message.0, None)) {
             ("authentication", _) => AgentErrorKind::NotLoggedIn,
-            (_, AgentErrorKind::Other) if status_code.0.is_none() && is_broken(&message.0) => AgentErrorKind::Broken,
+            (_, AgentErrorKind::Other) if status_code.0.is_none() && is_broken(&message.0) => {
+                AgentErrorKind::InvalidResponse
+            }
             (_, kind) => kind,
         };
         let message = join_lines(&message.0);
@@ -318,7 +320,7 @@ fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
 }
 
 fn is_broken(message: &str) -> bool {
-    ["error decoding response body", "Failed to parse", "HTTP request"].iter().any(|words| message.contains(words))
+    ["error decoding response body", "Failed to parse", "HTTP request"].iter().any(|phrase| message.contains(phrase))
 }
 
 /// Joins all lines.

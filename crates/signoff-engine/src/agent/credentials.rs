@@ -93,9 +93,9 @@ pub fn effective_kind(agent: &AgentConfig) -> AgentKind {
     if agent.kind != AgentKind::Acp {
         return agent.kind;
     }
-    let words = agent.command.iter().filter_map(|word| word.rsplit('/').next());
+    let names = agent.command.iter().filter_map(|word| word.rsplit('/').next());
     let known = |word: &str| AGENT_KINDS.into_iter().find(|kind| word.split('-').any(|part| part == kind.as_str()));
-    words.filter(|word| !word.starts_with('-')).find_map(known).unwrap_or(AgentKind::Acp)
+    names.filter(|word| !word.starts_with('-')).find_map(known).unwrap_or(AgentKind::Acp)
 }
 
 /// Files below the user's home with keys in variables.
@@ -139,7 +139,7 @@ pub fn renewed_login_secrets(home: &Path) -> Secrets {
     login.map(|text| Secrets::from_document(&text)).unwrap_or_default()
 }
 
-/// The text of a plain file of at most `most` bytes.
+/// The text of a plain file of at most `max_bytes` bytes.
 fn plain_text(file: &Path, max_bytes: u64) -> Option<String> {
     let found = fs::metadata(file).ok()?;
     let mut bytes = Vec::new();

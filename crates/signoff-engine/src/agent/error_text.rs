@@ -8,14 +8,14 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::rate_limit::{self, ExitOutput};
 
 /// The error described by this text.
-pub fn parse_error(words: &str, code: Option<i32>) -> AgentError {
-    AgentError::new(error_kind(words, code), provider_message(words))
+pub fn parse_error(text: &str, code: Option<i32>) -> AgentError {
+    AgentError::new(error_kind(text, code), provider_message(text))
 }
 
 /// The provider's message: the first line, without its wrapping. Further lines are about billing.
-fn provider_message(words: &str) -> Cow<'_, str> {
-    let Some(inside) = words.trim_start().strip_prefix("[API Error: ") else {
-        return Cow::Borrowed(words.lines().next().unwrap_or_default());
+fn provider_message(text: &str) -> Cow<'_, str> {
+    let Some(inside) = text.trim_start().strip_prefix("[API Error: ") else {
+        return Cow::Borrowed(text.lines().next().unwrap_or_default());
     };
     let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
     parse_response(whole).unwrap_or_else(|| {
@@ -25,7 +25,7 @@ fn provider_message(words: &str) -> Cow<'_, str> {
 }
 
 /// The message in a provider's JSON error response, if this text is one.
-pub fn parse_response(words: &str) -> Option<Cow<'_, str>> {
+pub fn parse_response(text: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct ProviderResponse<'a> {
         #[serde(borrow)]
@@ -36,15 +36,15 @@ pub fn parse_response(words: &str) -> Option<Cow<'_, str>> {
         #[serde(borrow)]
         message: Cow<'a, str>,
     }
-    let ProviderResponse { error } = serde_json::from_str(words).ok()?;
+    let ProviderResponse { error } = serde_json::from_str(text).ok()?;
     Some(error.message).filter(|message| !message.is_empty())
 }
 
 /// The kind of error. The exit code is the HTTP status truncated to a byte.
-fn error_kind(words: &str, code: Option<i32>) -> AgentErrorKind {
-    let words = words.to_lowercase();
-    let kind = kind_by_phrase(&words).or_else(|| kind_by_status(http_status(&words, code)?));
-    with_wait(kind.unwrap_or(AgentErrorKind::Other), retry_delay(&words).map(rounded_up))
+fn error_kind(text: &str, code: Option<i32>) -> AgentErrorKind {
+    let text = text.to_lowercase();
+    let kind = kind_by_phrase(&text).or_else(|| kind_by_status(http_status(&text, code)?));
+    with_wait(kind.unwrap_or(AgentErrorKind::Other), retry_delay(&text).map(rounded_up))
 }
 
 /// The kind of error that an HTTP status stands for. The wait after a rate limit is unknown.
@@ -52,9 +52,9 @@ pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
     match status {
         401 | 403 => Some(AgentErrorKind::NotLoggedIn),
         402 => Some(AgentErrorKind::OutOfCredit),
-        404 => Some(AgentErrorKind::Model),
+        404 => Some(AgentErrorKind::ModelUnavailable),
         413 => Some(AgentErrorKind::PromptTooLong),
-        429 => Some(AgentErrorKind::Limited { seconds: None }),
+        429 => Some(AgentErrorKind::RateLimited { seconds: None }),
         500..=599 => Some(AgentErrorKind::Overloaded),
         _ => None,
     }
@@ -62,7 +62,7 @@ pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
 
 /// Sets the wait, if the kind is a rate limit.
 pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind {
-    if let AgentErrorKind::Limited { seconds } = &mut kind {
+    if let AgentErrorKind::RateLimited { seconds } = &mut kind {
         *seconds = wait;
     }
     kind
@@ -72,8 +72,8 @@ pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind 
 pub type Phrases = [(AgentErrorKind, &'static [&'static str])];
 
 /// The kind of error of the first phrase that occurs in a text.
-pub fn kind_of_phrase(words: &str, phrases: &Phrases) -> Option<AgentErrorKind> {
-    phrases.iter().find(|(_, group)| group.iter().any(|phrase| words.contains(phrase))).map(|(kind, _)| *kind)
+pub fn kind_of_phrase(text: &str, phrases: &Phrases) -> Option<AgentErrorKind> {
+    phrases.iter().find(|(_, group)| group.iter().any(|phrase| text.contains(phrase))).map(|(kind, _)| *kind)
 }
 
 /// The error in the first line of stderr that contains one of these phrases.
@@ -101,13 +101,13 @@ const REQUEST_PHRASES: [(AgentErrorKind, &[&str]); 5] = [
         &["maximum context length", "maximum number of tokens", "context is too large", "too long"],
     ),
     (
-        AgentErrorKind::Limited { seconds: None },
+        AgentErrorKind::RateLimited { seconds: None },
         &["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"],
     ),
     (AgentErrorKind::Overloaded, &["overloaded", "\"unavailable\""]),
-    (AgentErrorKind::Model, &["model not found", "model_not_found", "is not found for api version"]),
+    (AgentErrorKind::ModelUnavailable, &["model not found", "model_not_found", "is not found for api version"]),
     (
-        AgentErrorKind::Broken,
+        AgentErrorKind::InvalidResponse,
         &[
             "terminated",
             "fetch failed",
@@ -121,18 +121,18 @@ const REQUEST_PHRASES: [(AgentErrorKind, &[&str]); 5] = [
     ),
 ];
 
-fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
+fn kind_by_phrase(text: &str) -> Option<AgentErrorKind> {
     // Google mentions billing even for a limit that resets within a minute.
     let temporary = ["resource_exhausted", "quota exceeded for metric"];
-    let is_temporary = || temporary.iter().any(|phrase| words.contains(phrase)) || retry_delay(words).is_some();
-    let billing = || (words.contains("billing") && !is_temporary()).then_some(AgentErrorKind::OutOfCredit);
-    kind_of_phrase(words, &ACCOUNT_PHRASES).or_else(billing).or_else(|| kind_of_phrase(words, &REQUEST_PHRASES))
+    let is_temporary = || temporary.iter().any(|phrase| text.contains(phrase)) || retry_delay(text).is_some();
+    let billing = || (text.contains("billing") && !is_temporary()).then_some(AgentErrorKind::OutOfCredit);
+    kind_of_phrase(text, &ACCOUNT_PHRASES).or_else(billing).or_else(|| kind_of_phrase(text, &REQUEST_PHRASES))
 }
 
 /// The HTTP status: `"code":503`, a leading `503 …`, or from the exit code.
-fn http_status(words: &str, code: Option<i32>) -> Option<u16> {
-    let after_code = words.split_once("\"code\":").map(|(_, rest)| rest);
-    let first = words.split_once("[api error: ").map(|(_, rest)| rest);
+fn http_status(text: &str, code: Option<i32>) -> Option<u16> {
+    let after_code = text.split_once("\"code\":").map(|(_, rest)| rest);
+    let first = text.split_once("[api error: ").map(|(_, rest)| rest);
     let number = |text: &str| text.trim_start().get(..3)?.parse().ok();
     let parsed = after_code.and_then(number).or_else(|| first.and_then(number));
     // Exit codes for signals are lower.
@@ -140,8 +140,8 @@ fn http_status(words: &str, code: Option<i32>) -> Option<u16> {
 }
 
 /// The longest delay in the text: `retry after 4s`, `retry in 1h30m`.
-fn retry_delay(words: &str) -> Option<Duration> {
-    words.lines().filter_map(rate_limit::parse_retry_after).max()
+fn retry_delay(text: &str) -> Option<Duration> {
+    text.lines().filter_map(rate_limit::parse_retry_after).max()
 }
 
 fn rounded_up(delay: Duration) -> u64 {
@@ -166,25 +166,25 @@ const PHRASES: [(AgentErrorKind, &[&str]); 6] = [
             "no authentication information",
         ],
     ),
-    (AgentErrorKind::Model, &["model_not_found", "model not found"]),
+    (AgentErrorKind::ModelUnavailable, &["model_not_found", "model not found"]),
     (AgentErrorKind::Overloaded, &["overloaded"]),
-    (AgentErrorKind::Broken, &["json parsing failed", "connection was closed unexpectedly"]),
+    (AgentErrorKind::InvalidResponse, &["json parsing failed", "connection was closed unexpectedly"]),
 ];
 
 /// Classifies an error. `seconds` is the wait the provider asked for outside of the text.
-pub fn classify(status: Option<u16>, words: &str, seconds: Option<u64>) -> AgentErrorKind {
-    let words = words.to_lowercase();
-    let wait = rate_limit_wait(&words);
-    let kind = kind_of_phrase(&words, &PHRASES).or_else(|| match status {
+pub fn classify(status: Option<u16>, text: &str, seconds: Option<u64>) -> AgentErrorKind {
+    let text = text.to_lowercase();
+    let wait = rate_limit_wait(&text);
+    let kind = kind_of_phrase(&text, &PHRASES).or_else(|| match status {
         Some(status) => kind_by_status(status),
-        None => wait.map(|_| AgentErrorKind::Limited { seconds: None }),
+        None => wait.map(|_| AgentErrorKind::RateLimited { seconds: None }),
     });
     with_wait(kind.unwrap_or(AgentErrorKind::Other), seconds.or(wait.flatten()))
 }
 
 /// The wait in the text, if the text is about a rate limit.
-fn rate_limit_wait(words: &str) -> Option<Option<u64>> {
-    let refused = rate_limit::detect(&ExitOutput { code: 1, stdout: b"", stderr: words.as_bytes() })?;
+fn rate_limit_wait(text: &str) -> Option<Option<u64>> {
+    let refused = rate_limit::detect(&ExitOutput { code: 1, stdout: b"", stderr: text.as_bytes() })?;
     Some(refused.retry_after.map(|delay| delay.as_secs()))
 }
 
@@ -229,7 +229,7 @@ fn is_member(line: &str) -> bool {
 }
 
 /// Stderr, or if it is empty the lines of stdout that are not JSON, because some programs print errors there.
-/// `whole` says whether `stdout` is complete; otherwise its first line is a partial one.
+/// `is_complete` says whether `stdout` is complete; otherwise its first line is a partial one.
 pub fn error_output(stderr: Vec<u8>, stdout: &[u8], is_complete: bool) -> Vec<u8> {
     if !stderr.trim_ascii().is_empty() {
         return stderr;
@@ -254,23 +254,23 @@ mod tests {
     #[test]
     fn errors_are_classified_by_text_and_status() {
         use AgentErrorKind::*;
-        for (words, code, meant) in [
+        for (text, code, meant) in [
             ("[API Error: {\"error\":{\"code\":500,\"message\":\"x\"}}]", None, Overloaded),
             ("[API Error: {\"error\":{\"code\":400,\"message\":\"x\"}}]", None, Other),
             ("[API Error: {\"error\":{\"code\":401,\"message\":\"x\"}}]", None, NotLoggedIn),
             ("[API Error: {\"error\":{\"code\": 403}}]", None, NotLoggedIn),
             ("[API Error: 401 no]", None, NotLoggedIn),
-            ("[API Error: no]", Some(173), Limited { seconds: None }),
+            ("[API Error: no]", Some(173), RateLimited { seconds: None }),
             ("[API Error: no]", Some(247), Overloaded),
-            ("[API Error: no]", Some(148), Model),
+            ("[API Error: no]", Some(148), ModelUnavailable),
             ("[API Error: no]", Some(143), Other),
-            ("[API Error: 429 slow down, retry in 3.2s]", Some(1), Limited { seconds: Some(4) }),
-            ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), Limited { seconds: Some(1) }),
-            (GOOGLE, Some(1), Limited { seconds: Some(4) }),
+            ("[API Error: 429 slow down, retry in 3.2s]", Some(1), RateLimited { seconds: Some(4) }),
+            ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), RateLimited { seconds: Some(1) }),
+            (GOOGLE, Some(1), RateLimited { seconds: Some(4) }),
             (
                 "[API Error: {\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please check your plan and billing details.\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
                 Some(1),
-                Limited { seconds: None },
+                RateLimited { seconds: None },
             ),
             (
                 "[API Error: 429 You exceeded your current quota, please check your plan and billing details.]",
@@ -278,23 +278,23 @@ mod tests {
                 OutOfCredit,
             ),
             ("[API Error: 429 insufficient_quota, retry in 3s]", Some(1), OutOfCredit),
-            ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), Limited { seconds: Some(300) }),
-            ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), Limited { seconds: Some(5400) }),
-            ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), Limited { seconds: Some(1) }),
+            ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), RateLimited { seconds: Some(300) }),
+            ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), RateLimited { seconds: Some(5400) }),
+            ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), RateLimited { seconds: Some(1) }),
             ("[API Error: API key not valid. Please pass a valid API key.]", Some(144), NotLoggedIn),
-            ("[API Error: models/x is not found for API version v1beta]", Some(1), Model),
-            ("[API Error: terminated]", Some(1), Broken),
-            ("[API Error: Expected ',' or '}' after property value in JSON at position 67]", Some(1), Broken),
+            ("[API Error: models/x is not found for API version v1beta]", Some(1), ModelUnavailable),
+            ("[API Error: terminated]", Some(1), InvalidResponse),
+            ("[API Error: Expected ',' or '}' after property value in JSON at position 67]", Some(1), InvalidResponse),
             ("no idea", Some(1), Other),
             ("", None, Other),
         ] {
-            assert_eq!(error_kind(words, code), meant, "{words} {code:?}");
+            assert_eq!(error_kind(text, code), meant, "{text} {code:?}");
         }
     }
 
     #[test]
     fn the_providers_message_is_extracted() {
-        for (words, said) in [
+        for (text, expected) in [
             ("[API Error: {\"error\":{\"code\":500,\"message\":\"no \\\"luck\\\"\"}}]", "no \"luck\""),
             ("[API Error: Slow down.\nSuggested retry after 4s.]\nPlease wait.", "Slow down."),
             ("[API Error: 401 no]", "401 no"),
@@ -303,20 +303,20 @@ mod tests {
             ("as in [1]", "as in [1]"),
             ("plain words", "plain words"),
         ] {
-            assert_eq!(parse_error(words, None).message, said);
+            assert_eq!(parse_error(text, None).message, expected);
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_is_classified(words in ".*", code: Option<i32>) {
-            parse_error(&words, code);
+        fn any_text_is_classified(text in ".*", code: Option<i32>) {
+            parse_error(&text, code);
         }
     }
 
     #[test]
     fn the_line_with_the_error_is_found() {
-        for (text, said) in [
+        for (text, expected) in [
             (
                 "Failed to extract bundled package: Error: EACCES: permission denied, mkdir '~/.cache'\n    \
              at async mkdir (node:internal/fs/promises:852:10)\n    at async ph (index.js:9:1) {\n  errno: -13,\n  \
@@ -347,7 +347,7 @@ mod tests {
             ("No saved session found with ID x\n}\n", "No saved session found with ID x"),
             ("  }\n", "}"),
         ] {
-            assert_eq!(find_error(text).as_deref(), Some(said), "{text}");
+            assert_eq!(find_error(text).as_deref(), Some(expected), "{text}");
         }
         assert_eq!(find_error(" \n\n"), None);
     }

@@ -104,17 +104,17 @@ denyMessage = "You may only read here."
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
     let rules = rules_path(spec);
-    let mut words = vec!["-e".to_owned(), "none".to_owned()];
+    let mut arguments = vec!["-e".to_owned(), "none".to_owned()];
     match spec.access {
-        AccessMode::Write => words.extend(["--approval-mode", "yolo"].map(str::to_owned)),
+        AccessMode::Write => arguments.extend(["--approval-mode", "yolo"].map(str::to_owned)),
         AccessMode::Read => {
-            words.extend(["--policy".to_owned(), rules.display().to_string()]);
-            words.extend(["--approval-mode", "plan"].map(str::to_owned));
+            arguments.extend(["--policy".to_owned(), rules.display().to_string()]);
+            arguments.extend(["--approval-mode", "plan"].map(str::to_owned));
         }
     }
-    words.extend(["--skip-trust", "-o", "stream-json"].map(str::to_owned));
-    words.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
-    CommandLine { environment: environment(spec), files: files(spec, rules), ..spec.command_line("gemini", words) }
+    arguments.extend(["--skip-trust", "-o", "stream-json"].map(str::to_owned));
+    arguments.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
+    CommandLine { environment: environment(spec), files: files(spec, rules), ..spec.command_line("gemini", arguments) }
 }
 
 /// Path of the tool rules for a reader.

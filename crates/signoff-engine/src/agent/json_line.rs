@@ -149,14 +149,14 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir())
 }
 
-/// Calls `take` for each complete line, up to the first read error.
-pub fn for_each_line(path: &Path, mut take: impl FnMut(&str)) {
+/// Calls `on_line` for each complete line, up to the first read error.
+pub fn for_each_line(path: &Path, mut on_line: impl FnMut(&str)) {
     let Ok(file) = File::open(path) else { return };
     let mut reader = BufReader::new(file.take(MAX_READ));
     let mut line = Vec::new();
     while let Ok(1..) = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
         if line.ends_with(b"\n") {
-            take(&sanitize(&line));
+            on_line(&sanitize(&line));
         } else if reader.skip_until(b'\n').is_err() {
             return;
         }
@@ -180,8 +180,8 @@ mod tests {
             (r#""\\ud83d \n\ud83d\n""#, "\\ud83d \n\u{fffd}\n"),
             (r#""\\\ud83d""#, "\\\u{fffd}"),
         ] {
-            let said: String = serde_json::from_str(&sanitize(line.as_bytes())).unwrap();
-            assert_eq!(said, read, "{line}");
+            let text: String = serde_json::from_str(&sanitize(line.as_bytes())).unwrap();
+            assert_eq!(text, read, "{line}");
         }
     }
 
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn an_invalid_byte_becomes_a_replacement_character() {
-        let said: String = serde_json::from_str(&sanitize(b"\"caf\xe9 \\ud83d\"")).unwrap();
-        assert_eq!(said, "caf\u{fffd} \u{fffd}");
+        let text: String = serde_json::from_str(&sanitize(b"\"caf\xe9 \\ud83d\"")).unwrap();
+        assert_eq!(text, "caf\u{fffd} \u{fffd}");
     }
 
     #[test]
@@ -235,8 +235,8 @@ mod tests {
         #[test]
         fn any_surrogates_can_be_parsed(halves in prop::collection::vec(any::<u16>(), 0..20)) {
             let line: String = halves.iter().map(|half| format!("\\u{half:04x}")).collect();
-            let said: String = serde_json::from_str(&sanitize(format!("\"{line}\"").as_bytes())).unwrap();
-            prop_assert_eq!(said, String::from_utf16_lossy(&halves));
+            let text: String = serde_json::from_str(&sanitize(format!("\"{line}\"").as_bytes())).unwrap();
+            prop_assert_eq!(text, String::from_utf16_lossy(&halves));
         }
     }
 }

@@ -29,20 +29,20 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
 }
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
-    let mut words = vec!["run", "--format", "json"];
+    let mut arguments = vec!["run", "--format", "json"];
     match spec.resume_session {
-        Some(session) => words.extend(["--session", session]),
+        Some(session) => arguments.extend(["--session", session]),
         // Without a title it asks a model for one, which is not in the reported usage.
-        None => words.extend(["--title", "signoff"]),
+        None => arguments.extend(["--title", "signoff"]),
     }
     if let Some(model) = spec.model {
-        words.extend(["--model", model]);
+        arguments.extend(["--model", model]);
     }
     if spec.access == AccessMode::Write {
         // Without a user to answer, permission requests would be refused.
-        words.push("--auto");
+        arguments.push("--auto");
     }
-    words.into_iter().map(str::to_owned).collect()
+    arguments.into_iter().map(str::to_owned).collect()
 }
 
 /// Disables downloads and the repository's configuration. Its own plugins stay enabled, because they contain
@@ -72,8 +72,8 @@ const OVERRIDING_VARIABLES: [&str; 2] = ["OPENCODE_CONFIG_CONTENT", "OPENCODE_CO
 
 fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.display().to_string();
-    let below = |place: &str| Some(spec.home.join(place).display().to_string());
-    let places = BASE_DIRS.into_iter().map(|(name, place)| (name, below(place)));
+    let below = |directory: &str| Some(spec.home.join(directory).display().to_string());
+    let directories = BASE_DIRS.into_iter().map(|(name, directory)| (name, below(directory)));
     // A writer's tools use the user's home; opencode itself does not.
     let homes = [("OPENCODE_TEST_HOME", true), ("HOME", spec.access == AccessMode::Read)];
     let homes = homes.into_iter().filter(|(_, set)| *set).map(|(name, _)| (name, Some(home.clone())));
@@ -81,7 +81,7 @@ fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let permission =
         (spec.access == AccessMode::Read).then(|| ("OPENCODE_PERMISSION", Some(denied_permissions().to_string())));
     let above = OVERRIDING_VARIABLES.into_iter().map(|name| (name, None));
-    let all = places.chain(homes).chain(switches).chain(permission).chain(above);
+    let all = directories.chain(homes).chain(switches).chain(permission).chain(above);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -348,7 +348,7 @@ impl OpencodeStream {
     fn missing_end(&self, end: &AgentExit<'_>) -> Option<AgentError> {
         match self.finish_reason.as_deref() {
             Some("stop") => None,
-            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "its last answer was cut at its longest")),
+            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "the answer reached the token limit")),
             Some("tool-calls" | "") | None => Some(missing_result_error(end)),
             Some(reason) => Some(AgentError::new(AgentErrorKind::Other, format!("its last step ended with {reason}"))),
         }
@@ -370,5 +370,5 @@ fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let broken = data.metadata.get("code").is_some_and(|code| !code.0.is_empty());
     let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
-    if broken && unknown { AgentErrorKind::Broken } else { kind }
+    if broken && unknown { AgentErrorKind::InvalidResponse } else { kind }
 }

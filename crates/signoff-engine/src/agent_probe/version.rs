@@ -114,7 +114,7 @@ pub fn query_version(program: &Path, home: &Path) -> Result<AgentVersion, Versio
         limit: VERSION_TIMEOUT,
         max_stdout: MAX_OUTPUT,
         cancelled: None,
-        escort: None,
+        reaper: None,
     });
     let answer = match answer {
         Ok(answer) => answer,
@@ -132,11 +132,11 @@ pub fn query_version(program: &Path, home: &Path) -> Result<AgentVersion, Versio
         None => {
             let stderr = String::from_utf8_lossy(&answer.stderr);
             let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim);
-            let line = lines.find(|line| !line.is_empty()).unwrap_or("it printed nothing");
+            let line = lines.find(|line| !line.is_empty()).unwrap_or("no output");
             let line: String = line.chars().take(160).collect();
             match answer.status.code() {
                 Some(code) if NOT_STARTED_CODES.contains(&code) => Err(VersionError::NotStarted(line)),
-                Some(_) | None => Err(VersionError::NotReported(format!("it does not tell its version: {line}"))),
+                Some(_) | None => Err(VersionError::NotReported(format!("`--version` printed no version: {line}"))),
             }
         }
     }
@@ -221,8 +221,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_package_manifest_gives_the_version_of_its_programs() {
-        let place = tempfile::tempdir().unwrap();
-        let (package, bin) = (place.path().join("lib/agent"), place.path().join("bin"));
+        let directory = tempfile::tempdir().unwrap();
+        let (package, bin) = (directory.path().join("lib/agent"), directory.path().join("bin"));
         fs::create_dir_all(package.join("dist")).unwrap();
         fs::create_dir_all(&bin).unwrap();
         fs::write(package.join("dist/cli.js"), "").unwrap();
@@ -249,8 +249,8 @@ mod tests {
 
     #[test]
     fn a_changed_program_is_not_in_the_cache() {
-        let place = tempfile::tempdir().unwrap();
-        let (program, file) = (place.path().join("agent"), place.path().join("versions.json"));
+        let directory = tempfile::tempdir().unwrap();
+        let (program, file) = (directory.path().join("agent"), directory.path().join("versions.json"));
         fs::write(&program, "one").unwrap();
         let mut versions = VersionCache::open(file.clone());
         assert_eq!(versions.get(&program), None);

@@ -54,9 +54,9 @@ pub fn prepare_phase_checks(attempt: StartingAttempt<'_>) -> Result<ProcessLaunc
         list = detected_commands(checks);
     }
     let limit = ctx.settings.limits().attempt;
-    let timeout = spec.job_place().map_or(limit, |place| ctx.settings.check_timeout(place));
-    let terms = CheckOptions { timeout, environment: environment::for_checks(spec, dir) };
-    Ok(check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?)
+    let timeout = spec.phase_context().map_or(limit, |phase_context| ctx.settings.check_timeout(phase_context));
+    let options = CheckOptions { timeout, environment: environment::check_environment(spec, dir) };
+    Ok(check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, options)?)
 }
 
 fn check_commands<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<CheckCommand> {
@@ -80,12 +80,12 @@ pub fn prepare_reviewer_checks(
     if list.is_empty() {
         return Err(StartFailure::new("no checks are configured: name them in [checks] of signoff.toml"));
     }
-    let terms = CheckOptions { timeout: reviewer.timeout, environment: environment::for_checks(spec, dir) };
+    let options = CheckOptions { timeout: reviewer.timeout, environment: environment::check_environment(spec, dir) };
     Ok(match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
-        ReviewWorkspace::Shared => check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, terms)?,
+        ReviewWorkspace::Shared => check_list_launch(ctx, dir, Path::new(&spec.workspace.worktree), &list, options)?,
         ReviewWorkspace::Copy => {
-            let (_, copy) = reviewer_worktree::make(ctx, spec, &reviewer.name, commit)?;
-            let launch = check_list_launch(ctx, dir, copy.path(), &list, terms)?;
+            let (_, copy) = reviewer_worktree::create_copy(ctx, spec, &reviewer.name, commit)?;
+            let launch = check_list_launch(ctx, dir, copy.path(), &list, options)?;
             sandboxed(attempt, launch, Some(&copy))?
         }
     })
@@ -108,13 +108,13 @@ pub fn configured_checks_launch(
     ctx: &EngineContext,
     dir: &AttemptDir,
     directory: &Path,
-    terms: CheckOptions,
+    options: CheckOptions,
 ) -> Result<Option<ProcessLaunch>, EngineError> {
     let list = check_commands(ctx.settings.checks());
     if list.is_empty() {
         return Ok(None);
     }
-    check_list_launch(ctx, dir, directory, &list, terms).map(Some)
+    check_list_launch(ctx, dir, directory, &list, options).map(Some)
 }
 
 /// The launch of these checks in a directory.
@@ -205,7 +205,7 @@ pub struct BaseCheckRequest<'a> {
     /// The directory of the attempt or the landing that ran them on its own commit.
     pub dir: &'a AttemptDir,
     pub base: &'a Commit,
-    pub terms: CheckOptions,
+    pub options: CheckOptions,
 }
 
 /// The cached results of an attempt's checks on a base commit.
@@ -233,8 +233,8 @@ pub async fn ensure_base_checks(
     };
     let gate = spec.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
-    let terms = CheckOptions { timeout, environment: environment::for_run(spec.run) };
-    let request = BaseCheckRequest { dir, base: spec.base(), terms };
+    let options = CheckOptions { timeout, environment: environment::run_environment(spec.run) };
+    let request = BaseCheckRequest { dir, base: spec.base(), options };
     Ok(run_on_base(ctx, request, &ran, &progress).await?.is_some())
 }
 
@@ -271,15 +271,15 @@ pub async fn run_on_base(
 /// Runs the checks in a temporary worktree.
 async fn run_uncached(
     ctx: &Arc<EngineContext>,
-    BaseCheckRequest { dir, base, terms }: BaseCheckRequest<'_>,
+    BaseCheckRequest { dir, base, options }: BaseCheckRequest<'_>,
     progress: ProgressCallback<'_>,
 ) -> Result<Option<Vec<CheckRun>>, EngineError> {
     let Some(list) = read_check_list(dir) else { return Ok(Some(Vec::new())) };
     let own = AttemptDir::new(dir.path().join("base"));
     let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
     let launch =
-        blocking(move || prepare_on_base(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
-    let running = ctx.keeper.start(&launch, &own).await;
+        blocking(move || prepare_on_base(&preparing.0, &preparing.1, &preparing.2, &preparing.3, options)).await?;
+    let running = ctx.launcher.start(&launch, &own).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;
@@ -305,7 +305,7 @@ fn prepare_on_base(
     dir: &AttemptDir,
     base: &Commit,
     list: &[CheckCommand],
-    terms: CheckOptions,
+    options: CheckOptions,
 ) -> Result<ProcessLaunch, EngineError> {
     // A killed process may have left files there.
     remove_tree::remove(dir.path()).ok();
@@ -313,7 +313,7 @@ fn prepare_on_base(
     let path = ctx.layout.base_worktree();
     let worktree = ctx.repository.integration_worktree(&path, base)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
-    check_list_launch(ctx, dir, &path, list, terms)
+    check_list_launch(ctx, dir, &path, list, options)
 }
 
 /// The list of checks that ran in an attempt's directory.

@@ -14,9 +14,9 @@ use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Phase, PhaseKind, Role};
 
-use super::finish::{read_memo, read_start};
+use super::finish::{read_finish_context, read_start};
 use super::parse_output::message;
-use super::{AttemptEnd, EngineContext, first_named};
+use super::{AttemptEnd, EngineContext, list_first};
 use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -25,13 +25,13 @@ use crate::process::AttemptDir;
 use crate::remove_tree;
 
 /// Maximum size of a document.
-pub const MOST_BYTES: u64 = 1024 * 1024;
+pub const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
 
 /// The directory of the documents, relative to the worktree.
 pub(super) const DIRECTORY: [&str; 2] = ["docs", "signoff"];
 
 /// Maximum number of files in a note.
-const NAMED: usize = 5;
+const MAX_LISTED_FILES: usize = 5;
 
 /// The kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn document_only_base(
         return Ok(None);
     };
     let tree = &report.head().tree;
-    let at = &spec.machine.at;
+    let at = &spec.machine.position;
     let per_item = spec.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
     // A later plan item may change other files.
     let is_last = !per_item || at.item + 1 >= spec.machine.items;
@@ -94,7 +94,7 @@ impl AttemptSpec {
     pub fn required_document(&self) -> Option<String> {
         match &self.job.kind {
             JobKind::Work { .. } => self.document_path(self.document()?),
-            JobKind::Fix { .. } => self.written_document(self.judged_document()?),
+            JobKind::Fix { .. } => self.written_document(self.reviewed_document()?),
             JobKind::Research { .. }
             | JobKind::Review { .. }
             | JobKind::Check
@@ -132,16 +132,16 @@ impl AttemptSpec {
 
     /// The document that was on the branch when the task was imported.
     fn imported_document(&self, kind: TaskDocument) -> Option<&str> {
-        let taken_over = self.task_spec.taken_over.as_ref().filter(|_| self.has_documents())?;
+        let imported = self.task_spec.imported.as_ref().filter(|_| self.has_documents())?;
         match kind {
-            TaskDocument::Design => taken_over.design.as_deref(),
-            TaskDocument::Plan => taken_over.plan.as_deref(),
+            TaskDocument::Design => imported.design.as_deref(),
+            TaskDocument::Plan => imported.plan.as_deref(),
         }
     }
 
     /// Whether signoff has run a phase. Phases that another program ran do not count.
     fn has_run(&self, index: usize) -> bool {
-        let state = self.task_spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let state = self.task_spec.imported.as_ref().map(|imported| &imported.state);
         let (first, number) = state.map_or((1, 0), |state| (state.current_iteration, state.current_phase));
         let (pass, from_here) = (self.job.pass, self.policy.workflow.number(index) >= number);
         let before = pass > first && (from_here || pass > first + 1);
@@ -150,7 +150,7 @@ impl AttemptSpec {
     }
 
     /// The document that a gate reviews: the document of the last agent before it.
-    pub fn judged_document(&self) -> Option<TaskDocument> {
+    pub fn reviewed_document(&self) -> Option<TaskDocument> {
         let before = self.policy.workflow.phases.get(..self.job.phase)?;
         let role = before.iter().rev().filter(|phase| !phase.is_off()).find_map(|phase| match phase.kind {
             PhaseKind::Agent { role, .. } => Some(role),
@@ -176,7 +176,7 @@ fn stamp_of(path: &Path) -> Option<String> {
 /// The content of a regular file, cut one byte above the maximum size.
 fn read_regular_file(path: &Path) -> Option<Vec<u8>> {
     let found = path.symlink_metadata().ok().filter(Metadata::is_file)?;
-    (found.len() > 0).then(|| read_start(path, MOST_BYTES + 1))
+    (found.len() > 0).then(|| read_start(path, MAX_DOCUMENT_BYTES + 1))
 }
 
 /// The content of a document in a worktree, or why it cannot be used.
@@ -186,7 +186,7 @@ pub fn content(worktree: &Path, name: &str) -> Result<Vec<u8>, String> {
         return Err(obstacle);
     }
     match read_regular_file(&path) {
-        Some(text) if text.len() as u64 > MOST_BYTES => Err(too_large(name)),
+        Some(text) if text.len() as u64 > MAX_DOCUMENT_BYTES => Err(too_large(name)),
         Some(text) => Ok(text),
         None => Err(gone(name)),
     }
@@ -206,38 +206,38 @@ pub fn ensure_written(
     }
     let fixes = spec.document().is_none();
     let text = match read_regular_file(&path) {
-        Some(text) if fixes || stamp_of(&path) != read_memo(dir).document => text,
+        Some(text) if fixes || stamp_of(&path) != read_finish_context(dir).document => text,
         None if fixes => return Ok(Some(AttemptFailure::BadAnswer { message: gone(&name) })),
         Some(_) | None => {
-            let said = message(dir);
-            if said.trim_ascii().is_empty() {
+            let message_text = message(dir);
+            if message_text.trim_ascii().is_empty() {
                 return Ok(Some(AttemptFailure::NothingDone));
             }
-            write(&path, &said).map_err(|error| EngineError::io("write", &path, error))?;
-            said
+            write(&path, &message_text).map_err(|error| EngineError::io("write", &path, error))?;
+            message_text
         }
     };
-    let large = text.len() as u64 > MOST_BYTES;
+    let large = text.len() as u64 > MAX_DOCUMENT_BYTES;
     Ok(large.then(|| AttemptFailure::BadAnswer { message: too_large(&name) }))
 }
 
 fn too_large(name: &str) -> String {
-    format!("{name} is larger than {MOST_BYTES} bytes")
+    format!("{name} is larger than 1 MiB")
 }
 
 fn gone(name: &str) -> String {
-    format!("{name} is not there any more, or has nothing in it")
+    format!("{name} is missing or empty")
 }
 
 /// Restores a document after an attempt with a rejected answer, so that the next attempt does not find an invalid file.
 pub fn restore(ctx: &EngineContext, spec: &AttemptSpec, worktree: &Worktree) -> Result<(), EngineError> {
     let Some(name) = spec.required_document() else { return Ok(()) };
     let (root, path) = (worktree.path(), worktree.path().join(&name));
-    let fits = |text: Vec<u8>| text.len() as u64 <= MOST_BYTES;
+    let fits = |text: Vec<u8>| text.len() as u64 <= MAX_DOCUMENT_BYTES;
     if obstacle(root, &path).is_none() && read_regular_file(&path).is_some_and(fits) {
         return Ok(());
     }
-    let before = ctx.repository.file_at(&spec.machine.head.commit, &name, MOST_BYTES)?;
+    let before = ctx.repository.file_at(&spec.machine.head.commit, &name, MAX_DOCUMENT_BYTES)?;
     if !clear_parents(ctx, spec, root)? {
         return Ok(());
     }
@@ -245,7 +245,7 @@ pub fn restore(ctx: &EngineContext, spec: &AttemptSpec, worktree: &Worktree) -> 
         Some(CommittedFile::Content(text)) => remove(&path).and_then(|()| write(&path, &text)),
         Some(CommittedFile::TooLarge { .. }) | None => remove(&path),
     };
-    done.map_err(|error| EngineError::io("put back", &path, error))
+    done.map_err(|error| EngineError::io("restore", &path, error))
 }
 
 /// Removes files that an attempt put in place of a directory. Returns false if such a file existed before; it is kept.
@@ -253,13 +253,13 @@ fn clear_parents(ctx: &EngineContext, spec: &AttemptSpec, root: &Path) -> Result
     let mut name = PathBuf::new();
     for part in DIRECTORY {
         name.push(part);
-        let place = root.join(&name);
-        let in_the_way = place.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        let path = root.join(&name);
+        let in_the_way = path.symlink_metadata().is_ok_and(|found| !found.is_dir());
         if in_the_way && ctx.repository.has_file(&spec.machine.head.commit, &name)? {
             return Ok(false);
         }
         if in_the_way {
-            remove(&place).map_err(|error| EngineError::io("remove", &place, error))?;
+            remove(&path).map_err(|error| EngineError::io("remove", &path, error))?;
         }
     }
     Ok(true)
@@ -276,12 +276,12 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// What blocks the path of a document. Links are not followed: they could lead out of the worktree.
 fn obstacle(root: &Path, path: &Path) -> Option<String> {
-    let mut place = root.to_owned();
+    let mut directory = root.to_owned();
     for part in DIRECTORY {
-        place.push(part);
-        match place.symlink_metadata() {
+        directory.push(part);
+        match directory.symlink_metadata() {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Some(in_the_way(root, &place, "a directory")),
+            Ok(_) => return Some(in_the_way(root, &directory, "a directory")),
             Err(_) => return None,
         }
     }
@@ -289,8 +289,8 @@ fn obstacle(root: &Path, path: &Path) -> Option<String> {
     (!found.is_file()).then(|| in_the_way(root, path, "a plain file"))
 }
 
-fn in_the_way(root: &Path, place: &Path, expected: &str) -> String {
-    format!("{} is not {expected}", place.strip_prefix(root).unwrap_or(place).display())
+fn in_the_way(root: &Path, path: &Path, expected: &str) -> String {
+    format!("{} is not {expected}", path.strip_prefix(root).unwrap_or(path).display())
 }
 
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
@@ -308,7 +308,7 @@ pub fn uncommitted(
     head: &Head,
 ) -> Result<Option<AttemptFailure>, EngineError> {
     let Some(name) = spec.required_document() else { return Ok(None) };
-    let there = ctx.repository.file_at(&head.commit, &name, MOST_BYTES)?.is_some();
+    let there = ctx.repository.file_at(&head.commit, &name, MAX_DOCUMENT_BYTES)?.is_some();
     let message = || format!("{name} was not committed");
     Ok((!there).then(|| AttemptFailure::BadAnswer { message: message() }))
 }
@@ -316,7 +316,7 @@ pub fn uncommitted(
 /// The text of a document at the loop's head.
 pub fn text(ctx: &EngineContext, spec: &AttemptSpec, kind: TaskDocument) -> Result<Option<String>, EngineError> {
     let Some(name) = spec.written_document(kind) else { return Ok(None) };
-    Ok(match ctx.repository.file_at(&spec.machine.head.commit, &name, MOST_BYTES)? {
+    Ok(match ctx.repository.file_at(&spec.machine.head.commit, &name, MAX_DOCUMENT_BYTES)? {
         Some(CommittedFile::Content(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
         Some(CommittedFile::TooLarge { .. }) | None => None,
     })
@@ -346,8 +346,8 @@ pub fn work_note(
     let Event::WorkEnded { report: WorkReport::Complete { head }, .. } = &**event else { return Ok(None) };
     if let Some(kind) = spec.document() {
         // Unfinished changes of earlier attempts do not count.
-        let began = read_memo(dir).began.unwrap_or_else(|| spec.machine.head.commit.clone());
-        let changed = other_changes(ctx, spec, &began, &head.commit)?;
+        let head_before = read_finish_context(dir).head_before.unwrap_or_else(|| spec.machine.head.commit.clone());
+        let changed = other_changes(ctx, spec, &head_before, &head.commit)?;
         return Ok(other_files_note(kind, &changed));
     }
     let same =
@@ -359,6 +359,6 @@ pub fn work_note(
 
 fn other_files_note(kind: TaskDocument, changed: &[PathBuf]) -> Option<String> {
     let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-    let (what, named) = (kind.name(), first_named(&names, NAMED));
+    let (what, named) = (kind.name(), list_first(&names, MAX_LISTED_FILES));
     (!names.is_empty()).then(|| format!("the {what} writer also changed other files, which are kept: {named}"))
 }

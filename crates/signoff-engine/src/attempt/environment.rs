@@ -61,7 +61,12 @@ pub fn for_attempt(spec: &AttemptSpec, dir: &AttemptDir, credentials: &AttemptCr
 
 /// All variables to set or unset for an agent: those it does not inherit, its adapter's, the configured ones, and the
 /// attempt's. Later entries win.
-pub fn for_agent(agent: &AgentConfig, adapters: EnvChanges, attempt: EnvChanges, settings: &Settings) -> EnvChanges {
+pub fn agent_environment(
+    agent: &AgentConfig,
+    adapters: EnvChanges,
+    attempt: EnvChanges,
+    settings: &Settings,
+) -> EnvChanges {
     let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
     let mut all: Vec<_> = withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(attempt).collect();
     bypass_proxies(&mut all);
@@ -105,17 +110,17 @@ pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
 }
 
 /// The variables of checks, which get no credentials.
-pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> EnvChanges {
+pub fn check_environment(spec: &AttemptSpec, dir: &AttemptDir) -> EnvChanges {
     for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
 /// The variables of checks for a run instead of a task.
-pub fn for_run(run: RunId) -> EnvChanges {
+pub fn run_environment(run: RunId) -> EnvChanges {
     without_git([("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())])
 }
 
 /// The variables of an agent check, which belongs to no run.
-pub fn for_agent_check(dir: &AttemptDir) -> EnvChanges {
+pub fn agent_check_environment(dir: &AttemptDir) -> EnvChanges {
     without_git([
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
@@ -130,11 +135,11 @@ fn without_git<const N: usize>(set: [(&str, String); N]) -> EnvChanges {
 }
 
 fn unset_git() -> impl Iterator<Item = (String, Option<String>)> {
-    GIT.into_iter().map(|name| (name.to_owned(), None))
+    GIT_VARIABLES.into_iter().map(|name| (name.to_owned(), None))
 }
 
 /// Git sets these when signoff is started from a hook. An agent's git would then work on the user's repository.
-const GIT: [&str; 9] = [
+const GIT_VARIABLES: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -147,7 +152,7 @@ const GIT: [&str; 9] = [
 ];
 
 /// Variables that every agent inherits: user, locale, network, and the tools of projects.
-const OPEN: [&str; 7] = [
+const INHERITED_VARIABLES: [&str; 7] = [
     "PATH HOME USER LOGNAME USERNAME SHELL HOSTNAME TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR \
      FORCE_COLOR CLICOLOR* TZ TZDIR LANG LANGUAGE LC_* TMPDIR TMP TEMP CI XDG_* EDITOR VISUAL",
     // Signoff's own, except the address of the store.
@@ -169,9 +174,9 @@ const OPEN: [&str; 7] = [
     "ASDF_* MISE_* NIX_* HOMEBREW_* SDKMAN_*",
 ];
 
-/// Variables that match `OPEN` but are not inherited: the pipes of an outer cargo build, the address of the store, and
+/// Variables that match `INHERITED_VARIABLES` but are not inherited: the pipes of an outer cargo build, the address of the store, and
 /// Google's variables, which match the Go language's `GO*`.
-const CLOSED: [&str; 3] = ["CARGO_MAKEFLAGS", "SIGNOFF_STORE", "GOOGLE_*"];
+const NOT_INHERITED: [&str; 3] = ["CARGO_MAKEFLAGS", "SIGNOFF_STORE", "GOOGLE_*"];
 
 /// Whether an agent inherits a variable. `[agents.NAME] pass` can name any.
 pub fn inherits(agent: &AgentConfig, name: &str) -> bool {
@@ -197,14 +202,14 @@ pub fn inherited(agent: &AgentConfig, set: &BTreeSet<String>) -> BTreeSet<String
 
 fn is_open(name: &str) -> bool {
     let fits = |pattern: &&str| matches_pattern(pattern, name);
-    OPEN.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
-        && !CLOSED.iter().any(fits)
+    INHERITED_VARIABLES.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
+        && !NOT_INHERITED.iter().any(fits)
         && !is_secret_name(name)
 }
 
 /// Variables that name a proxy, and variables that list hosts to reach without it.
 const PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-const DIRECT: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The host of the report server.
 const LOOPBACK: &str = "127.0.0.1";
@@ -225,9 +230,9 @@ fn no_proxy_variables(inherited: &[(String, String)], given: &[(String, Option<S
     if PROXIES.iter().all(|name| value(name).is_none()) {
         return Vec::new();
     }
-    let either = DIRECT.iter().find_map(|name| value(name));
+    let either = NO_PROXY_VARIABLES.iter().find_map(|name| value(name));
     let variable = |name: &str| (name.to_owned(), Some(with_this_machine(value(name).or(either))));
-    DIRECT.map(variable).into()
+    NO_PROXY_VARIABLES.map(variable).into()
 }
 
 fn with_this_machine(direct: Option<&str>) -> String {

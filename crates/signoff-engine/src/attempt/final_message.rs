@@ -16,7 +16,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::AttemptEnd;
 use super::finish::failed_end;
-use super::prepare::ask;
+use super::prepare::review_request;
 use crate::attempt_spec::{AttemptSpec, RunPart};
 
 /// A reviewer's answer in all its forms.
@@ -39,10 +39,10 @@ pub fn parse_review(
     reviewer: &ReviewerName,
     commit: &Commit,
 ) -> Review {
-    let request = ask(spec, assigned, commit, answer.nonce);
-    let said = ReviewAnswer { text: &answer.text, tool: answer.reported };
+    let request = review_request(spec, assigned, commit, answer.nonce);
+    let review_answer = ReviewAnswer { text: &answer.text, tool: answer.reported };
     let others = answer.others.iter().map(String::as_bytes);
-    contract::parse_split(assigned.contract, said, others, &request)
+    contract::parse_split(assigned.contract, review_answer, others, &request)
         .and_then(contract::check_finding_count)
         .and_then(|review| contract::reject_unreadable_approval(review, answer.unreadable.as_deref()))
         .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))

@@ -43,9 +43,9 @@ pub struct EndedAttempt<'a> {
 pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     let EndedAttempt { ctx, spec, dir, ended } = attempt;
     if let ProcessExit::OutputLost { message } = &ended.exit {
-        return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
+        return Err(EngineError::io("store the output in", dir.path(), io::Error::other(message.clone())));
     }
-    // Read the pushes before `home::tidy` cleans the usage directory.
+    // Read the pushes before `home::clean_up_home` cleans the usage directory.
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
     let pushed = launch::attempted_pushes_note(dir, who);
     parse_output(attempt)?;
@@ -90,17 +90,17 @@ fn finish_loop_job(
     notes.extend(document::work_note(ctx, spec, dir, &end)?);
     let (end, mut facts) = plan_items::with_plan_items(ctx, spec, end, notes)?;
     facts.extend(session_fact(spec, dir));
-    let said = message_text(dir);
-    facts.extend(final_message::claims_fact(spec, &said, &end));
+    let message = message_text(dir);
+    facts.extend(final_message::claims_fact(spec, &message, &end));
     facts.extend(document::document_only_base(ctx, spec, &end)?);
-    let stops_picking = final_message::stops_picking(spec, &said);
+    let stops_picking = final_message::stops_picking(spec, &message);
     Ok(AttemptResult { facts, stops_picking, ..AttemptResult::new(end) })
 }
 
 /// Notes about models without a known price, each shown once.
 fn unknown_prices(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Vec<String> {
     let agent = &spec.launch.agent;
-    let said = |model: &Option<String>| match model {
+    let note_of = |model: &Option<String>| match model {
         Some(model) => {
             format!("the price of {model} is not known, so it counts as $0: set [prices.{model:?}]")
         }
@@ -109,7 +109,7 @@ fn unknown_prices(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> 
         }
     };
     let notes = unpriced(ctx.pricing(spec), dir);
-    notes.iter().map(said).filter(|note| ctx.seen_notes.is_new(note)).collect()
+    notes.iter().map(note_of).filter(|note| ctx.seen_notes.is_new(note)).collect()
 }
 
 /// Records the session that the agent can resume.
@@ -123,7 +123,7 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     let worktree = ctx.worktree(spec)?;
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            reviewer_worktree::discard(ctx, spec, reviewer);
+            reviewer_worktree::remove_copy(ctx, spec, reviewer);
             let undone = undo_changes(attempt, &worktree, reviewer, commit, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
             finish_review(attempt, reviewer, commit, undone, notes)
@@ -187,13 +187,13 @@ fn finish_work(
         }
         committed => committed?,
     };
-    ctx.read_guards.committed(worktree, &committed)?;
+    ctx.read_guards.writer_committed(worktree, &committed)?;
     let head = committed.head;
     failpoint::pass("committed");
     notes.extend(keep_dropped_commits(ctx, spec, &head)?);
     if parallel_fixes::is_parallel(spec) && !parallel_fixes::keep_commits(ctx, spec, &head)? {
         parallel_fixes::discard(ctx, spec)?;
-        let message = format!("what it left does not go on from {}", spec.workspace.base);
+        let message = format!("its commits do not descend from {}", spec.workspace.base);
         return Ok(failed_end(spec, AttemptFailure::Unusable { message }));
     }
     if let Some(end) = ended_badly {
@@ -203,14 +203,14 @@ fn finish_work(
         return Ok(failed_end(spec, failure));
     }
     let nothing = if is_plan(spec) { !keep_plan(ctx, spec, dir)? } else { nothing_done(ctx, spec, &head)? };
-    let said = message_text(dir);
-    if nothing && final_message::stops_picking(spec, &said) {
+    let message = message_text(dir);
+    if nothing && final_message::stops_picking(spec, &message) {
         return Ok(AttemptEnd::work(spec, WorkReport::NoWorkLeft { head }));
     }
     if nothing {
         return Ok(failed_end(spec, AttemptFailure::NothingDone));
     }
-    Ok(AttemptEnd::work(spec, final_message::work_report(spec, &said, head)))
+    Ok(AttemptEnd::work(spec, final_message::work_report(spec, &message, head)))
 }
 
 /// Keeps commits that a writer removed from the branch under a ref, and returns a note with the ref. An agent that
@@ -233,7 +233,7 @@ pub fn keep_dropped_commits(
     let kept = repository.keep_abandoned_commit(&name, before)?;
     let branch = &spec.branch;
     Ok(Some(format!(
-        "commits that were there before are not on the branch any more; kept as {kept}: \
+        "the agent dropped commits from the branch; kept as {kept}: \
          `git log {branch}..{kept}` shows them, `git cherry-pick {branch}..{kept}` brings them back"
     )))
 }
@@ -298,12 +298,12 @@ pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
 }
 
 /// Reads the start of a regular file. Agents may have replaced the file; reading a pipe would block.
-pub(crate) fn read_start(path: &Path, most: u64) -> Vec<u8> {
+pub(crate) fn read_start(path: &Path, max_bytes: u64) -> Vec<u8> {
     let mut text = Vec::new();
     if path.metadata().is_ok_and(|file| file.is_file())
         && let Ok(file) = File::open(path)
     {
-        file.take(most).read_to_end(&mut text).ok();
+        file.take(max_bytes).read_to_end(&mut text).ok();
     }
     text
 }
@@ -311,14 +311,14 @@ pub(crate) fn read_start(path: &Path, most: u64) -> Vec<u8> {
 /// The final message of an attempt that changed the worktree.
 pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     // Only reviewers get a nonce.
-    let FinishContext { nonce, reads, .. } = read_memo(dir);
-    if nonce.is_some() || reads || !dir.result().exists() {
+    let FinishContext { nonce, is_researcher, .. } = read_finish_context(dir);
+    if nonce.is_some() || is_researcher || !dir.result().exists() {
         return None;
     }
     Some(message_text(dir))
 }
 
-pub(super) fn read_memo(dir: &AttemptDir) -> FinishContext {
+pub(super) fn read_finish_context(dir: &AttemptDir) -> FinishContext {
     let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }

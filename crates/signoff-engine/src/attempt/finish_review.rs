@@ -15,9 +15,9 @@ use signoff_core::untrusted_config;
 
 use super::checks::{cached_base_checks, parse_check_results};
 use super::final_message::{ReviewerAnswer, parse_review};
-use super::finish::{EndedAttempt, failed_end, read_memo};
+use super::finish::{EndedAttempt, failed_end, read_finish_context};
 use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
-use super::reviewer_worktree::UndoneChanges;
+use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
 use super::{AttemptEnd, EngineContext, reviewer_worktree};
 use crate::artifact;
@@ -39,13 +39,13 @@ pub fn finish_review(
     if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }
-    let Some(place) = spec.job_place() else { return Ok(AttemptEnd::Stopped) };
-    let assigned = match ctx.settings.reviewer(reviewer, place, spec.turn()) {
+    let Some(phase_context) = spec.phase_context() else { return Ok(AttemptEnd::Stopped) };
+    let assigned = match ctx.settings.reviewer(reviewer, phase_context, spec.agent_index()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(failed_end(spec, AttemptFailure::NotStarted { message: error.to_string() })),
     };
     let text = message(dir);
-    let memo = read_memo(dir);
+    let finish_context = read_finish_context(dir);
     let reviews = ctx.layout.reviews();
     let reported = ctx.reports.read_report(dir, reviewer.as_str(), notes).map(reports::arguments);
     if let Some(trouble) = missing_tool_error(ctx, &assigned, dir, &text, reported.as_deref()) {
@@ -55,12 +55,13 @@ pub fn finish_review(
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let others = message_others(dir);
     let unreadable = agent_summary(dir).and_then(|summary| summary.unread_line);
-    let said = ReviewerAnswer { text, others, unreadable, reported: reported.as_deref(), nonce: memo.nonce };
-    let (steering, with_secrets) = (memo.steering, memo.with_secrets);
+    let answer =
+        ReviewerAnswer { text, others, unreadable, reported: reported.as_deref(), nonce: finish_context.nonce };
+    let (config_files, with_secrets) = (finish_context.config_files, finish_context.with_secrets);
     let review = if assigned.agent.kind == AgentKind::Checks {
-        check_review(attempt, reviewer, assigned.kind, &said.text, notes)
+        check_review(attempt, reviewer, assigned.kind, &answer.text, notes)
     } else {
-        Ok(parse_review(spec, &assigned, said, reviewer, commit))
+        Ok(parse_review(spec, &assigned, answer, reviewer, commit))
     };
     let review = match review {
         Ok(review) => review,
@@ -71,12 +72,12 @@ pub fn finish_review(
     let review = review.with_normalized_files(&roots(ctx, spec).each_ref().map(String::as_str));
     let review = Review {
         usage: usage(ctx.pricing(spec), dir, ended),
-        judged: ReviewedRevision { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
+        judged: ReviewedRevision { commit: Some(commit.clone()), diff_digest: finish_context.diff_digest },
         raw: Some(raw),
         ..review
     };
     let review =
-        untrusted_config::add_findings(reject_if_changed(ctx, spec, review, &undone), &steering, &with_secrets);
+        untrusted_config::add_findings(reject_if_changed(ctx, spec, review, &undone), &config_files, &with_secrets);
     Ok(AttemptEnd::event(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) }))
 }
 
@@ -93,12 +94,12 @@ fn missing_tool_error(
     let found = || agent_summary(dir).map(|summary| summary.reached_report_server.or(ctx.reports.has_called(dir)));
     let lost = without && found()? == Some(false);
     let text = String::from_utf8_lossy(text);
-    let words: String = text.trim().chars().take(LONGEST).collect();
-    lost.then(|| AgentError::new(AgentErrorKind::ReportServer, words))
+    let message: String = text.trim().chars().take(MAX_MESSAGE_CHARS).collect();
+    lost.then(|| AgentError::new(AgentErrorKind::ReportServer, message))
 }
 
 /// Maximum length of a quoted message, in characters.
-const LONGEST: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Path prefixes of files in a review: the worktree first, then the repository, each also with links resolved.
 pub(super) fn roots(ctx: &EngineContext, spec: &AttemptSpec) -> [String; 4] {
@@ -140,7 +141,7 @@ pub fn undo_changes(
     commit: &Commit,
     notes: &mut Vec<String>,
 ) -> Result<UndoneChanges, EngineError> {
-    let mut undone = ctx.read_guards.end(worktree, commit, name)?;
+    let mut undone = ctx.read_guards.end_read(worktree, commit, name)?;
     let doing = if matches!(spec.job.kind, JobKind::Research { .. }) { "researching" } else { "reviewing" };
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
@@ -154,9 +155,9 @@ pub fn undo_changes(
         notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
     }
     // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
-    let held = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
+    let is_sandboxed = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
         && ctx.sandbox_support.is_complete();
-    if held && put_back.is_empty() && !left.is_empty() {
+    if is_sandboxed && put_back.is_empty() && !left.is_empty() {
         undone.is_changed = false;
     }
     Ok(undone)
@@ -169,15 +170,15 @@ pub fn join_changes(changes: &[&WorktreeChange]) -> String {
 /// Turns an approval into an inconclusive verdict if files changed during the review: it is not about the commit then.
 /// The findings are kept. Checks may change files, which is expected and undone.
 fn reject_if_changed(ctx: &EngineContext, spec: &AttemptSpec, review: Review, undone: &UndoneChanges) -> Review {
-    let place = spec.job_place();
+    let phase_context = spec.phase_context();
     let is_check = |name: &ReviewerName| {
-        let assigned = place.and_then(|place| ctx.settings.reviewer(name, place, 0).ok());
+        let assigned = phase_context.and_then(|phase_context| ctx.settings.reviewer(name, phase_context, 0).ok());
         assigned.is_some_and(|one| one.agent.kind == AgentKind::Checks)
     };
     if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {
         return review;
     }
-    let message = "files were changed while it was reviewed, so this approval is not of the commit";
+    let message = "files changed during the review, so the approval does not apply to the commit";
     let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
     Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
 }

@@ -14,33 +14,33 @@ use crate::atomic_file::{self, WriteMode};
 use crate::process::AttemptDir;
 use crate::remove_tree;
 
-/// Maximum size of a session file.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// Maximum size of a session file, in bytes.
+const MAX_SESSION_FILE: u64 = 64 * 1024 * 1024;
 
-/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
-const DEEPEST: usize = 10;
+/// Maximum depth of session files. It also bounds the recursion if an agent creates very depth directories.
+const MAX_SESSION_DEPTH: usize = 10;
 
 /// Removes everything from an attempt's home that `agent` does not need again. Safe to repeat.
-pub fn tidy(ctx: &EngineContext, agent: &str, dir: &AttemptDir) {
+pub fn clean_up_home(ctx: &EngineContext, agent: &str, dir: &AttemptDir) {
     let adapter = ctx.settings.agent(agent).and_then(|agent| agent::adapter_for(agent.kind));
-    let places = adapter.map(|one| [one.session_paths, one.usage_paths].concat()).unwrap_or_default();
-    let places: Vec<PathBuf> = places.iter().map(PathBuf::from).collect();
+    let paths = adapter.map(|one| [one.session_paths, one.usage_paths].concat()).unwrap_or_default();
+    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let secrets = ctx.secrets_of(dir);
-    remove_except(&dir.home(), &places, &secrets, DEEPEST);
+    remove_except(&dir.home(), &paths, &secrets, MAX_SESSION_DEPTH);
     // The supervisor does this too, unless it was killed.
     dir.redact_usage(&secrets);
 }
 
-/// Removes everything from a directory except these places.
-fn remove_except(directory: &Path, places: &[PathBuf], secrets: &Secrets, deep: usize) {
+/// Removes everything from a directory except these paths.
+fn remove_except(directory: &Path, paths: &[PathBuf], secrets: &Secrets, depth: usize) {
     for (path, is_directory) in entries(directory) {
         let name = path.file_name().unwrap_or_default();
         let below: Vec<PathBuf> =
-            places.iter().filter_map(|place| Some(place.strip_prefix(name).ok()?.to_owned())).collect();
+            paths.iter().filter_map(|path| Some(path.strip_prefix(name).ok()?.to_owned())).collect();
         if below.iter().any(|rest| rest.as_os_str().is_empty()) {
-            keep(&path, is_directory, secrets, deep);
-        } else if is_directory && !below.is_empty() && deep > 0 {
-            remove_except(&path, &below, secrets, deep - 1);
+            keep(&path, is_directory, secrets, depth);
+        } else if is_directory && !below.is_empty() && depth > 0 {
+            remove_except(&path, &below, secrets, depth - 1);
         } else {
             remove(&path);
         }
@@ -50,10 +50,10 @@ fn remove_except(directory: &Path, places: &[PathBuf], secrets: &Secrets, deep: 
 }
 
 /// Keeps a file or directory, with secrets redacted.
-fn keep(path: &Path, is_directory: bool, secrets: &Secrets, deep: usize) {
-    if is_directory && deep > 0 {
+fn keep(path: &Path, is_directory: bool, secrets: &Secrets, depth: usize) {
+    if is_directory && depth > 0 {
         for (path, is_directory) in entries(path) {
-            keep(&path, is_directory, secrets, deep - 1);
+            keep(&path, is_directory, secrets, depth - 1);
         }
     } else if is_directory || !redact(path, secrets) {
         remove(path);
@@ -63,7 +63,7 @@ fn keep(path: &Path, is_directory: bool, secrets: &Secrets, deep: usize) {
 /// Redacts the secrets in a text file. Returns false if that fails. JSON lines stay valid, because secrets and their
 /// replacement are inside strings.
 fn redact(path: &Path, secrets: &Secrets) -> bool {
-    let known = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
+    let known = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_SESSION_FILE);
     // Links are not followed.
     let Some(text) = known.then(|| fs::read(path).ok()).flatten() else { return false };
     if !secrets.occur_in(&text) {
@@ -94,24 +94,21 @@ pub fn remove_homes(attempts: &Path) {
     }
 }
 
-/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
-const MAX_SESSION_DEPTH: usize = 8;
-
 /// Copies these paths from one home to another. Errors are ignored: an agent without its session reports that, and
 /// starts a new one.
-pub fn copy_session_files(places: &[&str], from: &Path, to: &Path) {
-    for place in places {
-        copy_tree(&from.join(place), &to.join(place), MAX_SESSION_DEPTH).ok();
+pub fn copy_session_files(paths: &[&str], from: &Path, to: &Path) {
+    for path in paths {
+        copy_tree(&from.join(path), &to.join(path), MAX_SESSION_DEPTH).ok();
     }
 }
 
 /// Copies files and directories, and skips links.
-fn copy_tree(from: &Path, to: &Path, deep: usize) -> io::Result<()> {
+fn copy_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     let kind = fs::symlink_metadata(from)?.file_type();
-    if kind.is_dir() && deep > 0 {
+    if kind.is_dir() && depth > 0 {
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)?.flatten() {
-            copy_tree(&entry.path(), &to.join(entry.file_name()), deep - 1).ok();
+            copy_tree(&entry.path(), &to.join(entry.file_name()), depth - 1).ok();
         }
     } else if kind.is_file() {
         fs::create_dir_all(to.parent().unwrap_or(to))?;
@@ -171,16 +168,16 @@ mod tests {
             ("usage.json", b"{}"),
             (".cache/big", b"x"),
         ]);
-        let persons = tempfile::tempdir().unwrap();
-        fs::write(persons.path().join("auth.json"), KEY).unwrap();
+        let user_home = tempfile::tempdir().unwrap();
+        fs::write(user_home.path().join("auth.json"), KEY).unwrap();
         for name in ["auth.json", ".gemini/tmp/link.json"] {
-            symlink(persons.path().join("auth.json"), home.path().join(name)).unwrap();
+            symlink(user_home.path().join("auth.json"), home.path().join(name)).unwrap();
         }
-        symlink(persons.path(), home.path().join(".gemini/tmp/all")).unwrap();
-        let places = [".gemini/tmp", ".gemini/projects.json", "usage.json"].map(PathBuf::from);
+        symlink(user_home.path(), home.path().join(".gemini/tmp/all")).unwrap();
+        let paths = [".gemini/tmp", ".gemini/projects.json", "usage.json"].map(PathBuf::from);
         let secrets = Secrets::from_values([KEY]);
         for _ in 0..2 {
-            remove_except(home.path(), &places, &secrets, DEEPEST);
+            remove_except(home.path(), &paths, &secrets, MAX_SESSION_DEPTH);
             let kept = [
                 ".gemini/projects.json",
                 ".gemini/tmp/other.db",
@@ -197,15 +194,15 @@ mod tests {
         }
         assert!(kept.contains("my key is [redacted], keep it"), "{kept}");
         // The targets of links belong to the user.
-        assert_eq!(fs::read_to_string(persons.path().join("auth.json")).unwrap(), KEY);
+        assert_eq!(fs::read_to_string(user_home.path().join("auth.json")).unwrap(), KEY);
     }
 
     #[test]
     fn an_agent_without_kept_files_leaves_nothing() {
         let home = home(&[("a/b", b"x"), ("c", b"x")]);
-        remove_except(home.path(), &[], &Secrets::default(), DEEPEST);
+        remove_except(home.path(), &[], &Secrets::default(), MAX_SESSION_DEPTH);
         assert!(!home.path().exists());
-        remove_except(home.path(), &[], &Secrets::default(), DEEPEST);
+        remove_except(home.path(), &[], &Secrets::default(), MAX_SESSION_DEPTH);
     }
 
     #[test]
@@ -218,7 +215,7 @@ mod tests {
         }
         super::super::sandbox::remove_temporary_files(&dir);
         assert!(!dir.temporary().exists());
-        remove_except(&dir.home(), &[PathBuf::from("d/d")], &Secrets::default(), DEEPEST);
+        remove_except(&dir.home(), &[PathBuf::from("d/d")], &Secrets::default(), MAX_SESSION_DEPTH);
         assert!(dir.home().join("d/d/d").is_dir(), "kept directories are kept up to the maximum depth");
         remove_homes(attempts.path());
         assert!(!dir.home().exists());

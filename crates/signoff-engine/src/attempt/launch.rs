@@ -17,7 +17,7 @@ use super::environment::{self, AttemptCredentials};
 use super::finish::read_start;
 use super::prepare::StartingAttempt;
 use super::sandbox::sandboxed;
-use super::{EngineContext, StartFailure, first_named, home};
+use super::{EngineContext, StartFailure, home, list_first};
 use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, SandboxBackend};
 use crate::atomic_file::{self, WriteMode};
 use crate::git::Worktree;
@@ -41,7 +41,7 @@ pub fn launch(
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let Some(adapter) = agent::adapter_for(agent.kind) else {
-        return Err(StartFailure::Failed(format!("agent {} is of a kind that cannot be driven here", agent.name)));
+        return Err(StartFailure::Failed(format!("agent {} is of an unsupported kind", agent.name)));
     };
     let program = ctx.program.display().to_string();
     let (home, person) = (dir.home(), ctx.user_home.as_path());
@@ -70,7 +70,7 @@ pub fn launch(
     let not_written = |error| StartFailure::Failed(format!("its files could not be written: {error}"));
     write_files(&line.files).map_err(not_written)?;
     let own = environment::for_attempt(spec, dir, credentials);
-    line.environment = environment::for_agent(agent, line.environment, own, &ctx.settings);
+    line.environment = environment::agent_environment(agent, line.environment, own, &ctx.settings);
     let not_configured = |error| StartFailure::Failed(format!("its git could not be configured: {error}"));
     let no_pushes = forbid_pushes(dir, ctx.repository.root(), &line.environment).map_err(not_configured)?;
     line.environment.extend(no_pushes);
@@ -184,10 +184,10 @@ impl PushConfig {
     fn read(repository: &Path) -> Self {
         const KEYS: &str = r"^(remote\..*\.pushurl|url\..*\.pushinsteadof)$";
         let mut git = system::command("git");
-        let asked = git.arg("-C").arg(repository).args(["config", "--null", "--get-regexp", KEYS]);
-        let said = asked.output().map(|output| output.stdout).unwrap_or_default();
+        let command = git.arg("-C").arg(repository).args(["config", "--null", "--get-regexp", KEYS]);
+        let output = command.output().map(|output| output.stdout).unwrap_or_default();
         let mut own = Self::default();
-        for entry in String::from_utf8_lossy(&said).split('\0') {
+        for entry in String::from_utf8_lossy(&output).split('\0') {
             match entry.split_once('\n') {
                 Some((key, value)) if key.ends_with(".pushurl") => own.named.push(value.to_owned()),
                 Some((_, value)) => own.rewritten.push(value.to_owned()),
@@ -227,22 +227,22 @@ fn system_config() -> Option<String> {
     if value("GIT_CONFIG_NOSYSTEM").is_some() {
         return None;
     }
-    let said = system::command("git").args(["var", "GIT_CONFIG_SYSTEM"]).output().ok();
-    let said = said.filter(|output| output.status.success());
-    let named = said.and_then(|output| String::from_utf8(output.stdout).ok());
+    let output = system::command("git").args(["var", "GIT_CONFIG_SYSTEM"]).output().ok();
+    let output = output.filter(|output| output.status.success());
+    let named = output.and_then(|output| String::from_utf8(output.stdout).ok());
     let named = named.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
     value("GIT_CONFIG_SYSTEM").or(named).or_else(|| Some("/etc/gitconfig".to_owned()))
 }
 
 /// Maximum number of bytes read from the list of pushes.
-const MOST_READ: u64 = 16 * 1024;
+const MAX_PUSH_LOG: u64 = 16 * 1024;
 
 /// Maximum number of addresses in the note.
-const MOST_NAMED: usize = 3;
+const MAX_LISTED_ADDRESSES: usize = 3;
 
 /// The note about pushes that an agent tried; `None` if it tried none.
 pub fn attempted_pushes_note(dir: &AttemptDir, who: &str) -> Option<String> {
-    push_note(&String::from_utf8_lossy(&read_start(&dir.pushes(), MOST_READ)), who)
+    push_note(&String::from_utf8_lossy(&read_start(&dir.pushes(), MAX_PUSH_LOG)), who)
 }
 
 /// The logged addresses, each once. The agent may have pushed elsewhere, since it can undo the configuration.
@@ -250,12 +250,12 @@ fn push_note(noted: &str, who: &str) -> Option<String> {
     let mut seen = BTreeSet::new();
     let addresses = noted.lines().map(address).filter(|one| !one.is_empty());
     let addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
-    (!addresses.is_empty()).then(|| format!("{who} tried to push to {}", first_named(&addresses, MOST_NAMED)))
+    (!addresses.is_empty()).then(|| format!("{who} tried to push to {}", list_first(&addresses, MAX_LISTED_ADDRESSES)))
 }
 
 /// The address without user name and password.
 fn address(line: &str) -> String {
-    const LONGEST: usize = 200;
+    const MAX_ADDRESS_CHARS: usize = 200;
     let shown = match line.split_once("://") {
         Some((scheme, rest)) => {
             let end = rest.find('/').unwrap_or(rest.len());
@@ -264,7 +264,7 @@ fn address(line: &str) -> String {
         }
         None => line.to_owned(),
     };
-    shown.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+    shown.chars().filter(|c| !c.is_control()).take(MAX_ADDRESS_CHARS).collect()
 }
 
 #[cfg(test)]

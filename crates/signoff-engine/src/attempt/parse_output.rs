@@ -15,7 +15,7 @@ use signoff_core::rate_limit::{self, ExitOutput, RateLimited};
 use signoff_core::view::AttemptStart;
 
 use super::finish::{EndedAttempt, exit_failure, failed_end, read_start};
-use super::{AttemptEnd, EngineContext, first_named};
+use super::{AttemptEnd, EngineContext, list_first};
 use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_text};
 use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
@@ -24,16 +24,16 @@ use crate::error::EngineError;
 use crate::process::{AttemptDir, ProcessExit, ProcessResult};
 
 /// Maximum length of a line: no answer may be longer.
-const LONGEST: u64 = 2 * MAX_BYTES as u64;
+const MAX_LINE_BYTES: u64 = 2 * MAX_BYTES as u64;
 
 /// How much of stderr and stdout is searched for errors, in bytes.
-const MAX_TAIL: u64 = 64 * 1024;
+const MAX_SEARCHED_TAIL: u64 = 64 * 1024;
 
 /// Parses the output of an agent with structured output.
 pub fn parse_output(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Result<(), EngineError> {
     let Some(agent) = adapter(ctx, &spec.launch.agent) else { return Ok(()) };
-    let account = parse_transcript(&agent, dir, ended, spec.launch.resumes.is_some());
-    keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+    let result = parse_transcript(&agent, dir, ended, spec.launch.resumes.is_some());
+    store_result(ctx, dir, result).map_err(|error| EngineError::io("store the output in", dir.path(), error))
 }
 
 /// The adapter of an agent with structured output.
@@ -47,21 +47,21 @@ pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &Att
     let (home, ended_at) = (dir.home(), clock::now());
     let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
     let closing = AgentExit { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
-    let account = read_listener(&agent, dir).finish(&closing);
-    let session = account.summary.session.clone();
+    let result = read_output(&agent, dir).finish(&closing);
+    let session = result.summary.session.clone();
     // Only the usage is lost if this fails.
-    keep(ctx, dir, account).ok();
+    store_result(ctx, dir, result).ok();
     session
 }
 
 /// Parses the transcript.
 pub fn parse_transcript(agent: &AgentAdapter, dir: &AttemptDir, ended: &ProcessResult, resumed: bool) -> AgentResult {
-    let mut listener = read_listener(agent, dir);
+    let mut parser = read_output(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
-    let stdout = read_end(&dir.stdout(), MAX_TAIL);
-    let is_complete = (stdout.len() as u64) < MAX_TAIL;
-    let stderr = error_text::error_output(read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
-    listener.finish(&AgentExit {
+    let stdout = read_end(&dir.stdout(), MAX_SEARCHED_TAIL);
+    let is_complete = (stdout.len() as u64) < MAX_SEARCHED_TAIL;
+    let stderr = error_text::error_output(read_end(&dir.stderr(), MAX_SEARCHED_TAIL), &stdout, is_complete);
+    parser.finish(&AgentExit {
         code,
         stderr: &stderr,
         home: &dir.home(),
@@ -71,26 +71,26 @@ pub fn parse_transcript(agent: &AgentAdapter, dir: &AttemptDir, ended: &ProcessR
     })
 }
 
-/// A listener that has read the agent's stdout.
-fn read_listener(agent: &AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
-    let mut listener = agent.output_parser();
+/// A parser that has read the agent's stdout.
+fn read_output(agent: &AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
+    let mut parser = agent.output_parser();
     let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
     if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
         // Unreadable output is treated as empty.
-        lines(BufReader::new(file), listener.as_mut()).ok();
+        lines(BufReader::new(file), parser.as_mut()).ok();
     }
-    listener
+    parser
 }
 
 /// Passes on lines, each in bounded memory.
-fn lines(mut reader: impl BufRead, listener: &mut dyn OutputParser) -> io::Result<()> {
+fn lines(mut reader: impl BufRead, parser: &mut dyn OutputParser) -> io::Result<()> {
     let mut line = Vec::new();
-    while reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? > 0 {
-        if line.last() == Some(&b'\n') || line.len() < LONGEST as usize {
-            listener.parse_line(line.trim_ascii_end());
+    while reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? > 0 {
+        if line.last() == Some(&b'\n') || line.len() < MAX_LINE_BYTES as usize {
+            parser.parse_line(line.trim_ascii_end());
         } else {
             // The start of the line shows that there was output.
-            listener.parse_line(&line);
+            parser.parse_line(&line);
             reader.skip_until(b'\n')?;
         }
         line.clear();
@@ -99,11 +99,11 @@ fn lines(mut reader: impl BufRead, listener: &mut dyn OutputParser) -> io::Resul
 }
 
 /// Stores the result. The supervisor has redacted the output, but files in the agent's home are not redacted yet.
-fn keep(ctx: &EngineContext, dir: &AttemptDir, account: AgentResult) -> io::Result<()> {
+fn store_result(ctx: &EngineContext, dir: &AttemptDir, result: AgentResult) -> io::Result<()> {
     let secrets = ctx.secrets_of(dir);
-    let AgentResult { message, alternatives: others, mut summary } = account;
-    if let Some(trouble) = &mut summary.error {
-        trouble.message = secrets.redact_text(&trouble.message);
+    let AgentResult { message, alternatives: others, mut summary } = result;
+    if let Some(error) = &mut summary.error {
+        error.message = secrets.redact_text(&error.message);
     }
     summary.unread_line = summary.unread_line.map(|line| secrets.redact_text(&line));
     for DeniedTool { tool, about } in &mut summary.denied {
@@ -125,13 +125,13 @@ pub fn agent_summary(dir: &AttemptDir) -> Option<AgentSummary> {
 
 /// The final message, cut one byte above the maximum size of an answer so that oversized answers are detected.
 pub fn message(dir: &AttemptDir) -> Vec<u8> {
-    let said = if dir.summary().exists() { dir.message() } else { dir.stdout() };
-    read_start(&said, MAX_BYTES as u64 + 1)
+    let path = if dir.summary().exists() { dir.message() } else { dir.stdout() };
+    read_start(&path, MAX_BYTES as u64 + 1)
 }
 
 /// Alternative ways to join the blocks of the final message.
 pub fn message_others(dir: &AttemptDir) -> Vec<String> {
-    serde_json::from_slice(&read_start(&dir.message_alternatives(), 8 * LONGEST)).unwrap_or_default()
+    serde_json::from_slice(&read_start(&dir.message_alternatives(), 8 * MAX_LINE_BYTES)).unwrap_or_default()
 }
 
 /// The end of an agent that did not succeed: stopped by signoff, else as its summary says, else by its exit code.
@@ -154,9 +154,9 @@ pub fn unsuccessful_end(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
 /// A note about an agent that finished but did not exit.
 pub fn hung_note(EndedAttempt { spec, dir, ended, .. }: EndedAttempt<'_>) -> Option<String> {
     let hung = matches!(ended.exit, ProcessExit::TimedOut | ProcessExit::Silent);
-    let said_all = || agent_summary(dir).is_some_and(|summary| summary.error.is_none());
+    let is_complete = || agent_summary(dir).is_some_and(|summary| summary.error.is_none());
     let agent = &spec.launch.agent;
-    (hung && said_all()).then(|| format!("{agent} finished but did not exit; it was stopped, and its work counts"))
+    (hung && is_complete()).then(|| format!("{agent} finished but did not exit; it was stopped, and its work counts"))
 }
 
 fn end_of_error(spec: &AttemptSpec, error: AgentError) -> AttemptEnd {
@@ -176,13 +176,13 @@ fn end_of_exit(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
 }
 
 /// Maximum number of denied tools in a note.
-const NAMED: usize = 5;
+const MAX_LISTED_TOOLS: usize = 5;
 
 /// A note about tools that a reviewer tried to use and may not.
 pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
     let denied = agent_summary(dir)?.denied;
     let tools: Vec<String> = denied.iter().map(denied_tool).collect();
-    (!tools.is_empty()).then(|| format!("{who} tried what a reader may not: {}", first_named(&tools, NAMED)))
+    (!tools.is_empty()).then(|| format!("{who} was denied: {}", list_first(&tools, MAX_LISTED_TOOLS)))
 }
 
 fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {
@@ -202,7 +202,7 @@ fn rate_limited(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Opt
     }
     let (stdout, stderr) = (read_end(&dir.stdout(), MAX_RATE_LIMIT_TAIL), read_end(&dir.stderr(), MAX_RATE_LIMIT_TAIL));
     let refused = rate_limit::detect(&ExitOutput { code, stdout: &stdout, stderr: &stderr })?;
-    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), why: refused.why })
+    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), error: refused.error })
 }
 
 #[derive(Deserialize, Default)]
@@ -217,14 +217,14 @@ fn retry_after(dir: &AttemptDir) -> Option<Duration> {
     Duration::try_from_secs_f64(hint.retry_after_seconds?).ok()
 }
 
-/// The last `most` bytes of a regular file.
-pub fn read_end(path: &Path, most: u64) -> Vec<u8> {
+/// The last `max_bytes` bytes of a regular file.
+pub fn read_end(path: &Path, max_bytes: u64) -> Vec<u8> {
     let mut text = Vec::new();
     let file = path.metadata().ok().filter(|file| file.is_file()).and_then(|_| File::open(path).ok());
     if let Some(mut file) = file {
         let length = file.metadata().map_or(0, |file| file.len());
-        if file.seek(SeekFrom::Start(length.saturating_sub(most))).is_ok() {
-            file.take(most).read_to_end(&mut text).ok();
+        if file.seek(SeekFrom::Start(length.saturating_sub(max_bytes))).is_ok() {
+            file.take(max_bytes).read_to_end(&mut text).ok();
         }
     }
     text

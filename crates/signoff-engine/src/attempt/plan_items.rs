@@ -12,7 +12,7 @@ use signoff_core::source::{self, TaskFile, TaskFormat};
 use signoff_core::task::slug;
 use signoff_core::wire::LoopFact;
 
-use super::document::{self, DIRECTORY, MOST_BYTES, TaskDocument};
+use super::document::{self, DIRECTORY, MAX_DOCUMENT_BYTES, TaskDocument};
 use super::finish::failed_end;
 use super::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
@@ -39,7 +39,7 @@ pub fn with_plan_items(
         Err(message) => return Ok((failed_end(spec, AttemptFailure::BadAnswer { message }), Vec::new())),
     };
     // Parallel fixes are combined first.
-    if matches!(spec.job.kind, JobKind::Fix { side_by_side: true, .. }) {
+    if matches!(spec.job.kind, JobKind::Fix { parallel: true, .. }) {
         return Ok((end, Vec::new()));
     }
     if items.is_empty() && !spec.is_read_only() && works_items(spec) {
@@ -52,7 +52,7 @@ pub fn with_plan_items(
 }
 
 fn without_tasks(path: &str) -> String {
-    format!("{path} has no tasks in a form that is known: it is worked as a whole")
+    format!("{path}: found no tasks; it is implemented as a whole")
 }
 
 fn is_unchanged(spec: &AttemptSpec, items: &[PlannedTask]) -> bool {
@@ -81,11 +81,11 @@ pub fn starts_plan(job: &Job, policy: &Policy) -> bool {
 pub fn reread_plan(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    place: PlanLocation,
+    location: PlanLocation,
 ) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
     let Some(path) = spec.written_document(TaskDocument::Plan) else { return Ok((Vec::new(), None)) };
     let worktree = Path::new(&spec.workspace.worktree);
-    let items = match place {
+    let items = match location {
         PlanLocation::InWorktree if worktree.is_dir() => {
             document::content(worktree, &path).and_then(|text| read(&path, &text))
         }
@@ -103,7 +103,7 @@ pub fn reread_plan(
         }
         // The plan is implemented as a whole.
         Err(_) if spec.items.is_empty() => (Vec::new(), None),
-        Err(message) => (Vec::new(), Some(format!("{message}: its tasks are worked as they were read before"))),
+        Err(message) => (Vec::new(), Some(format!("{message}: the tasks read before are implemented"))),
     })
 }
 
@@ -118,7 +118,7 @@ pub enum PlanLocation {
 
 /// Path and commit of the plan that an attempt wrote or reviewed.
 fn plan_of(spec: &AttemptSpec, end: &AttemptEnd) -> Option<(String, Commit)> {
-    let of_plan = [spec.document(), spec.judged_document()].contains(&Some(TaskDocument::Plan));
+    let of_plan = [spec.document(), spec.reviewed_document()].contains(&Some(TaskDocument::Plan));
     let path = spec.document_path(TaskDocument::Plan).filter(|_| of_plan)?;
     let AttemptEnd::Event(event) = end else { return None };
     match (&**event, &spec.job.kind) {
@@ -134,17 +134,17 @@ fn works_items(spec: &AttemptSpec) -> bool {
 
 /// Why the plan under review cannot be parsed. It must not be approved then: other items would be implemented.
 pub fn plan_error(ctx: &EngineContext, spec: &AttemptSpec, commit: &Commit) -> Result<Option<String>, EngineError> {
-    let judged = spec.judged_document().filter(|kind| *kind == TaskDocument::Plan);
+    let judged = spec.reviewed_document().filter(|kind| *kind == TaskDocument::Plan);
     let Some(path) = judged.and_then(|kind| spec.written_document(kind)) else { return Ok(None) };
     Ok(items_at(ctx, &path, commit)?.err())
 }
 
 /// The items of a plan at a commit, or why there are none.
 fn items_at(ctx: &EngineContext, path: &str, commit: &Commit) -> Result<Result<Vec<PlannedTask>, String>, EngineError> {
-    Ok(match ctx.repository.file_at(commit, path, MOST_BYTES)? {
+    Ok(match ctx.repository.file_at(commit, path, MAX_DOCUMENT_BYTES)? {
         Some(CommittedFile::Content(text)) => read(path, &text),
-        Some(CommittedFile::TooLarge { .. }) => Err(format!("{path} is larger than {MOST_BYTES} bytes")),
-        None => Err(format!("{path} is not there any more, or is not a plain file")),
+        Some(CommittedFile::TooLarge { .. }) => Err(format!("{path} is larger than 1 MiB")),
+        None => Err(format!("{path} is missing or not a plain file")),
     })
 }
 
@@ -166,7 +166,7 @@ pub(super) fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> 
     let items = plan.as_ref().map(in_order).unwrap_or_default();
     let count = items.len();
     if count > MAX_ITEMS {
-        return Err(format!("{path} has {count} tasks; at most {MAX_ITEMS} are worked"));
+        return Err(format!("{path} has {count} tasks; the maximum is {MAX_ITEMS}"));
     }
     Ok(items)
 }
@@ -210,7 +210,7 @@ pub fn find_documents(repository: &Repository, commit: &Commit, title: &str) -> 
     };
     let (design, plan) = (pick(TaskDocument::Design)?, pick(TaskDocument::Plan)?);
     let text = match &plan {
-        Some(path) => repository.file_at(commit, path, MOST_BYTES)?,
+        Some(path) => repository.file_at(commit, path, MAX_DOCUMENT_BYTES)?,
         None => None,
     };
     let read = match (&plan, text) {

@@ -21,7 +21,7 @@ use super::prompt_sources::{
     author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
-use super::reviewer_worktree::find_untrusted_file;
+use super::untrusted_files::find_untrusted_file;
 use super::{EngineContext, StartFailure, checks, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
@@ -40,14 +40,17 @@ pub struct FinishContext {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
     /// Files of the work that agents would read as configuration, and files that contain a key.
-    pub steering: Vec<String>,
+    #[serde(rename = "steering")]
+    pub config_files: Vec<String>,
     pub with_secrets: Vec<String>,
     /// The attempt is a researcher, which writes nothing.
-    pub reads: bool,
+    #[serde(rename = "reads")]
+    pub is_researcher: bool,
     /// The stamp of the document before the attempt writes it.
     pub document: Option<String>,
     /// The head of the worktree before a document is written.
-    pub began: Option<Commit>,
+    #[serde(rename = "began")]
+    pub head_before: Option<Commit>,
 }
 
 /// An attempt that is prepared.
@@ -68,22 +71,22 @@ pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailu
     } else {
         ctx.worktree_with_files(spec)?;
     }
-    let Some(place) = spec.job_place() else {
+    let Some(phase_context) = spec.phase_context() else {
         return Err(StartFailure::new("landing is not an agent's work"));
     };
-    let (settings, turn) = (&ctx.settings, spec.turn());
+    let (settings, agent_index) = (&ctx.settings, spec.agent_index());
     match &spec.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
-            let assigned = settings.reviewer(reviewer, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.reviewer(reviewer, phase_context, agent_index).map_err(StartFailure::new)?;
             prepare_review(attempt, &assigned, *scope, commit)
         }
         JobKind::Check => checks::prepare_phase_checks(attempt),
         JobKind::Research { role, number } => {
-            let assigned = settings.researcher(*role, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.researcher(*role, phase_context, agent_index).map_err(StartFailure::new)?;
             research::prepare(attempt, assigned, *number)
         }
         JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
-            let assigned = settings.writer(*role, place, turn).map_err(StartFailure::new)?;
+            let assigned = settings.writer(*role, phase_context, agent_index).map_err(StartFailure::new)?;
             prepare_work(attempt, assigned, *role)
         }
         JobKind::Combine { .. } | JobKind::Land => Err(StartFailure::new("this is not an agent's work")),
@@ -102,11 +105,11 @@ fn prepare_work(
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let own = matches!(role, Role::Implement).then(|| spec.task_spec.prompt.clone()).flatten();
-    let opening = match (workflow_prompt(ctx, spec, role.as_str())?, own) {
+    let custom_prompt = match (workflow_prompt(ctx, spec, role.as_str())?, own) {
         (Some(text), _) | (None, Some(text)) => Some(text),
         (None, None) => custom_prompt(ctx, &[role.as_str()])?,
     };
-    let (unread, last_review) = (unparsed_answers(ctx, spec), last_review(ctx, spec));
+    let (unparsed_answers, last_review) = (unparsed_answers(ctx, spec), last_review(ctx, spec));
     let previous_message = previous_message(ctx, spec);
     // A killed process may have left the worktree to a sandboxed agent.
     match ctx.import_work(spec) {
@@ -117,8 +120,8 @@ fn prepare_work(
     let simplifies = matches!(&spec.job.kind, JobKind::Work { role: Role::Simplify, .. });
     let diff = simplifies.then(|| worktree.diff_between(&spec.workspace.base, &spec.machine.head.commit));
     let inputs = PromptInputs {
-        opening,
-        unread,
+        custom_prompt,
+        unparsed_answers,
         last_review,
         previous_message,
         diff: diff.transpose()?.map(Arc::new),
@@ -127,10 +130,11 @@ fn prepare_work(
         ..if spec.document().is_some() { restart_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     document::restore(ctx, spec, &worktree)?;
-    let began = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
-    let memo = FinishContext { document: document::stamp(spec, &worktree), began, ..FinishContext::default() };
-    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
-    ctx.read_guards.writing(&worktree);
+    let head_before = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
+    let finish_context =
+        FinishContext { document: document::stamp(spec, &worktree), head_before, ..FinishContext::default() };
+    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &finish_context)?;
+    ctx.read_guards.writer_started(&worktree);
     let access = issue_access(attempt, planner_scope(spec, role))?;
     let run = AgentRun {
         agent: &agent,
@@ -154,16 +158,16 @@ fn prepare_review(
         return Err(StartFailure::Failed(message));
     }
     let runs_checks = assigned.agent.kind == AgentKind::Checks;
-    let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, assigned)? };
+    let custom_prompt = if runs_checks { None } else { reviewer_prompt(ctx, spec, assigned)? };
     let since = if scope == ReviewScope::Scoped { spec.reviewed() } else { None };
-    let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
+    let diff = ctx.read_guards.begin_read(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
     if runs_checks {
         return checks::prepare_reviewer_checks(attempt, assigned, commit);
     }
     let nonce = fresh_nonce()?;
-    let ask = ask(spec, assigned, commit, Some(nonce.clone()));
-    let (steering, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
-    if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
+    let request = review_request(spec, assigned, commit, Some(nonce.clone()));
+    let (config_files, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
+    if let Some(file) = config_files.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
         return Err(would_run(assigned, &format!("`{file}` of the work")));
     }
     // A copy contains only the commit.
@@ -174,23 +178,23 @@ fn prepare_review(
         return Err(would_run(assigned, &file));
     }
     let digest = Some(diff.digest.clone());
-    let memo = FinishContext {
+    let finish_context = FinishContext {
         nonce: Some(nonce.clone()),
         diff_digest: digest,
-        steering,
+        config_files,
         with_secrets,
         ..FinishContext::default()
     };
     let inputs = PromptInputs {
-        opening,
+        custom_prompt,
         author_output: author_output(ctx, spec),
-        unreadable: last_unparsed_answer(ctx, spec, name),
+        last_unparsed_answer: last_unparsed_answer(ctx, spec, name),
         can_run: !shares,
         diff: Some(diff),
-        ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
+        ..if spec.reviewed_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(reviewer_worktree::make(ctx, spec, name, commit)?),
+        ReviewWorkspace::Copy => Some(reviewer_worktree::create_copy(ctx, spec, name, commit)?),
         ReviewWorkspace::Shared => None,
     };
     // In a copy the reviewer may write, to build and run tests.
@@ -198,9 +202,9 @@ fn prepare_review(
         Some((moved, copy)) => (moved, AccessMode::Write, Some(copy)),
         None => (spec, AccessMode::Read, None),
     };
-    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
-    write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;
-    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, ask))?;
+    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &request);
+    write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &finish_context)?;
+    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, request))?;
     let run = AgentRun {
         agent: &assigned.agent,
         model: assigned.model.as_deref(),
@@ -211,7 +215,7 @@ fn prepare_review(
     };
     let launched = launch(StartingAttempt { spec: in_copy, ..attempt }, &run);
     if launched.is_err() {
-        reviewer_worktree::discard(ctx, spec, name);
+        reviewer_worktree::remove_copy(ctx, spec, name);
     }
     launched
 }
@@ -236,7 +240,7 @@ fn risky_files(
     let whole = since.map(|_| ctx.worktree(spec)?.diff_between(spec.base(), commit).map_err(EngineError::from));
     let whole = whole.transpose()?;
     let diff = whole.as_ref().unwrap_or(diff);
-    Ok((diff.steering.clone(), files_with_secrets(&diff.patch, &ctx.secrets)))
+    Ok((diff.config_files.clone(), files_with_secrets(&diff.patch, &ctx.secrets)))
 }
 
 /// Issues a report token, if the agent may report.
@@ -249,9 +253,9 @@ fn issue_access(
 }
 
 /// The report scope of a reviewer whose contract allows the tool.
-fn reviewer_scope(contract: Contract, ask: ReviewRequest) -> Option<ReportScope> {
+fn reviewer_scope(contract: Contract, request: ReviewRequest) -> Option<ReportScope> {
     match contract {
-        Contract::Tool | Contract::Auto => Some(ReportScope::review(ask)),
+        Contract::Tool | Contract::Auto => Some(ReportScope::review(request)),
         Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity => None,
     }
 }
@@ -270,7 +274,11 @@ fn planner_scope(spec: &AttemptSpec, role: Role) -> Option<ReportScope> {
 fn workspace_for(spec: &AttemptSpec) -> ReviewWorkspace {
     let planning = matches!(spec.part, Some(RunPart::Planning { .. }));
     let runs = spec.gate().is_some_and(|gate| gate.depth >= Depth::Standard);
-    if runs && !planning && spec.judged_document().is_none() { ReviewWorkspace::Copy } else { ReviewWorkspace::Shared }
+    if runs && !planning && spec.reviewed_document().is_none() {
+        ReviewWorkspace::Copy
+    } else {
+        ReviewWorkspace::Shared
+    }
 }
 
 /// The ids of the tasks to group.
@@ -280,7 +288,12 @@ fn planned_ids(spec: &AttemptSpec) -> Vec<String> {
 }
 
 /// The parts of the request that the parser of the reviewer's answer needs.
-pub fn ask(spec: &AttemptSpec, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> ReviewRequest {
+pub fn review_request(
+    spec: &AttemptSpec,
+    assigned: &AssignedReviewer,
+    commit: &Commit,
+    nonce: Option<String>,
+) -> ReviewRequest {
     let checks = || ReviewerName::new("checks");
     let reviewer = if let JobKind::Review { reviewer, .. } = &spec.job.kind { reviewer.clone() } else { checks() };
     let gate = spec.gate();
@@ -307,16 +320,17 @@ fn subject(spec: &AttemptSpec) -> (Option<LoopId>, Option<String>) {
     }
 }
 
-/// Writes the prompt and the memo, with secrets redacted from the prompt.
+/// Writes the prompt and the finish context, with secrets redacted from the prompt.
 pub fn write_prompt(
     ctx: &EngineContext,
     dir: &AttemptDir,
     prompt: &str,
-    memo: &FinishContext,
+    finish_context: &FinishContext,
 ) -> Result<(), EngineError> {
     let prompt = ctx.secrets.redact_text(prompt);
-    let memo = serde_json::to_vec(memo).unwrap_or_default();
-    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {
+    let finish_context = serde_json::to_vec(finish_context).unwrap_or_default();
+    for (path, bytes) in [(dir.path().join("memo.json"), finish_context.as_slice()), (dir.prompt(), prompt.as_bytes())]
+    {
         fs::write(&path, bytes).map_err(|error| EngineError::io("write", &path, error))?;
     }
     Ok(())

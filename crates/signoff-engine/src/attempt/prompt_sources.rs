@@ -55,10 +55,10 @@ fn prompt_file(ctx: &EngineContext, path: &str) -> Result<String, EngineError> {
 
 /// The answers that could not be parsed, for the fixer to read.
 pub fn unparsed_answers(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
-    let JobKind::Fix { unread, .. } = &spec.job.kind else { return None };
+    let JobKind::Fix { unparsed_reviewers, .. } = &spec.job.kind else { return None };
     let (reviews, name) = (ctx.layout.reviews(), spec.artifact());
     let texts: Vec<String> =
-        unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
+        unparsed_reviewers.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
@@ -76,7 +76,7 @@ pub fn last_review(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let reviews = ctx.layout.reviews();
     match &spec.job.kind {
         JobKind::Work { role: Role::Fix, .. } if has_disputed(spec) => None,
-        JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, spec.task_spec.answers.as_ref()?),
+        JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, spec.task_spec.answered_review.as_ref()?),
         JobKind::Fix { .. } if spec.shares_fixes() => None,
         JobKind::Fix { .. } => {
             let known = &spec.policy.workflow.reviewers;
@@ -112,7 +112,7 @@ pub fn author_output(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> 
 pub fn previous_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let goes_on = matches!(spec.job.kind, JobKind::Work { role: Role::Implement, .. });
     let marked = spec.policy.workflow.completion == Completion::Marker;
-    if goes_on && marked && spec.machine.tally.iteration > 1 { last_message(ctx, spec) } else { None }
+    if goes_on && marked && spec.machine.counters.iteration > 1 { last_message(ctx, spec) } else { None }
 }
 
 fn last_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {

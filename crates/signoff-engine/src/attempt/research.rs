@@ -34,13 +34,13 @@ pub fn prepare(
     number: usize,
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
-    let opening = custom_prompt(ctx, &["research"])?;
+    let custom_prompt = custom_prompt(ctx, &["research"])?;
     let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
-    ctx.read_guards.begin(&ctx.worktree(spec)?, base, head, &name(number))?;
-    let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
-    let memo = FinishContext { reads: true, ..FinishContext::default() };
+    ctx.read_guards.begin_read(&ctx.worktree(spec)?, base, head, &name(number))?;
+    let inputs = PromptInputs { custom_prompt, ..restart_inputs(ctx, spec)? };
+    let finish_context = FinishContext { is_researcher: true, ..FinishContext::default() };
     let prompt = prompt_inputs::researcher(spec, &inputs, number);
-    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
+    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt), &finish_context)?;
     let run = AgentRun {
         agent: &agent,
         model: model.as_deref(),
@@ -64,12 +64,12 @@ pub fn finish(attempt: EndedAttempt<'_>, number: usize, notes: &mut Vec<String>)
     if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }
-    let said = message(dir);
-    if said.trim_ascii().is_empty() {
+    let answer = message(dir);
+    if answer.trim_ascii().is_empty() {
         return Ok(failed_end(spec, AttemptFailure::BadAnswer { message: "the report is empty".to_owned() }));
     }
     let path = dir.path().join(REPORT);
-    fs::write(&path, said).map_err(|error| EngineError::io("write", &path, error))?;
+    fs::write(&path, answer).map_err(|error| EngineError::io("write", &path, error))?;
     Ok(AttemptEnd::work(spec, WorkReport::Complete { head: head.clone() }))
 }
 
@@ -92,7 +92,7 @@ pub fn finish_planner(
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let who = ReviewerName::new(&*spec.launch.role);
-    let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
+    let undone = ctx.read_guards.end_read(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
     if !undone.changes.is_empty() {
         let changes: Vec<_> = undone.changes.iter().collect();
         notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));

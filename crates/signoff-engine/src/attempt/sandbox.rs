@@ -11,12 +11,12 @@ use signoff_core::wire;
 use super::EngineContext;
 use super::parse_output::read_end;
 use super::prepare::StartingAttempt;
-use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
 use crate::git::Worktree;
 use crate::process::{AttemptDir, ProcessLaunch, create_private_dir};
 use crate::remove_tree;
+use crate::sandbox::SandboxPolicy;
 
 /// Caches of build tools below the user's home, by program. None of them is on the `PATH`, is read by a shell or contains a login,
 /// as `~/.cargo` as a whole would be. Each program creates its own on first use.
@@ -79,14 +79,14 @@ impl EngineContext {
     /// The configured writable paths.
     fn writable_paths(&self) -> Vec<PathBuf> {
         let mut allowed = vec![PathBuf::from(SHARED_MEMORY)];
-        for said in self.settings.sandbox_write() {
-            match said.strip_prefix("~/") {
+        for entry in self.settings.sandbox_write() {
+            match entry.strip_prefix("~/") {
                 Some(below) => allowed.push(self.user_home.join(below)),
-                None if said == WritablePaths::CACHES => {
+                None if entry == WritablePaths::CACHES => {
                     make_caches(&self.user_home, is_installed);
                     allowed.extend(caches().map(|cache| self.user_home.join(cache)));
                 }
-                None => allowed.push(PathBuf::from(said)),
+                None => allowed.push(PathBuf::from(entry)),
             }
         }
         allowed
@@ -146,10 +146,10 @@ const REFUSALS: [&str; 4] = ["Permission denied", "Read-only file system", "EACC
 const MAX_STDERR: u64 = 64 * 1024;
 
 /// Maximum number of errors in a note.
-const MAX_NAMED: usize = 3;
+const MAX_LISTED_ERRORS: usize = 3;
 
 /// Maximum length of one error, in characters.
-const LONGEST: usize = 160;
+const MAX_ERROR_CHARS: usize = 160;
 
 /// Whether a line reports a failed write. Node's `spawn PROGRAM EACCES`, for a program that is not executable, does
 /// not.
@@ -165,9 +165,13 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     let stderr = read_end(&dir.stderr(), MAX_STDERR);
     let stderr = String::from_utf8_lossy(&stderr);
     let tried: Vec<&str> = stderr.lines().filter(|line| is_refusal(line)).map(str::trim).collect();
-    let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
-    let errors: Vec<String> = tried.iter().take(MAX_NAMED).map(short).collect();
-    let more = if tried.len() > MAX_NAMED { format!(" and {} more", tried.len() - MAX_NAMED) } else { String::new() };
+    let short = |entry: &&str| entry.chars().take(MAX_ERROR_CHARS).collect::<String>();
+    let errors: Vec<String> = tried.iter().take(MAX_LISTED_ERRORS).map(short).collect();
+    let more = if tried.len() > MAX_LISTED_ERRORS {
+        format!(" and {} more", tried.len() - MAX_LISTED_ERRORS)
+    } else {
+        String::new()
+    };
     let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
     (!errors.is_empty()).then(|| format!("the sandbox blocked {who}: {}{more}", errors.join("; ")))
 }

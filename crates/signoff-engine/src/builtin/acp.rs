@@ -50,7 +50,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
 }
 
 fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
-    let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let arguments = arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
     let args = AcpArgs::parse(arguments, &variable).map_err(io::Error::other)?;
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
@@ -182,13 +182,13 @@ pub enum AcpArgsError {
 
 impl AcpArgs {
     pub fn parse(
-        mut words: impl Iterator<Item = String>,
+        mut arguments: impl Iterator<Item = String>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, AcpArgsError> {
         let mut args = Self::default();
-        while let Some(word) = words.next() {
-            let mut next = || words.next().ok_or(AcpArgsError::Command);
-            match word.as_str() {
+        while let Some(argument) = arguments.next() {
+            let mut next = || arguments.next().ok_or(AcpArgsError::Command);
+            match argument.as_str() {
                 "--read" => args.read_only = true,
                 "--report" => {
                     let (url, name) = (next()?, next()?);
@@ -198,10 +198,10 @@ impl AcpArgs {
                 "--model" => args.model = Some(next()?),
                 "--" => {
                     args.program = next()?;
-                    args.arguments = words.collect();
+                    args.arguments = arguments.collect();
                     return Ok(args);
                 }
-                _ => return Err(AcpArgsError::Flag(word)),
+                _ => return Err(AcpArgsError::Flag(argument)),
             }
         }
         Err(AcpArgsError::Command)

@@ -192,7 +192,7 @@ impl TruncatedOutput {
         self.omitted_bytes += over;
     }
 
-    /// The text, or its start and end if it would exceed `room` bytes of JSON.
+    /// The text, or its start and end if it would exceed `budget` bytes of JSON.
     fn into_text(mut self, budget: usize) -> String {
         self.cut_tail();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -219,7 +219,7 @@ fn json_len(text: &str) -> usize {
     text.chars().map(json_char_len).sum()
 }
 
-/// The number of bytes of these characters that fit into `room` bytes of JSON.
+/// The number of bytes of these characters that fit into `budget` bytes of JSON.
 fn fitting_bytes(characters: impl Iterator<Item = char>, budget: usize) -> usize {
     let mut taken = 0;
     let fits = |one: &char| {

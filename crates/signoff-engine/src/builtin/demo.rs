@@ -97,7 +97,7 @@ fn review(prompt: &str, environment: &DemoEnvironment, files: &DemoFiles) -> Str
     let flaws: Vec<_> = Flaw::ALL
         .into_iter()
         .filter(|flaw| reviewer == DemoReviewer::General || reviewer == flaw.facts().reviewer)
-        .filter_map(|flaw| flaw.line(files).map(|line| (flaw, line)))
+        .filter_map(|flaw| flaw.line(files).map(|line| FoundFlaw { flaw, line }))
         .collect();
     AnswerFormat::from_prompt(prompt, &environment.nonce).write(&flaws)
 }
@@ -119,7 +119,7 @@ fn work(directory: &Path) -> io::Result<()> {
     stdout.flush()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where the demo agent reads its environment")]
+#[expect(clippy::disallowed_methods, reason = "the only place where the demo agent reads its environment")]
 fn environment() -> DemoEnvironment {
     let read = |name| env::var(name).unwrap_or_default();
     DemoEnvironment { role: read("SIGNOFF_ROLE"), reviewer: read("SIGNOFF_REVIEWER"), nonce: read("SIGNOFF_NONCE") }
@@ -160,10 +160,10 @@ impl AnswerFormat {
         Self::Markdown { comment: asked.map_or_else(|| comment(nonce), str::to_owned) }
     }
 
-    fn write(&self, flaws: &[(Flaw, usize)]) -> String {
+    fn write(&self, flaws: &[FoundFlaw]) -> String {
         match self {
             // The XML format cannot express that a person has to decide.
-            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.facts().needs_decision) => {
+            Self::Xml { nonce, .. } if flaws.iter().any(|found| found.flaw.facts().needs_decision) => {
                 markdown(&comment(nonce), flaws)
             }
             Self::Xml { name, tag, .. } => xml(name, tag, flaws),
@@ -176,23 +176,25 @@ fn comment(nonce: &str) -> String {
     if nonce.is_empty() { String::new() } else { format!("<!-- signoff:{nonce} -->") }
 }
 
-fn markdown(comment: &str, flaws: &[(Flaw, usize)]) -> String {
+fn markdown(comment: &str, flaws: &[FoundFlaw]) -> String {
     let verdict = match flaws {
         [] => "APPROVED",
-        flaws if flaws.iter().any(|(flaw, _)| flaw.facts().needs_decision) => "NEEDS_DISCUSSION",
+        flaws if flaws.iter().any(|found| found.flaw.facts().needs_decision) => "NEEDS_DISCUSSION",
         _ => "CHANGES_REQUESTED",
     };
     let list: String = flaws
         .iter()
-        .map(|(flaw, line)| format!("- [Important] {}:{line} {}\n", flaw.facts().file, flaw.facts().description))
+        .map(|FoundFlaw { flaw, line }| {
+            format!("- [Important] {}:{line} {}\n", flaw.facts().file, flaw.facts().description)
+        })
         .collect();
     let body = if list.is_empty() { "All that the task asks for is there.\n" } else { &list };
     format!("{body}\n**Verdict: {verdict}**\n{comment}\n")
 }
 
-fn xml(name: &str, tag: &str, flaws: &[(Flaw, usize)]) -> String {
+fn xml(name: &str, tag: &str, flaws: &[FoundFlaw]) -> String {
     let verdict = if flaws.is_empty() { "APPROVED" } else { "ISSUES" };
-    let issues: String = flaws.iter().map(|(flaw, line)| xml_issue(name, *flaw, *line)).collect();
+    let issues: String = flaws.iter().map(|found| xml_issue(name, found)).collect();
     let summary = if flaws.is_empty() { "The scripts do what they should." } else { "Not yet." };
     format!(
         "{tag}\n  <verdict>{verdict}</verdict>\n  <confidence>high</confidence>\n  <issues>\n{issues}  </issues>\n  \
@@ -202,7 +204,7 @@ fn xml(name: &str, tag: &str, flaws: &[(Flaw, usize)]) -> String {
 }
 
 /// Both kinds of reviewers describe the flaw. The second element depends on the kind.
-fn xml_issue(root: &str, flaw: Flaw, line: usize) -> String {
+fn xml_issue(root: &str, FoundFlaw { flaw, line }: &FoundFlaw) -> String {
     let more = if root == "spec-review" { "requirement" } else { "fix" };
     format!(
         "    <issue type=\"{}\" severity=\"important\">\n      <location file=\"{}\" line=\"{line}\"/>\n      \
@@ -283,6 +285,12 @@ impl DemoReviewer {
             _ => Self::General,
         }
     }
+}
+
+/// A flaw and the number of its line.
+struct FoundFlaw {
+    flaw: Flaw,
+    line: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::Event;
-use signoff_core::policy::{Budget, CapReached, Caps, Reservation};
+use signoff_core::policy::{Budget, BudgetResource, Caps, ResourceAmounts};
 use signoff_core::review::Usage;
 use signoff_core::view::LoopState;
 use signoff_core::wire::{Fact, LoopFact};
@@ -19,7 +19,7 @@ use crate::executor::AttemptKey;
 const TICKS_PER_CHECK: u32 = 5;
 
 /// The roles that cost nothing.
-const FREE: [&str; 3] = ["check", "combine", "land"];
+const FREE_ROLES: [&str; 3] = ["check", "combine", "land"];
 
 impl Dispatcher<'_> {
     /// Whether any budget cap is configured.
@@ -31,29 +31,29 @@ impl Dispatcher<'_> {
     /// The cap that forbids another launch, of the task or of the run, as a message.
     pub(super) fn over_budget(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
         match self.budget_for(run, loop_id, "") {
-            LaunchDecision::Refused(why) => Some(why),
-            LaunchDecision::Free | LaunchDecision::Later => None,
+            LaunchDecision::Refuse(why) => Some(why),
+            LaunchDecision::Start | LaunchDecision::Wait => None,
         }
     }
 
     /// Whether the budget allows another attempt in this role.
     pub(super) fn budget_for(&self, run: RunId, loop_id: &LoopId, role: &str) -> LaunchDecision {
         let Some(active) = self.runs.get(&run).filter(|_| self.is_capped()) else {
-            return LaunchDecision::Free;
+            return LaunchDecision::Start;
         };
         if !active.state.loops.contains_key(loop_id) {
-            return LaunchDecision::Free;
+            return LaunchDecision::Start;
         }
         let limits = self.ctx.settings.limits();
         let reserve = limits.reserve_micro_usd;
         let own = BudgetScope { active, loops: loops_of_task(active, loop_id), caps: &limits.task, reserve };
         let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
-        match (own.room(role), whole.room(role)) {
-            (LaunchDecision::Refused(why), _) => LaunchDecision::Refused(why),
-            (_, LaunchDecision::Refused(why)) => LaunchDecision::Refused(format!("in the whole run {why}")),
-            (LaunchDecision::Free, LaunchDecision::Free) => LaunchDecision::Free,
-            (LaunchDecision::Free | LaunchDecision::Later, LaunchDecision::Free | LaunchDecision::Later) => {
-                LaunchDecision::Later
+        match (own.decide(role), whole.decide(role)) {
+            (LaunchDecision::Refuse(why), _) => LaunchDecision::Refuse(why),
+            (_, LaunchDecision::Refuse(why)) => LaunchDecision::Refuse(format!("in the whole run {why}")),
+            (LaunchDecision::Start, LaunchDecision::Start) => LaunchDecision::Start,
+            (LaunchDecision::Start | LaunchDecision::Wait, LaunchDecision::Start | LaunchDecision::Wait) => {
+                LaunchDecision::Wait
             }
         }
     }
@@ -164,25 +164,25 @@ struct BudgetScope<'a> {
 }
 
 impl BudgetScope<'_> {
-    fn room(&self, role: &str) -> LaunchDecision {
+    fn decide(&self, role: &str) -> LaunchDecision {
         let expected = self.expected(role);
         let (mut spent, mut promised) = (self.spent(None), self.reserved());
         let gone = spent.used();
         let expected_usage = expected.unwrap_or_default();
         if let Err(refusal) = spent.reserve(AttemptId(u64::MAX), expected_usage, self.caps) {
-            return LaunchDecision::Refused(describe_refusal(refusal, gone, self.caps));
+            return LaunchDecision::Refuse(describe_refusal(refusal, gone, self.caps));
         }
         // While the cost of an attempt is unknown, only one runs, so a cap is exceeded by at most one attempt.
         let unknown = expected.is_none() && !self.agents().is_empty();
         let taken = promised.reserve(AttemptId(u64::MAX), expected_usage, self.caps).is_err();
-        if unknown || taken { LaunchDecision::Later } else { LaunchDecision::Free }
+        if unknown || taken { LaunchDecision::Wait } else { LaunchDecision::Start }
     }
 
     /// The cap that is reached, as a message.
     fn reached(&self, now: Timestamp) -> Option<String> {
         let mut spent = self.spent(Some(now));
         let gone = spent.used();
-        let refusal = spent.reserve(AttemptId(u64::MAX), Reservation::default(), self.caps).err()?;
+        let refusal = spent.reserve(AttemptId(u64::MAX), ResourceAmounts::default(), self.caps).err()?;
         Some(describe_refusal(refusal, gone, self.caps))
     }
 
@@ -191,7 +191,7 @@ impl BudgetScope<'_> {
         let mut agents = Vec::new();
         for (loop_id, loop_state) in &self.loops {
             let own = self.active.running.keys().filter(|(other, _)| other == *loop_id);
-            let costs = |attempt: &AttemptId| !FREE.contains(&role_of(loop_state, *attempt));
+            let costs = |attempt: &AttemptId| !FREE_ROLES.contains(&role_of(loop_state, *attempt));
             agents.extend(own.map(|(_, attempt)| *attempt).filter(costs).map(|attempt| (*loop_state, attempt)));
         }
         agents
@@ -214,8 +214,8 @@ impl BudgetScope<'_> {
         let mut budget = self.spent(None);
         for (number, (loop_state, attempt)) in self.agents().into_iter().enumerate() {
             let expected_usage = self.expected(role_of(loop_state, attempt)).unwrap_or_default();
-            let used = loop_state.usage.get(&attempt).copied().map(Reservation::from).unwrap_or_default();
-            let left = Reservation {
+            let used = loop_state.usage.get(&attempt).copied().map(ResourceAmounts::from).unwrap_or_default();
+            let left = ResourceAmounts {
                 cost_micro_usd: expected_usage.cost_micro_usd.saturating_sub(used.cost_micro_usd),
                 tokens: expected_usage.tokens.saturating_sub(used.tokens),
                 duration_ms: 0,
@@ -228,26 +228,26 @@ impl BudgetScope<'_> {
 
     /// The expected usage of another attempt: the maximum for this role in the run, or for any role. `None` if it is
     /// unknown and a cap depends on it.
-    fn expected(&self, role: &str) -> Option<Reservation> {
+    fn expected(&self, role: &str) -> Option<ResourceAmounts> {
         let known = self.known();
         let same = known.iter().filter(|(other, _)| *other == role).map(|(_, usage)| *usage);
         let any = || known.iter().map(|(_, usage)| *usage).reduce(maximum);
         let dearest = same.reduce(maximum).or_else(any);
-        let reserved = Reservation { cost_micro_usd: self.reserve, ..Reservation::default() };
+        let reserved = ResourceAmounts { cost_micro_usd: self.reserve, ..ResourceAmounts::default() };
         let is_configured = self.reserve > 0 && self.caps.max_tokens.is_none();
         let capped = self.caps.max_cost_micro_usd.is_some() || self.caps.max_tokens.is_some();
         dearest.or_else(|| (is_configured || !capped).then_some(reserved))
     }
 
     /// The usage of the run's ended attempts, by role. Failed attempts without usage are skipped.
-    fn known(&self) -> Vec<(&str, Reservation)> {
+    fn known(&self) -> Vec<(&str, ResourceAmounts)> {
         let mut known = Vec::new();
         for (loop_id, loop_state) in &self.active.state.loops {
             for (attempt, usage) in &loop_state.usage {
                 let at_work = self.active.running.contains_key(&(loop_id.clone(), *attempt));
                 let role = role_of(loop_state, *attempt);
                 let is_meaningful = usage.cost_micro_usd > 0 || loop_state.answered.contains(attempt);
-                if is_meaningful && !at_work && !FREE.contains(&role) {
+                if is_meaningful && !at_work && !FREE_ROLES.contains(&role) {
                     known.push((role, Usage { duration_ms: 0, ..*usage }.into()));
                 }
             }
@@ -268,8 +268,8 @@ fn elapsed(loop_state: &LoopState, attempt: AttemptId, now: Timestamp) -> Usage 
 }
 
 /// The maximum of each value. The duration is bounded by its own limit.
-fn maximum(one: Reservation, other: Reservation) -> Reservation {
-    Reservation {
+fn maximum(one: ResourceAmounts, other: ResourceAmounts) -> ResourceAmounts {
+    ResourceAmounts {
         cost_micro_usd: one.cost_micro_usd.max(other.cost_micro_usd),
         tokens: one.tokens.max(other.tokens),
         duration_ms: 0,
@@ -277,26 +277,26 @@ fn maximum(one: Reservation, other: Reservation) -> Reservation {
 }
 
 /// `$0.51 of $1.00 is spent, and the next attempt may cost more than is left`.
-fn describe_refusal(refusal: CapReached, gone: Reservation, caps: &Caps) -> String {
+fn describe_refusal(refusal: BudgetResource, gone: ResourceAmounts, caps: &Caps) -> String {
     let dollars = |micro: u64| format!("${:.2}", micro as f64 / 1_000_000.0);
-    let (gone, cap, words, more) = match refusal {
-        CapReached::Cost => {
+    let (gone, cap, used, more) = match refusal {
+        BudgetResource::Cost => {
             let (gone, cap) = (gone.cost_micro_usd, caps.max_cost_micro_usd.unwrap_or_default());
-            let words = format!("{} of {} is spent", dollars(gone), dollars(cap));
-            (gone, cap, words, "the next attempt may cost more than is left")
+            let used = format!("{} of {} is spent", dollars(gone), dollars(cap));
+            (gone, cap, used, "the next attempt may cost more than is left")
         }
-        CapReached::Tokens => {
+        BudgetResource::Tokens => {
             let (gone, cap) = (gone.tokens, caps.max_tokens.unwrap_or_default());
-            let words = format!("{gone} of {cap} tokens are used");
-            (gone, cap, words, "the next attempt may use more than are left")
+            let used = format!("{gone} of {cap} tokens are used");
+            (gone, cap, used, "the next attempt may use more than are left")
         }
-        CapReached::Minutes => {
+        BudgetResource::Minutes => {
             let (gone, cap) = (gone.duration_ms / 60_000, caps.max_minutes.unwrap_or_default());
-            let words = format!("{gone} of {cap} minutes are used");
-            (gone, cap, words, "the next attempt may take longer than is left")
+            let used = format!("{gone} of {cap} minutes are used");
+            (gone, cap, used, "the next attempt may take longer than is left")
         }
     };
-    if gone < cap { format!("{words}, and {more}") } else { words }
+    if gone < cap { format!("{used}, and {more}") } else { used }
 }
 
 #[cfg(test)]
@@ -306,11 +306,11 @@ mod tests {
     #[test]
     fn a_refusal_states_the_used_budget_and_what_is_left() {
         let caps = Caps { max_cost_micro_usd: Some(1_000_000), max_tokens: Some(9_000), max_minutes: Some(10) };
-        let gone = Reservation { cost_micro_usd: 510_000, tokens: 9_000, duration_ms: 720_000 };
-        let words =
-            [CapReached::Cost, CapReached::Tokens, CapReached::Minutes].map(|one| describe_refusal(one, gone, &caps));
+        let gone = ResourceAmounts { cost_micro_usd: 510_000, tokens: 9_000, duration_ms: 720_000 };
+        let used = [BudgetResource::Cost, BudgetResource::Tokens, BudgetResource::Minutes]
+            .map(|one| describe_refusal(one, gone, &caps));
         assert_eq!(
-            words,
+            used,
             [
                 "$0.51 of $1.00 is spent, and the next attempt may cost more than is left",
                 "9000 of 9000 tokens are used",

@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         match effect {
             Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
-            Effect::Wait { hold } => self.schedule_resume(run, loop_id, hold),
+            Effect::Wait { reason } => self.schedule_resume(run, loop_id, reason),
             Effect::Finish(_) => {
                 self.forget_worktree(run, loop_id);
                 self.forget_homes(run, loop_id);
@@ -71,8 +71,8 @@ impl Dispatcher<'_> {
 
     /// Drops the read-only state of a finished loop's worktree.
     fn forget_worktree(&self, run: RunId, loop_id: &LoopId) {
-        if let Some(place) = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref()) {
-            self.ctx.read_guards.forget(Path::new(&place.worktree));
+        if let Some(workspace) = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref()) {
+            self.ctx.read_guards.forget(Path::new(&workspace.worktree));
         }
     }
 
@@ -135,7 +135,7 @@ impl Dispatcher<'_> {
             return;
         }
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.insert(loop_id.clone());
+            active.creating_workspaces.insert(loop_id.clone());
         }
         let claiming = self.pending_claim(run, &loop_id);
         let (workspaces, store, sender) = (self.backends.workspaces.clone(), self.store.clone(), self.sender.clone());
@@ -203,40 +203,40 @@ impl Dispatcher<'_> {
         Launch { resumes: sessions.session_for(by, machine, job.attempt, &launch.agent), ..launch }
     }
 
-    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
+    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, agent_index: usize) -> Launch {
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let (agent, model) = self.agent_for(run, loop_id, job, turn).unwrap_or_default();
+        let (agent, model) = self.agent_for(run, loop_id, job, agent_index).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
-        let hold = self.ctx.sandbox_backend(&job.kind, &agent);
+        let sandbox = self.ctx.sandbox_backend(&job.kind, &agent);
         let role = role_name(job).to_owned();
-        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox: hold, resumes: None }
+        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox, resumes: None }
     }
 
-    /// The agent for a job, and its model. `turn` selects a fallback.
+    /// The agent for a job, and its model. `agent_index` selects a fallback.
     pub(super) fn agent_for(
         &self,
         run: RunId,
         loop_id: &LoopId,
         job: &Job,
-        turn: usize,
+        agent_index: usize,
     ) -> Option<(String, Option<String>)> {
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let place =
+        let phase_context =
             policy.zip(phase).map(|(policy, phase)| PhaseContext { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.ctx.settings;
-        match (job.actor(), place) {
-            (JobActor::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
-                settings.researcher(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+        match (job.actor(), phase_context) {
+            (JobActor::Writer(role), Some(phase_context)) if matches!(job.kind, JobKind::Research { .. }) => {
+                settings.researcher(role, phase_context, agent_index).ok().map(|one| (one.agent.name, one.model))
             }
-            (JobActor::Writer(role), Some(place)) => {
-                settings.writer(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            (JobActor::Writer(role), Some(phase_context)) => {
+                settings.writer(role, phase_context, agent_index).ok().map(|one| (one.agent.name, one.model))
             }
-            (JobActor::Reviewer(name), Some(place)) => {
-                settings.reviewer(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
+            (JobActor::Reviewer(name), Some(phase_context)) => {
+                settings.reviewer(&name, phase_context, agent_index).ok().map(|one| (one.agent.name, one.model))
             }
             (JobActor::Writer(_) | JobActor::Reviewer(_) | JobActor::Program, _) => Some(("checks".to_owned(), None)),
         }
@@ -245,7 +245,7 @@ impl Dispatcher<'_> {
     /// Queues an attempt. It starts when an agent and budget are available.
     fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
-            // It stays outstanding, and the next drive starts it.
+            // It stays outstanding, and the next process starts it.
             return Ok(());
         }
         self.waiting.push_back(QueuedLaunch { run, loop_id: loop_id.clone(), job });
@@ -340,8 +340,8 @@ impl Dispatcher<'_> {
             at_work.into_iter().map(move |loop_id| (*run, loop_id, active.state.loops.get(loop_id)))
         });
         let others = loops.filter(|(other, loop_id, loop_state)| {
-            let place = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
-            (*other, *loop_id) != (run, this) && place.is_some_and(|place| place.worktree == worktree)
+            let workspace = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
+            (*other, *loop_id) != (run, this) && workspace.is_some_and(|workspace| workspace.worktree == worktree)
         });
         others.count() + 1
     }
@@ -353,17 +353,17 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn schedule_resume(&mut self, run: RunId, loop_id: &LoopId, hold: PauseReason) {
-        match hold {
+    fn schedule_resume(&mut self, run: RunId, loop_id: &LoopId, reason: PauseReason) {
+        match reason {
             PauseReason::RateLimit { until } => {
                 let wait = clock::now().duration_until(until).try_into().unwrap_or_default();
                 let (sender, loop_id) = (self.sender.clone(), loop_id.clone());
                 tokio::spawn(async move {
                     tokio::time::sleep(wait).await;
-                    sender.send(DispatcherInput::PauseElapsed { run, loop_id, hold }).ok();
+                    sender.send(DispatcherInput::PauseElapsed { run, loop_id, reason }).ok();
                 });
             }
-            // A cap is raised in the configuration, which the next drive reads. The run's machine ends checkpoints.
+            // A cap is raised in the configuration, which the next process reads. The run's machine ends checkpoints.
             PauseReason::Budget | PauseReason::Checkpoint => {}
         }
     }
@@ -391,7 +391,7 @@ fn sibling_loops(run_state: &RunState, this: &LoopId) -> Vec<SiblingLoop> {
         name: loop_id.to_string(),
         status: TaskStatus::for_other_loops(&loop_state.machine),
         title: loop_state.title.clone(),
-        iteration: loop_state.machine.tally.iteration,
+        iteration: loop_state.machine.counters.iteration,
     };
     let looked_at = this.checkpoint_target().map(|(of, _)| of);
     let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();

@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::executor::{AttemptKey, AttemptResult};
 use crate::process::StopHandle;
 
-/// What is shown to the user during a drive.
+/// What is shown to the user during a run loop.
 #[derive(Debug)]
 pub enum DispatcherNotice<'a> {
     /// A fact is recorded and applied.
@@ -43,18 +43,18 @@ pub trait Renderer: Send {
     fn show(&mut self, notice: &DispatcherNotice<'_>);
 }
 
-/// Options of one drive.
+/// Options of one run loop.
 #[derive(Debug, Clone, Default)]
-pub struct DriveOptions {
+pub struct RunLoopOptions {
     /// Work only on these queued tasks, in this order; on all if empty.
     pub only: Vec<TaskId>,
     /// Wait for further tasks instead of ending.
     pub watch: bool,
     pub no_ask: bool,
-    /// A user is present and sees every question: the drive waits for the answers.
+    /// A user is present and sees every question: the run loop waits for the answers.
     pub attended: bool,
     /// Also check off finished tasks in the user's plan file.
-    pub tick: bool,
+    pub check_off_in_checkout: bool,
     /// The tasks that a tracker has just offered for the run to open.
     pub offer: Option<Vec<TaskSpec>>,
 }
@@ -105,7 +105,7 @@ pub enum DispatcherInput {
     PauseElapsed {
         run: RunId,
         loop_id: LoopId,
-        hold: machine::PauseReason,
+        reason: machine::PauseReason,
     },
     /// The tracker's tasks for the free slots of a run.
     Offered {
@@ -153,7 +153,7 @@ pub enum DispatcherInput {
         result: Result<(), EngineError>,
     },
     /// Time to check for requests and tasks of other processes.
-    Tick,
+    TimerFired,
 }
 
 /// The workspace of a loop is ready.
@@ -167,9 +167,9 @@ pub struct PreparedWorkspace {
     pub note: Option<String>,
 }
 
-/// The result of a drive.
+/// The result of a run loop.
 #[derive(Debug, Default)]
-pub struct DriveSummary {
+pub struct RunLoopSummary {
     /// The runs and their stages.
     pub runs: Vec<(RunId, RunStage)>,
     /// The states of the runs at the end.

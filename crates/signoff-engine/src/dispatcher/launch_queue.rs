@@ -21,11 +21,11 @@ pub(super) struct QueuedLaunch {
 /// Whether a launch can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LaunchDecision {
-    Free,
-    /// When other attempts have ended.
-    Later,
+    Start,
+    /// Until other attempts have ended.
+    Wait,
     /// It exceeds the budget; contains the reason.
-    Refused(String),
+    Refuse(String),
 }
 
 impl Dispatcher<'_> {
@@ -33,24 +33,24 @@ impl Dispatcher<'_> {
     /// start.
     pub(super) fn start_queued(&mut self) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
-            // They stay outstanding, and the next drive starts them.
+            // They stay outstanding, and the next process starts them.
             self.waiting.clear();
         }
-        let mut place = 0;
-        while let Some(next) = self.waiting.get(place) {
-            let room = self.is_wanted(next).then(|| self.decide_launch(next));
-            if room == Some(LaunchDecision::Later) {
-                place += 1;
+        let mut index = 0;
+        while let Some(next) = self.waiting.get(index) {
+            let decision = self.is_wanted(next).then(|| self.decide_launch(next));
+            if decision == Some(LaunchDecision::Wait) {
+                index += 1;
                 continue;
             }
-            let Some(QueuedLaunch { run, loop_id, job }) = self.waiting.remove(place) else { break };
-            match room {
-                Some(LaunchDecision::Free) => self.start_attempt(run, &loop_id, job)?,
-                Some(LaunchDecision::Refused(why)) => {
+            let Some(QueuedLaunch { run, loop_id, job }) = self.waiting.remove(index) else { break };
+            match decision {
+                Some(LaunchDecision::Start) => self.start_attempt(run, &loop_id, job)?,
+                Some(LaunchDecision::Refuse(why)) => {
                     self.note_paused(run, &loop_id, &why);
                     self.loop_event(run, &loop_id, Event::BudgetRefused { attempt: job.attempt }, Vec::new())?;
                 }
-                Some(LaunchDecision::Later) | None => {}
+                Some(LaunchDecision::Wait) | None => {}
             }
         }
         Ok(())
@@ -65,9 +65,9 @@ impl Dispatcher<'_> {
     fn decide_launch(&self, waiting: &QueuedLaunch) -> LaunchDecision {
         let QueuedLaunch { run, loop_id, job } = waiting;
         // Jobs of signoff itself cost nothing and need no agent.
-        let Some(agent) = self.agent_of(*run, loop_id, job) else { return LaunchDecision::Free };
+        let Some(agent) = self.agent_of(*run, loop_id, job) else { return LaunchDecision::Start };
         if !self.is_free(&agent) {
-            return LaunchDecision::Later;
+            return LaunchDecision::Wait;
         }
         self.budget_for(*run, loop_id, super::effects::role_name(job))
     }
@@ -140,7 +140,7 @@ impl Dispatcher<'_> {
         run: RunId,
         loop_id: &LoopId,
         attempt: AttemptId,
-        refused: RateLimited,
+        rate_limited: RateLimited,
     ) -> Option<Event> {
         let run_state = &self.runs.get(&run)?.state;
         let (loop_state, policy) = (run_state.loops.get(loop_id)?, run_state.policy(loop_id)?);
@@ -162,7 +162,7 @@ impl Dispatcher<'_> {
             backoff: settings.limits().backoff,
             jitter: random(),
         };
-        Some(machine::rate_limit_event(&loop_state.machine, attempt, refused, &chain, policy))
+        Some(machine::rate_limit_event(&loop_state.machine, attempt, rate_limited, &chain, policy))
     }
 }
 

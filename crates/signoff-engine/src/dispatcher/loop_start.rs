@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
         result: Result<PreparedWorkspace, EngineError>,
     ) -> Result<(), EngineError> {
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
+            active.creating_workspaces.remove(loop_id);
         }
         match result {
             Ok(PreparedWorkspace { workspace, head, base_tree, note }) => {
@@ -47,8 +47,8 @@ impl Dispatcher<'_> {
 
     /// The items of the plan that another program left. They belong to no attempt of ours.
     fn imported_plan(&self, run: RunId, loop_id: &LoopId) -> Vec<LoopFact> {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        let items = taken_over.map(|taken_over| taken_over.items).filter(|items| !items.is_empty());
+        let imported = self.task_spec(run, loop_id).and_then(|spec| spec.imported);
+        let items = imported.map(|imported| imported.items).filter(|items| !items.is_empty());
         items.map_or_else(Vec::new, |items| {
             let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
             let answer = LoopFact::Answered { attempt: AttemptId(0), answer: PlannerAnswer::Tasks(items) };
@@ -58,9 +58,9 @@ impl Dispatcher<'_> {
 
     /// The first event of a loop: it starts at its first phase, or where another program left it.
     fn start_event(&self, run: RunId, loop_id: &LoopId, head: Head) -> Event {
-        let taken_over = self.task_spec(run, loop_id).and_then(|spec| spec.taken_over);
-        match taken_over.zip(self.policy(run, loop_id)) {
-            Some((taken_over, policy)) => state_v4::resume(&taken_over.state, head, policy),
+        let imported = self.task_spec(run, loop_id).and_then(|spec| spec.imported);
+        match imported.zip(self.policy(run, loop_id)) {
+            Some((imported, policy)) => state_v4::resume(&imported.state, head, policy),
             None => Event::Started { head },
         }
     }
@@ -76,7 +76,7 @@ impl Dispatcher<'_> {
         let left = Ledger::from_earlier_tasks(
             loop_states.iter().map(|(task, loop_state)| (*task, &loop_state.machine.ledger)),
         );
-        Ok((!left.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsInherited { left })))
+        Ok((!left.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsInherited { ledger: left })))
     }
 
     /// The started tasks on the branch of a task, except `own`.
@@ -116,8 +116,8 @@ impl Dispatcher<'_> {
         }
         let at_work = self.runs.get(&run).into_iter().flat_map(|active| active.running.keys());
         let is_busy = at_work.into_iter().any(|(other, _)| other == loop_id);
-        let place = if is_busy { PlanLocation::OnBranch } else { PlanLocation::InWorktree };
-        let (mut facts, note) = self.backends.workspaces.reread_plan(&spec, place)?;
+        let location = if is_busy { PlanLocation::OnBranch } else { PlanLocation::InWorktree };
+        let (mut facts, note) = self.backends.workspaces.reread_plan(&spec, location)?;
         if let Some(note) = note {
             self.renderer.show(&DispatcherNotice::Note(&note));
             facts.push(LoopFact::Noted { attempt: job.attempt, note });
@@ -128,10 +128,10 @@ impl Dispatcher<'_> {
 
 /// The job that may start the first plan item: on entering a phase or an item, or on a person's request.
 pub(super) fn job_to_plan<'a>(event: &Event, enters: bool, effects: &'a [Effect]) -> Option<&'a Job> {
-    let said = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
+    let is_user_event = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
     let spawned = effects.iter().find_map(|effect| match effect {
         Effect::Spawn(job) => Some(job),
         Effect::Kill { .. } | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding | Effect::Finish(_) => None,
     });
-    spawned.filter(|_| enters || said)
+    spawned.filter(|_| enters || is_user_event)
 }

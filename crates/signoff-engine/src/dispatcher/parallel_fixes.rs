@@ -27,15 +27,15 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let Some(loop_state) = active.state.loops.get(loop_id) else { return Ok(()) };
-        let (needed, place) = (ParallelNeed::for_stage(&loop_state.machine.stage), loop_state.workspace.clone());
+        let (needed, workspace) = (ParallelNeed::for_stage(&loop_state.machine.stage), loop_state.workspace.clone());
         if needed == ParallelNeed::All {
             return Ok(());
         }
         active.with_parallel_fixes.remove(loop_id);
         // List them now: new ones may be created soon.
         let workspaces = self.backends.workspaces.clone();
-        let beside = |place: Workspace| workspaces.parallel_worktrees(place.worktree.as_ref());
-        let left = place.map(beside).unwrap_or_default();
+        let beside = |workspace: Workspace| workspaces.parallel_worktrees(workspace.worktree.as_ref());
+        let left = workspace.map(beside).unwrap_or_default();
         // Do this before a new fixer starts.
         let note = (needed == ParallelNeed::Nothing)
             .then(|| workspaces.keep_unused_fixes(run, loop_id, &loop_state.branch))

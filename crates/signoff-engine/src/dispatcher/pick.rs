@@ -15,12 +15,17 @@ use signoff_store::{Store, StoreError};
 
 use super::{ActiveRun, Dispatcher};
 use crate::error::EngineError;
+use crate::start_run::NumberedTask;
 
 /// Number of queued tasks per query.
-const PAGE: usize = 64;
+const PAGE_SIZE: usize = 64;
 
-/// Facts, and the specifications of the tasks that they add.
-type Picks = (Vec<Fact>, Vec<(TaskId, TaskSpec)>);
+/// Facts that add tasks to a run.
+#[derive(Default)]
+struct PickedTasks {
+    facts: Vec<Fact>,
+    tasks: Vec<NumberedTask>,
+}
 
 /// Facts to record before tasks are picked, and the run that they lead to.
 pub(super) struct PickStart {
@@ -55,20 +60,20 @@ impl Dispatcher<'_> {
             0 => Vec::new(),
             wanted => self.store.reserve_tasks(wanted)?,
         };
-        let specs = loop {
+        let picked = loop {
             let candidates = self.candidates(&machine, &policy, &numbers, &offer)?;
-            let (picks, specs) = self.pick_facts(run, machine.clone(), &policy, candidates)?;
-            match self.append(run, facts.iter().cloned().chain(picks).collect()) {
+            let picked = self.pick_facts(run, machine.clone(), &policy, candidates)?;
+            match self.append(run, facts.iter().cloned().chain(picked.facts).collect()) {
                 Err(EngineError::Store(StoreError::TaskTaken(_))) => {}
                 Err(EngineError::Store(StoreError::IssueClaimed { id, .. })) => {
-                    offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
+                    offer.retain(|spec| spec.tracker.as_ref().is_none_or(|tracked| tracked.id != id));
                 }
                 Err(error) => return Err(error),
-                Ok(()) => break specs,
+                Ok(()) => break picked.tasks,
             }
         };
         if let Some(active) = self.runs.get_mut(&run) {
-            active.state.specs.extend(specs.into_iter().map(|(task, spec)| (task, Arc::new(spec))));
+            active.state.specs.extend(picked.into_iter().map(|NumberedTask { task, spec }| (task, Arc::new(spec))));
         }
         if self.runs[&run].state.machine.picks > 0 {
             self.deferred.insert(run);
@@ -85,23 +90,31 @@ impl Dispatcher<'_> {
         policy: &RunPolicy,
         numbers: &[TaskId],
         offer: &[TaskSpec],
-    ) -> Result<Vec<(TaskId, TaskSpec)>, EngineError> {
+    ) -> Result<Vec<NumberedTask>, EngineError> {
         if machine.picking == Picking::Closed {
             return Ok(Vec::new());
         }
         if policy.task_source.is_tracker() {
-            return Ok(numbers.iter().copied().zip(offer.iter().cloned()).collect());
+            let numbered = numbers.iter().copied().zip(offer.iter().cloned());
+            return Ok(numbered.map(|(task, spec)| NumberedTask { task, spec }).collect());
         }
-        let most = machine.picks.min(self.free_slots());
-        let spec = |task| Ok((task, self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?));
-        ready(&*self.store, &self.drive.only, most)?.into_iter().map(spec).collect()
+        let max = machine.picks.min(self.free_slots());
+        let numbered = |task| {
+            let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
+            Ok(NumberedTask { task, spec })
+        };
+        ready(&*self.store, &self.options.only, max)?.into_iter().map(numbered).collect()
     }
 
     /// Number of free slots. Several runs may share them.
     pub(super) fn free_slots(&self) -> usize {
         let worked = |active: &ActiveRun| {
             let at_work = active.running.keys().map(|(loop_id, _)| loop_id);
-            at_work.chain(&active.placing).chain(&active.state.machine.starting).collect::<BTreeSet<_>>().len()
+            at_work
+                .chain(&active.creating_workspaces)
+                .chain(&active.state.machine.starting)
+                .collect::<BTreeSet<_>>()
+                .len()
         };
         self.ctx.jobs.max(1).saturating_sub(self.runs.values().map(worked).sum())
     }
@@ -112,11 +125,11 @@ impl Dispatcher<'_> {
         run: RunId,
         mut machine: Run,
         policy: &RunPolicy,
-        candidates: Vec<(TaskId, TaskSpec)>,
-    ) -> Result<Picks, EngineError> {
-        let (mut facts, mut specs) = Picks::default();
+        candidates: Vec<NumberedTask>,
+    ) -> Result<PickedTasks, EngineError> {
+        let mut picked = PickedTasks::default();
         if self.interrupt.is_some() || machine.picks == 0 {
-            return Ok((facts, specs));
+            return Ok(picked);
         }
         let closed = machine.picking == Picking::Closed;
         let room = if closed { machine.picks } else { self.free_slots() };
@@ -125,22 +138,22 @@ impl Dispatcher<'_> {
         while machine.picks > 0 && taken < room {
             taken += 1;
             let (event, own) = match candidates.next() {
-                Some((task, spec)) => {
+                Some(NumberedTask { task, spec }) => {
                     let own = if policy.task_source.is_tracker() {
                         self.tracked_task_facts(run, task, spec.clone())
                     } else {
                         self.task_facts(task, &spec, policy)?
                     };
-                    specs.push((task, spec));
+                    picked.tasks.push(NumberedTask { task, spec });
                     (RunEvent::TaskPicked { loop_id: loop_id(task) }, own)
                 }
                 None => (RunEvent::NothingToPick, Vec::new()),
             };
-            facts.push(Fact::Run(RunFact::Transitioned(event.clone())));
-            facts.extend(own);
+            picked.facts.push(Fact::Run(RunFact::Transitioned(event.clone())));
+            picked.facts.extend(own);
             machine = group::step(machine, event, policy).0;
         }
-        Ok((facts, specs))
+        Ok(picked)
     }
 
     /// The facts that take a task. In a run without groups, a task is its own group.
@@ -149,7 +162,7 @@ impl Dispatcher<'_> {
         if workflow.landing == Landing::Group && run.landing != Landing::Group {
             workflow.landing = run.landing;
         }
-        let policy = Policy { no_ask: self.drive.no_ask, ..Policy::new(workflow) };
+        let policy = Policy { no_ask: self.options.no_ask, ..Policy::new(workflow) };
         let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);
         Ok(vec![
@@ -179,17 +192,17 @@ pub(super) fn initial_state(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
     Some((group::replay(facts().filter_map(moved), &policy), policy))
 }
 
-/// The queued tasks whose dependencies are done, in the order of the queue; at most `most`.
-pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<TaskId>, StoreError> {
+/// The queued tasks whose dependencies are done, in the order of the queue; at max `max`.
+pub fn ready(store: &dyn Store, only: &[TaskId], max: usize) -> Result<Vec<TaskId>, StoreError> {
     let mut known = BTreeMap::new();
     let mut found = Vec::new();
     let mut taken = Vec::new();
     let mut after = TaskId(0);
     loop {
-        let page = if only.is_empty() { store.queued(after, PAGE)? } else { named(store, only)? };
+        let page = if only.is_empty() { store.queued(after, PAGE_SIZE)? } else { named(store, only)? };
         let last = page.last().map(|(task, _)| *task);
         for (task, depends_on) in page {
-            if found.len() == most {
+            if found.len() == max {
                 return Ok(found);
             }
             if are_satisfied(store, &depends_on, &mut known)? && branch_is_free(store, task, &mut taken)? {

@@ -23,7 +23,7 @@ pub(super) struct LoopEventRecord {
     /// Facts of the loop before the event.
     pub before: Vec<LoopFact>,
     /// Events of the run after it.
-    pub also: Vec<RunEvent>,
+    pub run_events: Vec<RunEvent>,
 }
 
 impl Dispatcher<'_> {
@@ -35,7 +35,7 @@ impl Dispatcher<'_> {
         event: Event,
         before: Vec<LoopFact>,
     ) -> Result<(), EngineError> {
-        self.loop_event_and(run, loop_id, LoopEventRecord { event, before, also: Vec::new() })
+        self.loop_event_and(run, loop_id, LoopEventRecord { event, before, run_events: Vec::new() })
     }
 
     /// Like `loop_event`, with events of the run.
@@ -43,7 +43,7 @@ impl Dispatcher<'_> {
         &mut self,
         run: RunId,
         loop_id: &LoopId,
-        LoopEventRecord { event, mut before, also }: LoopEventRecord,
+        LoopEventRecord { event, mut before, run_events }: LoopEventRecord,
     ) -> Result<(), EngineError> {
         let Some(active) = self.runs.get(&run) else { return Ok(()) };
         let Some(loop_state) = active.state.loops.get(loop_id) else { return Ok(()) };
@@ -55,7 +55,7 @@ impl Dispatcher<'_> {
             earlier.fold(loop_state.machine.clone(), |state, event| machine::step(state, event.clone(), policy).0);
         let sessions = loop_state.sessions_after(&before, &event, &state);
         let (next, effects) = machine::step(state, event.clone(), policy);
-        if next == loop_state.machine && also.is_empty() {
+        if next == loop_state.machine && run_events.is_empty() {
             // The event is outdated or a duplicate.
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Dispatcher<'_> {
             let still_open = round.still_open(loop_state.machine.clone(), &next, policy);
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
-        let enters = loop_state.machine.at != next.at;
+        let enters = loop_state.machine.position != next.position;
         if let Some(job) = loop_start::job_to_plan(&event, enters, &effects) {
             before.extend(self.changed_plan(run, loop_id, job, &before)?);
         }
@@ -77,14 +77,14 @@ impl Dispatcher<'_> {
         facts.extend(self.launches(run, loop_id, &effects, launching).into_iter().map(own));
         let mut pending: Vec<PendingEffect> =
             effects.into_iter().map(|effect| PendingEffect::Loop(run, loop_id.clone(), effect)).collect();
-        let standing = LoopStatus::for_loop(&next);
-        let moved = standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
-        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
+        let status = LoopStatus::for_loop(&next);
+        let moved = status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
+        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
         let part_ended = loop_id.is_run_level() && next.is_done();
-        let (run_facts, effects) = self.run_facts(run, moved.into_iter().chain(spent).chain(also));
+        let (run_facts, effects) = self.run_facts(run, moved.into_iter().chain(spent).chain(run_events));
         facts.extend(run_facts);
         pending.extend(effects);
-        let new_phase = next.at != loop_state.machine.at || loop_state.machine.stage == Stage::Queued;
+        let new_phase = next.position != loop_state.machine.position || loop_state.machine.stage == Stage::Queued;
         if new_phase {
             failpoint::pass("phase");
         }
@@ -165,7 +165,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Writes the merged review before the log records the end of the round, so that it is never missing.
+    /// Writes the merged review before the log records the end of the cycle, so that it is never missing.
     fn write_artifact(
         &self,
         run: RunId,
@@ -178,7 +178,7 @@ impl Dispatcher<'_> {
             return Ok(());
         };
         let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.policy());
-        let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
+        let Some(bar) = bar.map(|gate_policy| gate_policy.gate.fail_on) else { return Ok(()) };
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
         let started = loop_state.started.unwrap_or_else(clock::now);
         let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));

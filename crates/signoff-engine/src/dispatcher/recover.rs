@@ -33,21 +33,21 @@ impl Dispatcher<'_> {
 
     /// Removes the copies of reviewers that were killed with the process. Each reviewer gets a new one.
     fn clear_copies(&self, run: RunId, loop_id: &LoopId) {
-        let place = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
-        if let Some(place) = place {
-            self.backends.workspaces.remove_reviewer_copies(&place.worktree);
+        let workspace = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
+        if let Some(workspace) = workspace {
+            self.backends.workspaces.remove_reviewer_copies(&workspace.worktree);
         }
     }
 
-    /// Updates the policy: whether a user can answer questions depends on this drive, not on the last one.
+    /// Updates the policy: whether a user can answer questions depends on this process, not on the last one.
     fn update_policy(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let (Some(loop_state), Some(policy)) = (self.loop_state(run, loop_id), self.policy(run, loop_id)) else {
             return Ok(());
         };
-        if loop_state.machine.is_done() || policy.no_ask == self.drive.no_ask {
+        if loop_state.machine.is_done() || policy.no_ask == self.options.no_ask {
             return Ok(());
         }
-        let policy = Policy { no_ask: self.drive.no_ask, ..policy.clone() };
+        let policy = Policy { no_ask: self.options.no_ask, ..policy.clone() };
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy: Box::new(policy) })])
     }
 
@@ -56,8 +56,8 @@ impl Dispatcher<'_> {
     fn record_base(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let Some(loop_state) = self.loop_state(run, loop_id) else { return Ok(()) };
         let unfinished = loop_state.machine.base.is_none() && !loop_state.machine.is_done();
-        let place = loop_state.workspace.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
-        let tree = place.and_then(|place| self.backends.workspaces.tree_of(&place.base).ok());
+        let workspace = loop_state.workspace.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
+        let tree = workspace.and_then(|workspace| self.backends.workspaces.tree_of(&workspace.base).ok());
         let Some(tree) = tree else { return Ok(()) };
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(Event::BaseSet { tree }))])
     }
@@ -99,11 +99,11 @@ impl Dispatcher<'_> {
             match effect {
                 Effect::Spawn(job) => self.recover_attempt(run, loop_id, job)?,
                 // The cap may have been raised.
-                Effect::Wait { hold: hold @ PauseReason::Budget } => {
+                Effect::Wait { reason: reason @ PauseReason::Budget } => {
                     if self.over_budget(run, loop_id).is_some() {
                         continue;
                     }
-                    self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
+                    self.loop_event(run, loop_id, Event::Resumed { reason }, Vec::new())?;
                 }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding

@@ -80,7 +80,7 @@ impl Dispatcher<'_> {
             // Its own effects are outstanding.
             Some(_) => return Ok(()),
             None => {
-                let policy = Box::new(Policy { no_ask: self.drive.no_ask, ..Policy::new(workflow) });
+                let policy = Box::new(Policy { no_ask: self.options.no_ask, ..Policy::new(workflow) });
                 self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy })])?;
             }
         }
@@ -110,16 +110,16 @@ impl Dispatcher<'_> {
     pub(super) fn remove_leftover_worktree(&mut self, run: RunId, loop_id: &LoopId) {
         let loop_state = self.runs[&run].state.loops.get(loop_id).cloned().unwrap_or_default();
         let copy = loop_id.is_run_level() && *loop_id != LoopId::final_review() && loop_state.machine.is_done();
-        if copy && loop_state.workspace.as_ref().is_some_and(|place| Path::new(&place.worktree).exists()) {
+        if copy && loop_state.workspace.as_ref().is_some_and(|workspace| Path::new(&workspace.worktree).exists()) {
             self.remove_part_worktree(&loop_state);
         }
     }
 
     /// Removes the temporary worktree of a part.
     fn remove_part_worktree(&mut self, loop_state: &LoopState) {
-        let Some(place) = loop_state.workspace.clone() else { return };
+        let Some(workspace) = loop_state.workspace.clone() else { return };
         let workspaces = self.backends.workspaces.clone();
-        self.cleanup_jobs.spawn_blocking(move || workspaces.remove(place.worktree.as_ref()));
+        self.cleanup_jobs.spawn_blocking(move || workspaces.remove(workspace.worktree.as_ref()));
     }
 
     /// Adds the planned tasks to the run.
@@ -167,7 +167,7 @@ impl Dispatcher<'_> {
         let findings: Vec<Finding> = reviews().flat_map(checkpoint_findings).collect();
         let ended = Event::CheckpointEnded { findings, number: Some(number) };
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
-        self.loop_event_and(run, of, LoopEventRecord { event: ended, before: review_facts, also: vec![reviewed] })
+        self.loop_event_and(run, of, LoopEventRecord { event: ended, before: review_facts, run_events: vec![reviewed] })
     }
 
     /// Lands the run on the default branch.
@@ -216,14 +216,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Handles the end of a run's landing. A failed landing stays outstanding, and the next drive retries it.
+    /// Handles the end of a run's landing. A failed landing stays outstanding, and the next process retries it.
     pub(super) fn run_landed(&mut self, run: RunId, result: Result<(), EngineError>) -> Result<(), EngineError> {
         if let Some(active) = self.runs.get_mut(&run) {
             active.landing = RunLanding::Idle;
         }
         match result {
             Ok(()) => self.run_event(run, RunEvent::Landed, Vec::new()),
-            // The user asked to stop. Any other reason is reported by the next drive.
+            // The user asked to stop. Any other reason is reported by the next process.
             Err(EngineError::NotLanded { .. } | EngineError::ContainsUnapproved { .. })
                 if self.interrupt > Some(Interrupt::Finish) =>
             {

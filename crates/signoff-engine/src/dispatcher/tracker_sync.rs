@@ -23,14 +23,14 @@ pub(super) struct TrackerState {
     /// A request for ready tasks is running.
     asking: bool,
     /// A task was closed during the request, which may have made others ready.
-    outdated: bool,
-    /// A request failed; no more are made in this drive.
-    broken: bool,
+    must_refetch: bool,
+    /// A request failed; no more are made in this process.
+    request_failed: bool,
     /// The loops whose tasks are being closed.
     closing: BTreeSet<LoopId>,
     /// Tasks that other users have, to avoid retries.
     refused: BTreeSet<String>,
-    /// Loops that an earlier drive may have claimed.
+    /// Loops that an earlier process may have claimed.
     claimed_before: BTreeSet<LoopId>,
 }
 
@@ -46,14 +46,14 @@ pub(super) struct PendingClaim {
     loop_id: LoopId,
     tracker: Tracker,
     id: String,
-    again: bool,
+    may_be_claimed: bool,
 }
 
 impl PendingClaim {
     /// Claims the task. Returns the ids of its blockers, or the input for the dispatcher if the claim failed.
     pub(super) fn claim(self) -> Result<Vec<String>, Box<DispatcherInput>> {
-        let Self { run, loop_id, tracker, id, again } = self;
-        let claim = tracker.claim(&id, again);
+        let Self { run, loop_id, tracker, id, may_be_claimed } = self;
+        let claim = tracker.claim(&id, may_be_claimed);
         failpoint::pass("claimed");
         match claim {
             Ok(ClaimResult::Ours(after)) => Ok(after),
@@ -72,7 +72,7 @@ impl Dispatcher<'_> {
         policy: RunPolicy,
     ) -> Result<(), EngineError> {
         self.append(run, facts)?;
-        match (self.drive.offer.take(), self.runs.get(&run).map(|active| active.state.machine.clone())) {
+        match (self.options.offer.take(), self.runs.get(&run).map(|active| active.state.machine.clone())) {
             (Some(offer), Some(machine)) => {
                 self.record_and_pick(run, PickStart { facts: Vec::new(), machine, policy }, offer)
             }
@@ -81,11 +81,11 @@ impl Dispatcher<'_> {
     }
 
     /// Asks for ready tasks, once for all free slots.
-    pub(super) fn ask_tracker(&mut self, run: RunId, supply: &TaskSource) {
+    pub(super) fn ask_tracker(&mut self, run: RunId, source: &TaskSource) {
         let room = self.free_slots();
         let Some(active) = self.runs.get_mut(&run) else { return };
         let tracking = &mut active.tracking;
-        if self.interrupt.is_some() || tracking.asking || tracking.broken {
+        if self.interrupt.is_some() || tracking.asking || tracking.request_failed {
             return;
         }
         if room == 0 {
@@ -93,7 +93,7 @@ impl Dispatcher<'_> {
             return;
         }
         tracking.asking = true;
-        let (tracker, store, sender) = (self.ctx.tracker(supply), self.store.clone(), self.sender.clone());
+        let (tracker, store, sender) = (self.ctx.tracker(source), self.store.clone(), self.sender.clone());
         tokio::task::spawn_blocking(move || {
             let result = tracker::fetch_offer(&tracker, &*store).map(|offer| offer.ready);
             sender.send(DispatcherInput::Offered { run, result }).ok();
@@ -108,26 +108,26 @@ impl Dispatcher<'_> {
     ) -> Result<(), EngineError> {
         let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
         active.tracking.asking = false;
-        let outdated = std::mem::take(&mut active.tracking.outdated);
+        let must_refetch = std::mem::take(&mut active.tracking.must_refetch);
         let refused = &active.tracking.refused;
         // A run takes each task once: the tracker may not keep tasks closed, and cancelled tasks are open again there.
         let had: BTreeSet<&str> =
-            active.state.specs.values().filter_map(|spec| Some(spec.tracked.as_ref()?.id.as_str())).collect();
+            active.state.specs.values().filter_map(|spec| Some(spec.tracker.as_ref()?.id.as_str())).collect();
         let is_free = |one: &TrackerRef| !refused.contains(&one.id) && !had.contains(one.id.as_str());
-        let free = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(is_free);
+        let free = |spec: &TaskSpec| spec.tracker.as_ref().is_some_and(is_free);
         match result {
             Ok(mut offer) => {
                 offer.retain(free);
                 let (machine, policy) = (active.state.machine.clone(), active.state.run_policy().cloned());
                 let Some(policy) = policy else { return Ok(()) };
-                if outdated && offer.len() < machine.picks {
+                if must_refetch && offer.len() < machine.picks {
                     return self.pick(run);
                 }
                 self.record_and_pick(run, PickStart { facts: Vec::new(), machine, policy }, offer)
             }
             Err(error) => {
                 // Running tasks continue; the slots stay free until the run is resumed.
-                active.tracking.broken = true;
+                active.tracking.request_failed = true;
                 self.summary.errors.push(error);
                 Ok(())
             }
@@ -145,14 +145,14 @@ impl Dispatcher<'_> {
     /// The claim to make before a loop starts; `None` if the tracker is read-only.
     pub(super) fn pending_claim(&self, run: RunId, loop_id: &LoopId) -> Option<PendingClaim> {
         let active = self.runs.get(&run)?;
-        let supply = &active.state.run_policy()?.task_source;
-        let id = self.tracked_id(run, loop_id).filter(|_| supply.closes_tasks())?;
-        let (tracker, again) = (self.ctx.tracker(supply), active.tracking.claimed_before.contains(loop_id));
-        Some(PendingClaim { run, loop_id: loop_id.clone(), tracker, id, again })
+        let source = &active.state.run_policy()?.task_source;
+        let id = self.tracked_id(run, loop_id).filter(|_| source.closes_tasks())?;
+        let (tracker, may_be_claimed) = (self.ctx.tracker(source), active.tracking.claimed_before.contains(loop_id));
+        Some(PendingClaim { run, loop_id: loop_id.clone(), tracker, id, may_be_claimed })
     }
 
     fn tracked_id(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
-        Some(self.task_spec(run, loop_id)?.tracked?.id)
+        Some(self.task_spec(run, loop_id)?.tracker?.id)
     }
 
     /// A killed process may have claimed the tasks that it was about to start.
@@ -170,10 +170,10 @@ impl Dispatcher<'_> {
         id: String,
         why: &str,
     ) -> Result<(), EngineError> {
-        self.renderer.show(&DispatcherNotice::Note(&format!("{id} is left to others: {why}")));
+        self.renderer.show(&DispatcherNotice::Note(&format!("skipped {id}: {why}")));
         self.summary.lost += 1;
         if let Some(active) = self.runs.get_mut(&run) {
-            active.placing.remove(loop_id);
+            active.creating_workspaces.remove(loop_id);
             active.tracking.refused.insert(id);
         }
         let cancelled = Event::Cancelled { by: "its tracker".to_owned() };
@@ -188,8 +188,8 @@ impl Dispatcher<'_> {
         self.cleanup_jobs.spawn_blocking(move || {
             let note = match tracker.give_back(&id) {
                 Ok(None) => return,
-                Ok(Some(why)) => format!("{id} is left to others: {why}"),
-                Err(error) => format!("{id} could not be given back: {error}"),
+                Ok(Some(why)) => format!("skipped {id}: {why}"),
+                Err(error) => format!("{id} could not be released: {error}"),
             };
             sender.send(DispatcherInput::Note(note)).ok();
         });
@@ -220,7 +220,7 @@ impl Dispatcher<'_> {
     ) -> Result<(), EngineError> {
         let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
         active.tracking.closing.remove(&loop_id);
-        active.tracking.outdated |= active.tracking.asking;
+        active.tracking.must_refetch |= active.tracking.asking;
         match result {
             Ok(()) => self.run_event(run, RunEvent::TaskClosed { loop_id }, Vec::new())?,
             Err(error) => self.record_error(run, &loop_id, error),
@@ -233,8 +233,8 @@ impl Dispatcher<'_> {
     pub(super) fn stop_picking(&mut self, run: RunId) -> Result<(), EngineError> {
         let picking = |active: &super::ActiveRun| active.state.machine.picking != Picking::Closed;
         if self.runs.get(&run).is_some_and(picking) {
-            let said = "An agent says that there are no more tasks: no new one is picked";
-            self.renderer.show(&DispatcherNotice::Note(said));
+            let note = "an agent reports that no tasks are left; no new task is started";
+            self.renderer.show(&DispatcherNotice::Note(note));
         }
         self.run_event(run, RunEvent::PickingStopped, Vec::new())
     }

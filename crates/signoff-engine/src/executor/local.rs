@@ -46,7 +46,7 @@ impl Executor for LocalExecutor {
             return Ok(FoundAttempt::NotStarted);
         }
         let found = process::recover_attempt(&dir);
-        Ok(match found.map_err(|error| EngineError::io("look after the agent of", dir.path(), error))? {
+        Ok(match found.map_err(|error| EngineError::io("recover the attempt in", dir.path(), error))? {
             Some(ended) => FoundAttempt::Ended(Box::new(ended)),
             None => FoundAttempt::Lost,
         })
@@ -63,7 +63,7 @@ impl Executor for LocalExecutor {
     fn lost_session(&self, attempt: &AttemptKey, start: &AttemptStart) -> Option<String> {
         let dir = AttemptDir::new(attempt.directory(&self.ctx.layout));
         let session = attempt::parse_lost_output(&self.ctx, start, &dir);
-        attempt::home::tidy(&self.ctx, &start.launch.agent, &dir);
+        attempt::home::clean_up_home(&self.ctx, &start.launch.agent, &dir);
         session
     }
 

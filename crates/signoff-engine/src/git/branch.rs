@@ -19,11 +19,18 @@ const COMMON_DEFAULT_BRANCHES: [&str; 3] = ["main", "master", "trunk"];
 
 const REMOTE_HEAD: &str = "refs/remotes/origin/HEAD";
 
+/// A ref with its full name and its commit.
+#[derive(Debug)]
+pub(super) struct RefTip {
+    pub(super) name: String,
+    pub(super) commit: Commit,
+}
+
 /// The default and the checked-out branch of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Branches {
-    /// The default branch's ref and commit: the local branch if it exists, otherwise the remote's.
-    pub(super) default: Option<(String, Commit)>,
+    /// The local default branch if it exists, otherwise the remote's.
+    pub(super) default: Option<RefTip>,
     /// The commit of the checked-out branch. `None` if the branch has no commit yet or `HEAD` is detached.
     pub(super) checked_out: Option<Commit>,
 }
@@ -41,7 +48,7 @@ pub(super) struct BranchRefs {
 impl Repository {
     /// The branch that work finally lands on.
     pub fn default_branch(&self) -> Result<String, GitError> {
-        if let Some((name, _)) = self.branches()?.default {
+        if let Some(RefTip { name, .. }) = self.branches()?.default {
             let short = name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/remotes/origin/"));
             return Ok(short.unwrap_or(&name).to_owned());
         }
@@ -66,7 +73,7 @@ impl Repository {
 
     /// The branches that may be checked out or the default one. A repository can have thousands of others.
     fn candidates(&self) -> Result<Vec<String>, GitError> {
-        let head = HeadFile::read(self.checkout_place().git_dir);
+        let head = HeadFile::read(self.checkout_dirs().git_dir);
         // With the reftable format, `HEAD` names no branch here, and all branches have to be listed.
         let Some(head) = head.branch().filter(|name| *name != ".invalid") else {
             return Ok(vec!["refs/heads".to_owned()]);
@@ -78,7 +85,7 @@ impl Repository {
 
     /// The commit of the checked-out branch, if it is the default branch and files show that without a git process.
     pub(super) fn on_default_branch(&self) -> Result<Option<Commit>, GitError> {
-        let head = HeadFile::read(self.checkout_place().git_dir);
+        let head = HeadFile::read(self.checkout_dirs().git_dir);
         let Some(head) = head.branch() else { return Ok(None) };
         let mut tips = BranchTips::from_common_dir(self.common());
         let remote = fs::read_to_string(self.common().join(REMOTE_HEAD)).unwrap_or_default();
@@ -96,15 +103,17 @@ impl Repository {
         Ok(configured.into_iter().chain(COMMON_DEFAULT_BRANCHES))
     }
 
-    fn default_of(&self, refs: &[[&str; 5]]) -> Result<Option<(String, Commit)>, GitError> {
+    fn default_of(&self, refs: &[[&str; 5]]) -> Result<Option<RefTip>, GitError> {
         let local = |name: &str| {
-            let full = format!("refs/heads/{name}");
-            let found = refs.iter().find(|[_, existing, ..]| *existing == full);
-            found.map(|[_, _, commit, ..]| (full, Commit::new(*commit)))
+            let name = format!("refs/heads/{name}");
+            let found = refs.iter().find(|[_, existing, ..]| *existing == name);
+            found.map(|[_, _, commit, ..]| RefTip { name, commit: Commit::new(*commit) })
         };
         if let Some([_, _, commit, target, _]) = refs.iter().find(|[_, name, ..]| *name == REMOTE_HEAD) {
             let short = target.strip_prefix("refs/remotes/origin/").unwrap_or(target);
-            return Ok(Some(local(short).unwrap_or_else(|| ((*target).to_owned(), Commit::new(*commit)))));
+            return Ok(Some(
+                local(short).unwrap_or_else(|| RefTip { name: (*target).to_owned(), commit: Commit::new(*commit) }),
+            ));
         }
         Ok(self.default_names()?.find_map(local))
     }

@@ -82,7 +82,7 @@ impl Git {
     }
 
     /// Builds a command that runs in `directory`.
-    #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that starts git")]
     pub(super) fn command(&self, directory: &Path) -> GitCommand<'_> {
         let mut process = Command::new(&*self.program);
         process
@@ -154,7 +154,7 @@ pub(super) fn wait<T>(
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "git's one door to the clock, to end its waiting")]
+#[expect(clippy::disallowed_methods, reason = "reads the clock for timeouts only")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -311,9 +311,9 @@ impl GitCommand<'_> {
 
     /// The command line for messages, without arguments that only we need.
     fn display(&self) -> String {
-        let words = self.process.get_args().skip(1).map(OsStr::to_string_lossy);
-        let words: Vec<_> = words.take_while(|word| word != "--").take(6).collect();
-        format!("git {}", words.join(" "))
+        let arguments = self.process.get_args().skip(1).map(OsStr::to_string_lossy);
+        let arguments: Vec<_> = arguments.take_while(|argument| argument != "--").take(6).collect();
+        format!("git {}", arguments.join(" "))
     }
 }
 

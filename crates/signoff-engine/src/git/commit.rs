@@ -16,6 +16,7 @@ use super::isolated_dir::ScratchPath;
 use super::repository::{GitDirs, join_nul, path, pathspec, split_nul};
 use super::status::{GitStatus, StatusEntry, StatusKind};
 use super::{GitError, Operation, Repository, Worktree, index};
+use crate::atomic_file::WriteMode;
 
 /// The state of a worktree after everything in it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +52,14 @@ impl Worktree {
         if let Some(file) = extra_file {
             self.isolated_git("add --force --")?.args([pathspec("top,literal", file)]).execute()?;
         }
-        let status = self.repository.status(self.place())?;
+        let status = self.repository.status(self.dirs())?;
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
         let dirty = kept_out.has_changes(&status);
         self.return_to_branch(&status, dirty)?;
         let made = (dirty || unfinished.is_some()) && {
             let stages_itself = kept_out.all_tracked(&status);
             if !stages_itself {
-                self.repository.stage(self.place(), &status, &kept_out)?;
+                self.repository.stage(self.dirs(), &status, &kept_out)?;
             }
             self.finish_operation(unfinished, &status)?;
             self.commit_staged(message, stages_itself)?
@@ -90,7 +91,7 @@ impl Worktree {
     /// needs more than that.
     fn clear_index_stat(&self) -> Result<bool, GitError> {
         match self.index_without_stat()? {
-            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare).map(|()| true),
+            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare, WriteMode::Plain).map(|()| true),
             None => Ok(false),
         }
     }
@@ -145,7 +146,7 @@ impl Worktree {
     /// The worktree's current content, committed or not, as a commit on top of its head. An agent may be running.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
         self.check_exists()?;
-        self.repository.snapshot_at(self.place())
+        self.repository.snapshot_at(self.dirs())
     }
 }
 
@@ -154,22 +155,22 @@ impl Repository {
     ///
     /// Writes only objects: no ref, no index, no file.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
-        self.snapshot_at(self.checkout_place())
+        self.snapshot_at(self.checkout_dirs())
     }
 
     /// The files of the checkout that differ from `HEAD`.
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, GitError> {
-        Ok(self.status(self.checkout_place())?.entries.into_iter().map(|entry| entry.path).collect())
+        Ok(self.status(self.checkout_dirs())?.entries.into_iter().map(|entry| entry.path).collect())
     }
 
     fn snapshot_at(&self, here: GitDirs<'_>) -> Result<Commit, GitError> {
         let scratch = self.scratch_index(here.git_dir)?;
-        let place = here.with_index(&scratch);
-        let status = self.status(place)?;
-        self.stage(place, &status, &ExcludedPaths::for_worktree(here.git_dir))?;
-        let tree = self.isolated_git_at(place, "write-tree")?.read_line()?;
+        let dirs = here.with_index(&scratch);
+        let status = self.status(dirs)?;
+        self.stage(dirs, &status, &ExcludedPaths::for_worktree(here.git_dir))?;
+        let tree = self.isolated_git_at(dirs, "write-tree")?.read_line()?;
         let parent = status.head.iter().flat_map(|head| ["-p", head.as_str()]);
-        let command = self.isolated_git_at(place, "commit-tree --no-gpg-sign")?.args([&tree]).args(parent);
+        let command = self.isolated_git_at(dirs, "commit-tree --no-gpg-sign")?.args([&tree]).args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
 }
@@ -234,53 +235,53 @@ impl Repository {
     /// Stages every difference to `HEAD` except for excluded paths.
     pub(super) fn stage(
         &self,
-        place: GitDirs<'_>,
+        dirs: GitDirs<'_>,
         status: &GitStatus,
         excluded: &ExcludedPaths,
     ) -> Result<(), GitError> {
-        self.unstage(place, status, excluded)?;
+        self.unstage(dirs, status, excluded)?;
         let nested = status.entries.iter().filter(|entry| entry.kind == StatusKind::Nested);
         let nested = nested.map(|entry| entry.path.as_path()).filter(|path| !excluded.contains(path));
         let nested: Vec<&Path> = nested.collect();
         // Git rejects exclusions of paths it would not add anyway, so only listed paths are excluded.
         let listed = |path: &&PathBuf| status.entries.iter().any(|entry| entry.path.starts_with(path));
-        let known = self.submodules_at(place)?;
+        let known = self.submodules_at(dirs)?;
         let left_out = excluded.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
         let left_out = left_out.chain(nested.iter().copied());
         let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
-        self.isolated_git_at(place, "add -A -- .")?.args(left_out).execute()?;
+        self.isolated_git_at(dirs, "add -A -- .")?.args(left_out).execute()?;
         let moved =
             |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && known.contains(&entry.path);
         let moved = status.entries.iter().filter(moved).filter(|entry| !excluded.contains(&entry.path));
         let moved = moved.map(|entry| entry.path.clone()).collect();
-        self.stage_nested(place, &nested, moved)
+        self.stage_nested(dirs, &nested, moved)
     }
 
     /// Submodules that git knows in a worktree. To add one, git would start another git in it, with the submodule's
     /// configuration.
-    fn submodules_at(&self, place: GitDirs<'_>) -> Result<Vec<PathBuf>, GitError> {
-        let own = place.git_dir.join("index");
-        let bytes = content(place.index.unwrap_or(&own)).unwrap_or_default();
+    fn submodules_at(&self, dirs: GitDirs<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let own = dirs.git_dir.join("index");
+        let bytes = content(dirs.index.unwrap_or(&own)).unwrap_or_default();
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
         if let Some(known) = index::submodules(&bytes, self.isolated_dir()?.id_bytes) {
             return Ok(known);
         }
-        let listed = self.isolated_git_at(place, "ls-files --stage --full-name -z")?.read()?;
+        let listed = self.isolated_git_at(dirs, "ls-files --stage --full-name -z")?.read()?;
         let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
         Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
     }
 
     /// Unstages excluded paths that the agent staged.
-    fn unstage(&self, place: GitDirs<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
+    fn unstage(&self, dirs: GitDirs<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
         let staged = |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { staged: true, .. });
         let staged = status.entries.iter().filter(staged).filter(|entry| excluded.contains(&entry.path));
         let paths: Vec<OsString> = staged.map(|entry| pathspec("top,literal", &entry.path)).collect();
         if paths.is_empty() {
             return Ok(());
         }
-        self.isolated_git_at(place, "reset -q --")?.args(paths).execute()
+        self.isolated_git_at(dirs, "reset -q --")?.args(paths).execute()
     }
 
     /// Stages the files of repositories that an agent created inside the worktree.
@@ -289,29 +290,29 @@ impl Repository {
     /// content would be lost. Known submodules that moved to another commit are staged as submodules.
     fn stage_nested(
         &self,
-        place: GitDirs<'_>,
+        dirs: GitDirs<'_>,
         nested: &[&Path],
         moved_submodules: Vec<PathBuf>,
     ) -> Result<(), GitError> {
         let mut files = join_nul(moved_submodules.iter().map(PathBuf::as_path));
         for repository in nested {
-            self.list_nested(place, repository, &mut files)?;
+            self.list_nested(dirs, repository, &mut files)?;
         }
         if files.is_empty() {
             return Ok(());
         }
-        self.isolated_git_at(place, "update-index --add --remove --replace -z --stdin")?.input(files).execute()
+        self.isolated_git_at(dirs, "update-index --add --remove --replace -z --stdin")?.input(files).execute()
     }
 
-    fn list_nested(&self, place: GitDirs<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
+    fn list_nested(&self, dirs: GitDirs<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
         let empty = self.scratch()?;
-        let inside = place.work_tree.join(nested);
-        let within = GitDirs { work_tree: &inside, ..place.with_index(&empty) };
+        let inside = dirs.work_tree.join(nested);
+        let within = GitDirs { work_tree: &inside, ..dirs.with_index(&empty) };
         let listed = self.isolated_git_at(within, "ls-files --others --exclude-standard -z")?.read()?;
         for name in split_nul(&listed) {
             let file = nested.join(path(name));
             match name.strip_suffix(b"/") {
-                Some(deeper) => self.list_nested(place, &nested.join(path(deeper)), files)?,
+                Some(deeper) => self.list_nested(dirs, &nested.join(path(deeper)), files)?,
                 None => files.extend(join_nul([file.as_path()])),
             }
         }
@@ -385,7 +386,7 @@ impl Worktree {
         let file = self.git_dir.join(COPIED_LIST);
         let mut noted = content(&file).unwrap_or_default();
         noted.extend(join_nul([name]));
-        write_atomic(&file, &noted)
+        write_atomic(&file, &noted, WriteMode::Plain)
     }
 }
 

@@ -39,7 +39,7 @@ pub struct GitDiff {
     /// Changed submodules. A diff cannot show their content.
     pub submodules: Vec<PathBuf>,
     /// Changed files that agents read as settings or instructions.
-    pub steering: Vec<String>,
+    pub config_files: Vec<String>,
     /// SHA-256 of the changed paths with modes and content hashes, including omitted files. Equal digests mean
     /// equal changes.
     pub digest: String,
@@ -77,7 +77,7 @@ impl Worktree {
     /// Everything that differs from `base`, whether committed, uncommitted or untracked.
     pub fn diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
         self.check_exists()?;
-        let status = self.repository.status(self.place())?;
+        let status = self.repository.status(self.dirs())?;
         self.diff_of(base, &status, &ExcludedPaths::for_worktree(&self.git_dir), None)
     }
 
@@ -90,19 +90,19 @@ impl Worktree {
         objects: Option<&Path>,
     ) -> Result<GitDiff, GitError> {
         if !excluded.has_changes(status) {
-            return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
+            return self.print_diff(self.dirs(), &[base.as_str(), "HEAD"], base);
         }
         let scratch = self.repository.scratch_index(&self.git_dir)?;
-        let place = GitDirs { objects, ..self.place().with_index(&scratch) };
-        self.repository.stage(place, status, excluded)?;
-        self.print_diff(place, &["--cached", base.as_str()], base)
+        let dirs = GitDirs { objects, ..self.dirs().with_index(&scratch) };
+        self.repository.stage(dirs, status, excluded)?;
+        self.print_diff(dirs, &["--cached", base.as_str()], base)
     }
 
     /// Like [`Self::diff`], for display only: writes nothing into the repository and does not read files that
     /// are too large to show. While an agent runs, files can have any size.
     pub fn preview_diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
         self.check_exists()?;
-        let status = self.repository.status(self.place())?;
+        let status = self.repository.status(self.dirs())?;
         let large = self.too_large(&status);
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|(path, _)| path.clone()));
         let objects = self.repository.scratch()?;
@@ -132,11 +132,11 @@ impl Worktree {
     /// The changes from `base` to `head`, independent of the worktree's files.
     pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<GitDiff, GitError> {
         self.check_exists()?;
-        self.print_diff(self.place(), &[base.as_str(), head.as_str()], base)
+        self.print_diff(self.dirs(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
-        let mut diff = self.repository.print_diff(place, what, base)?;
+    fn print_diff(&self, dirs: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
+        let mut diff = self.repository.print_diff(dirs, what, base)?;
         // Git calls these files binary only because of their size.
         for file in &mut diff.omitted {
             let bytes = fs::symlink_metadata(self.path().join(&file.path)).map_or(0, |found| found.len());
@@ -151,12 +151,12 @@ impl Worktree {
 impl Repository {
     /// The changes from `base` to `head`. `head` need not be checked out.
     pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<GitDiff, GitError> {
-        self.print_diff(self.checkout_place(), &[base.as_str(), head.as_str()], base)
+        self.print_diff(self.checkout_dirs(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
+    fn print_diff(&self, dirs: GitDirs<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let shown = ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
-        let command = self.isolated_git_at(place, "diff --no-ext-diff --no-textconv --no-color -M -z --no-abbrev")?;
+        let command = self.isolated_git_at(dirs, "diff --no-ext-diff --no-textconv --no-color -M -z --no-abbrev")?;
         let command = command.args(shown).args(what).args(["--"]);
         let mut diff = GitDiff::default();
         // Uses the attributes of the base, so that an agent cannot declare its own files binary.
@@ -208,7 +208,7 @@ fn read_raw(from: &mut impl BufRead, diff: &mut GitDiff) -> io::Result<Vec<PathB
             diff.submodules.push(name.clone());
         }
         if !header.ends_with(b" D") && classify(&lossy(&name)).is_some() {
-            diff.steering.push(lossy(&name));
+            diff.config_files.push(lossy(&name));
         }
         // A changed file type appears in the patch as a deletion and an addition.
         if header.ends_with(b" T") {

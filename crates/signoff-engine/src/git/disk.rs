@@ -119,18 +119,13 @@ fn restore_read_access(file: &fs::DirEntry) -> io::Result<()> {
 }
 
 /// Writes a file atomically and replaces anything at its path.
-pub(super) fn write_atomic(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    replace_file(path, text, WriteMode::Plain)
-}
-
-/// Like `write_atomic`, in another mode.
-pub(super) fn replace_file(path: &Path, text: &[u8], mode: WriteMode) -> Result<(), GitError> {
-    let draft = AtomicFile::write(path, text, mode).map_err(GitError::at(path))?;
+pub(super) fn write_atomic(path: &Path, text: &[u8], mode: WriteMode) -> Result<(), GitError> {
+    let file = AtomicFile::write(path, text, mode).map_err(GitError::at(path))?;
     failpoint::pass("marked");
     if is_directory(path) {
         remove_if_exists(path)?;
     }
-    draft.commit().map_err(GitError::at(path))
+    file.commit().map_err(GitError::at(path))
 }
 
 /// Removes a file, a link or a directory if it exists.

@@ -15,7 +15,7 @@ pub enum GitError {
     Bare(PathBuf),
     /// Git prints paths one per line, and the event log stores them as text.
     #[error("the path {:?} has a line break or is not UTF-8", .0.display().to_string())]
-    OddPath(PathBuf),
+    UnsupportedPath(PathBuf),
     #[error("git is not installed, or not in PATH")]
     NoGit,
     #[error("this git is too old: 2.32 or newer is needed")]
@@ -24,12 +24,12 @@ pub enum GitError {
     TooOldToMerge,
     #[error("the repository has no commits yet")]
     NoCommits,
-    #[error("git knows no commit `{0}`")]
+    #[error("unknown revision `{0}`")]
     UnknownRevision(String),
     /// Another process held a lock for longer than the timeout.
     #[error("{} is held by another program", .file.display())]
     Locked { file: PathBuf },
-    #[error("the worktree {} is gone", .0.display())]
+    #[error("the worktree {} does not exist", .0.display())]
     WorktreeGone(PathBuf),
     /// A directory that signoff did not create, or created for another purpose.
     #[error("{} was not created by signoff for this purpose", .0.display())]
@@ -40,9 +40,9 @@ pub enum GitError {
     #[error("`{0}` cannot be the name of a branch")]
     BadBranchName(String),
     /// The branch is checked out in `by`, or existed before signoff created its own.
-    #[error("the branch {branch} is taken{}", by_worktree(.by.as_deref()))]
+    #[error("the branch {branch} {}", by_worktree(.by.as_deref()))]
     BranchTaken { branch: String, by: Option<PathBuf> },
-    #[error("the branch {0} is gone")]
+    #[error("the branch {0} does not exist")]
     BranchGone(String),
     /// The agent left the loop's branch, and its commits cannot be moved there without losing something.
     #[error("{} is at {head}, which does not continue its branch {branch}", .worktree.display())]
@@ -52,7 +52,7 @@ pub enum GitError {
     /// A commit or the index refers to objects that do not exist.
     #[error("the commits in {} are incomplete: {why}", .worktree.display())]
     Incomplete { worktree: PathBuf, why: String },
-    #[error("{} holds work that is not committed", .0.display())]
+    #[error("{} has uncommitted changes", .0.display())]
     UncommittedWork(PathBuf),
     /// Uncommitted changes of the user prevent the checkout from following its branch.
     #[error("{} has changes that are not committed: {files}", .checkout.display())]
@@ -63,9 +63,9 @@ pub enum GitError {
     #[error("{} in {} is not known to git, and would be overwritten", .file.display(), .checkout.display())]
     WouldOverwrite { checkout: PathBuf, file: PathBuf },
     /// Every attempt to move the branch found it at another commit.
-    #[error("{0} keeps moving: another program commits to it")]
-    KeepsMoving(String),
-    #[error("{} leads out of the worktree", .0.display())]
+    #[error("{0} moved during the update: another program commits to it")]
+    BranchMoved(String),
+    #[error("{} is outside the worktree", .0.display())]
     OutsideWorktree(PathBuf),
     /// Restored files changed again: a process is still writing.
     #[error("{} keeps changing while it is being restored", .0.display())]
@@ -80,14 +80,14 @@ pub enum GitError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Maximum number of files that a message names.
-const MAX_NAMED: usize = 3;
+/// Maximum number of files in a message.
+pub(super) const MAX_LISTED_FILES: usize = 3;
 
 /// The first of these names and the number of the others.
-pub(super) fn name_some(names: &[String]) -> String {
-    let named = names.get(..MAX_NAMED).unwrap_or(names).join(", ");
-    let more = names.len().saturating_sub(MAX_NAMED);
-    if more > 0 { format!("{named} and {more} more") } else { named }
+pub(crate) fn list_first(names: &[String], max: usize) -> String {
+    let listed = names.get(..max).unwrap_or(names).join(", ");
+    let more = names.len().saturating_sub(max);
+    if more > 0 { format!("{listed} and {more} more") } else { listed }
 }
 
 fn join_paths(files: &[PathBuf]) -> String {
@@ -95,7 +95,7 @@ fn join_paths(files: &[PathBuf]) -> String {
 }
 
 fn by_worktree(by: Option<&Path>) -> String {
-    by.map(|path| format!(" by the worktree {}", path.display())).unwrap_or_default()
+    by.map_or_else(|| "already exists".to_owned(), |path| format!("is checked out in {}", path.display()))
 }
 
 impl GitError {
@@ -128,7 +128,7 @@ impl GitError {
             | Self::Io { .. } => true,
             Self::NotARepository(_)
             | Self::Bare(_)
-            | Self::OddPath(_)
+            | Self::UnsupportedPath(_)
             | Self::NoGit
             | Self::TooOld
             | Self::TooOldToMerge
@@ -140,7 +140,7 @@ impl GitError {
             | Self::Dirty { .. }
             | Self::CheckoutBehind { .. }
             | Self::WouldOverwrite { .. }
-            | Self::KeepsMoving(_)
+            | Self::BranchMoved(_)
             | Self::DiskFull => false,
         }
     }
@@ -190,7 +190,7 @@ mod tests {
     fn git_messages_become_typed_errors() {
         insta::assert_snapshot!(of("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
         insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
-        insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a is taken");
+        insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a already exists");
         insta::assert_snapshot!(of("error: unable to write file a: No space left on device"), @"the disk is full");
         insta::assert_snapshot!(of("fatal: failed to read /r/.git/worktrees/task-3/commondir: Success"), @"/r/.git/worktrees/task-3 is held by another program");
         insta::assert_snapshot!(of("fatal: no\n"), @"`git x` failed: fatal: no");

@@ -15,6 +15,7 @@ use super::branch::is_id;
 use super::disk::{content, read_short, write_atomic};
 use super::status::GitStatus;
 use super::{GitError, Worktree, index};
+use crate::atomic_file::WriteMode;
 
 /// The content of a `HEAD` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +97,11 @@ impl Worktree {
         let Some((branch, head)) = self.branch().zip(self.detached_commit()) else { return Ok(()) };
         // Usually nothing was committed, and files show that without a git process.
         if self.repository.is_at(branch, &head) {
-            return write_atomic(&self.git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes());
+            return write_atomic(
+                &self.git_dir.join("HEAD"),
+                format!("ref: refs/heads/{branch}\n").as_bytes(),
+                WriteMode::Plain,
+            );
         }
         let known = self.repository.branch_refs(branch)?;
         let Some(tip) = known.tip.map(|tip| tip.commit) else { return Ok(()) };
@@ -171,17 +176,17 @@ impl Worktree {
     /// Moves the branch to a commit and attaches `HEAD` to it. Files and index stay.
     pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
         let name = format!("refs/heads/{branch}");
-        self.isolated_git("update-ref -m")?.args(["signoff: brought back", &name, commit.as_str()]).execute()?;
+        self.isolated_git("update-ref -m")?.args(["signoff: return to branch", &name, commit.as_str()]).execute()?;
         self.isolated_git("symbolic-ref HEAD")?.args([&name]).execute()
     }
 
-    /// Resets branch and files to `to`. Everything after it stays on the branch `aside`, including uncommitted
+    /// Resets branch and files to `to`. Everything after it stays on the branch `parked_branch`, including uncommitted
     /// work. Returns whether there was anything to move.
     pub fn park_branch(&self, to: &Commit, parked_branch: &str, message: &str) -> Result<bool, GitError> {
         let head = self.commit_all(message)?.head;
         let Some(branch) = self.branch().filter(|_| head.commit != *to) else { return Ok(false) };
         let name = format!("refs/heads/{parked_branch}");
-        self.isolated_git("update-ref -m")?.args(["signoff: set aside", &name, head.commit.as_str()]).execute()?;
+        self.isolated_git("update-ref -m")?.args(["signoff: park branch", &name, head.commit.as_str()]).execute()?;
         self.move_branch(branch, to)?;
         self.reset_to("HEAD")?;
         Ok(true)

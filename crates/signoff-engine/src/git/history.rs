@@ -169,9 +169,9 @@ impl Repository {
         let command = self.isolated_git("log -z --no-walk=unsorted --no-show-signature --stdin")?;
         let printed = command.args(["--format=%H %T %s"]).input(asked).read_text()?;
         let one = |record: &str| {
-            let mut words = record.splitn(3, ' ');
-            let (commit, tree) = (Commit::new(words.next()?), Tree::new(words.next()?));
-            Some((commit, CommitInfo { tree, subject: words.next().unwrap_or_default().to_owned() }))
+            let mut fields = record.splitn(3, ' ');
+            let (commit, tree) = (Commit::new(fields.next()?), Tree::new(fields.next()?));
+            Some((commit, CommitInfo { tree, subject: fields.next().unwrap_or_default().to_owned() }))
         };
         Ok(printed.split('\0').filter_map(one).collect())
     }
@@ -299,9 +299,9 @@ impl TreeEntry {
         let tab = entry.iter().position(|byte| *byte == b'\t')?;
         let (about, name) = entry.split_at(tab);
         let about = String::from_utf8_lossy(about);
-        let mut words = about.split_whitespace();
-        let (mode, _, id) = (words.next()?, words.next()?, words.next()?);
-        let bytes = words.next().and_then(|size| size.parse().ok()).unwrap_or(u64::MAX);
+        let mut fields = about.split_whitespace();
+        let (mode, _, id) = (fields.next()?, fields.next()?, fields.next()?);
+        let bytes = fields.next().and_then(|size| size.parse().ok()).unwrap_or(u64::MAX);
         Some(Self { mode: mode.to_owned(), id: id.to_owned(), bytes, path: path(name.get(1..)?) })
     }
 

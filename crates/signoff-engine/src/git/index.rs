@@ -24,7 +24,7 @@ const SUBMODULE_MODE: u32 = 0o160_000;
 const HEADER_BYTES: usize = 12;
 
 /// The index without cached file metadata, so that git compares every file. `None` if an entry has a flag that
-/// hides its file, or if only git can rewrite the index. Object ids have `id` bytes.
+/// hides its file, or if only git can rewrite the index. Object ids have `id_bytes` bytes.
 pub(super) fn without_stat(index: &[u8], id_bytes: usize) -> Option<Vec<u8>> {
     let parsed = IndexEntries::parse(index, id_bytes)?;
     if parsed.entries.iter().any(|entry| entry.is_hidden) {
@@ -53,13 +53,13 @@ pub(super) fn submodules(index: &[u8], id_bytes: usize) -> Option<Vec<PathBuf>> 
 }
 
 /// The id of the tree the entries were last written as, if none has changed since.
-pub(super) fn root_tree(index: &[u8], id: usize) -> Option<String> {
-    let mut rest = IndexEntries::parse(index, id)?.extensions;
+pub(super) fn root_tree(index: &[u8], id_bytes: usize) -> Option<String> {
+    let mut rest = IndexEntries::parse(index, id_bytes)?.extensions;
     while let Some((name, after)) = rest.split_at_checked(4) {
         let (size, body) = read_u32(after)?;
         let (own, next) = body.split_at_checked(usize::try_from(size).ok()?)?;
         if name == b"TREE" {
-            return parse_root_tree(own, id);
+            return parse_root_tree(own, id_bytes);
         }
         rest = next;
     }
@@ -67,13 +67,13 @@ pub(super) fn root_tree(index: &[u8], id: usize) -> Option<String> {
 }
 
 /// Parses the root of the tree cache: an empty name, the number of entries, the number of subtrees, the id.
-fn parse_root_tree(trees: &[u8], id: usize) -> Option<String> {
+fn parse_root_tree(trees: &[u8], id_bytes: usize) -> Option<String> {
     let rest = trees.strip_prefix(b"\0")?;
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let (counts, rest) = rest.split_at_checked(end)?;
     // A negative count marks an invalid tree.
     let is_valid = counts.first()?.is_ascii_digit();
-    let id = rest.get(1..=id).filter(|_| is_valid)?;
+    let id = rest.get(1..=id_bytes).filter(|_| is_valid)?;
     Some(hex(id))
 }
 
@@ -91,9 +91,9 @@ struct IndexEntry<'a> {
 }
 
 impl<'a> IndexEntries<'a> {
-    /// Parses an index whose object ids have `id` bytes.
-    fn parse(index: &'a [u8], id: usize) -> Option<Self> {
-        let (content, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
+    /// Parses an index whose object ids have `id_bytes` bytes.
+    fn parse(index: &'a [u8], id_bytes: usize) -> Option<Self> {
+        let (content, _checksum) = index.split_at_checked(index.len().checked_sub(id_bytes)?)?;
         let (version, rest) = read_u32(content.strip_prefix(b"DIRC")?)?;
         let (count, mut rest) = read_u32(rest)?;
         if !matches!(version, 2 | 3) {
@@ -101,7 +101,7 @@ impl<'a> IndexEntries<'a> {
         }
         let mut entries = Vec::new();
         for _ in 0..count {
-            let entry = IndexEntry::parse(rest, id)?;
+            let entry = IndexEntry::parse(rest, id_bytes)?;
             rest = rest.get(entry.bytes.len()..)?;
             entries.push(entry);
         }
@@ -111,11 +111,11 @@ impl<'a> IndexEntries<'a> {
 
 impl<'a> IndexEntry<'a> {
     /// Parses the first entry.
-    fn parse(bytes: &'a [u8], id: usize) -> Option<Self> {
-        let flags = read_u16(bytes.get(STAT_BYTES + id..)?)?;
+    fn parse(bytes: &'a [u8], id_bytes: usize) -> Option<Self> {
+        let flags = read_u16(bytes.get(STAT_BYTES + id_bytes..)?)?;
         let extended = flags & EXTENDED != 0;
-        let more = if extended { read_u16(bytes.get(STAT_BYTES + id + 2..)?)? } else { 0 };
-        let start = STAT_BYTES + id + if extended { 4 } else { 2 };
+        let more = if extended { read_u16(bytes.get(STAT_BYTES + id_bytes + 2..)?)? } else { 0 };
+        let start = STAT_BYTES + id_bytes + if extended { 4 } else { 2 };
         let end = start + bytes.get(start..)?.iter().position(|byte| *byte == 0)?;
         // The name ends with one to eight zeros, up to a multiple of eight.
         let padded = (end / 8 + 1) * 8;
@@ -151,11 +151,11 @@ mod tests {
     use super::*;
 
     /// Builds an index as git writes it, from names, flags and extended flags.
-    fn index(id: usize, entries: &[(&str, u16, u16)], extensions: &[u8]) -> Vec<u8> {
+    fn index(id_bytes: usize, entries: &[(&str, u16, u16)], extensions: &[u8]) -> Vec<u8> {
         let mut bytes = [b"DIRC".as_slice(), &3u32.to_be_bytes(), &(entries.len() as u32).to_be_bytes()].concat();
         for (name, flags, more) in entries {
             let start = bytes.len();
-            bytes.extend(vec![7; STAT_BYTES + id]);
+            bytes.extend(vec![7; STAT_BYTES + id_bytes]);
             bytes.extend((flags | name.len() as u16).to_be_bytes());
             if flags & EXTENDED != 0 {
                 bytes.extend(more.to_be_bytes());
@@ -167,27 +167,27 @@ mod tests {
             }
         }
         bytes.extend(extensions);
-        bytes.extend(vec![9; id]);
+        bytes.extend(vec![9; id_bytes]);
         bytes
     }
 
     const PLAIN: [(&str, u16, u16); 3] = [("a", 0, 0), ("dir/some.txt", EXTENDED, 0x2000), ("z", 0, 0)];
 
-    fn is_read(index: &[u8], id: usize) -> bool {
-        without_stat(index, id).is_some()
+    fn is_read(index: &[u8], id_bytes: usize) -> bool {
+        without_stat(index, id_bytes).is_some()
     }
 
     #[test]
     fn flags_that_hide_a_file_are_detected() {
-        for id in [20, 32] {
-            assert!(is_read(&index(id, &PLAIN, b""), id));
-            assert!(is_read(&index(id, &[], b""), id));
-            assert!(!is_read(&index(id, &PLAIN, b""), 52 - id), "ids of the other length");
+        for id_bytes in [20, 32] {
+            assert!(is_read(&index(id_bytes, &PLAIN, b""), id_bytes));
+            assert!(is_read(&index(id_bytes, &[], b""), id_bytes));
+            assert!(!is_read(&index(id_bytes, &PLAIN, b""), 52 - id_bytes), "ids of the other length");
             let [first, second, third] = PLAIN;
             let assumed = [first, second, (third.0, ASSUME_VALID, 0)];
-            assert!(!is_read(&index(id, &assumed, b""), id));
+            assert!(!is_read(&index(id_bytes, &assumed, b""), id_bytes));
             let skipped = [first, (second.0, EXTENDED, SKIP_WORKTREE), third];
-            assert!(!is_read(&index(id, &skipped, b""), id));
+            assert!(!is_read(&index(id_bytes, &skipped, b""), id_bytes));
         }
     }
 

@@ -16,8 +16,8 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::command::wait;
-use super::disk::{is_not_directory, parent_directories, remove_if_exists, replace_file};
-use super::error::name_some;
+use super::disk::{is_not_directory, parent_directories, remove_if_exists, write_atomic};
+use super::error::{MAX_LISTED_FILES, list_first};
 use super::head::HeadFile;
 use super::isolated_dir::ScratchPath;
 use super::repository::{GitDirs, pathspec};
@@ -127,14 +127,14 @@ impl Repository {
             failpoint::pass("target_moved");
             return Ok(if moved { MoveOutcome::Done } else { MoveOutcome::Conflict });
         };
-        let forward = CheckoutUpdate {
+        let update = CheckoutUpdate {
             branch: target.branch.clone(),
             checkout: checkout.clone().into_os_string(),
             from: target.tip.commit.clone(),
             to: to.clone(),
         };
         let git_dir = self.git_dir_of(checkout)?;
-        self.update_checked_out(GitDirs::new(&git_dir, checkout), &forward)
+        self.update_checked_out(GitDirs::new(&git_dir, checkout), &update)
     }
 
     /// Checks whether a target can be moved now: if it is checked out, the checkout must be clean.
@@ -145,49 +145,49 @@ impl Repository {
         self.check_clean(GitDirs::new(&git_dir, checkout)).map(drop)
     }
 
-    fn update_checked_out(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
-        let note = self.update_record_path();
-        let text = serde_json::to_vec(update).map_err(|error| GitError::at(&note)(error.into()))?;
-        replace_file(&note, &text, WriteMode::Durable)?;
-        let ready = match self.lock_checkout(place, update) {
+    fn update_checked_out(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
+        let record_path = self.update_record_path();
+        let text = serde_json::to_vec(update).map_err(|error| GitError::at(&record_path)(error.into()))?;
+        write_atomic(&record_path, &text, WriteMode::Durable)?;
+        let ready = match self.lock_checkout(dirs, update) {
             Ok(Some(ready)) if self.advance_branch(&update.branch, &update.from, &update.to)? => ready,
             not_moved => {
-                remove_if_exists(&note)?;
+                remove_if_exists(&record_path)?;
                 return not_moved.map(|_| MoveOutcome::Conflict);
             }
         };
         failpoint::pass("target_moved");
-        self.follow_branch(place, update, &ready)?;
+        self.follow_branch(dirs, update, &ready)?;
         drop(ready);
-        remove_if_exists(&note)?;
+        remove_if_exists(&record_path)?;
         Ok(MoveOutcome::Done)
     }
 
     /// Locks the checkout's index and checks again whether the checkout can follow. Until the lock is released,
     /// the old index cannot be committed on top of the new branch tip. Returns `None` if the checkout is at
     /// another commit.
-    fn lock_checkout(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<Option<LockedCheckout>, GitError> {
-        let lock = IndexLock::acquire(self.git(), place.git_dir)?;
+    fn lock_checkout(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate) -> Result<Option<LockedCheckout>, GitError> {
+        let lock = IndexLock::acquire(self.git(), dirs.git_dir)?;
         failpoint::pass("index_locked");
-        let status = self.check_clean(place)?;
+        let status = self.check_clean(dirs)?;
         if status.branch.as_ref() != Some(&update.branch) || status.head.as_ref() != Some(&update.from) {
             return Ok(None);
         }
-        let locked = LockedCheckout { index: self.scratch_index(place.git_dir)?, lock };
-        self.check_nothing_overwritten(place.with_index(&locked.index), update)?;
+        let locked = LockedCheckout { index: self.scratch_index(dirs.git_dir)?, lock };
+        self.check_nothing_overwritten(dirs.with_index(&locked.index), update)?;
         Ok(Some(locked))
     }
 
     fn follow_branch(
         &self,
-        place: GitDirs<'_>,
-        forward: &CheckoutUpdate,
+        dirs: GitDirs<'_>,
+        update: &CheckoutUpdate,
         ready: &LockedCheckout,
     ) -> Result<(), GitError> {
-        let aside = place.with_index(&ready.index);
-        if self.read_tree_two_way(aside, forward, &["-u"]).is_err() {
+        let scratch = dirs.with_index(&ready.index);
+        if self.read_tree_two_way(scratch, update, &["-u"]).is_err() {
             // A file changed in the meantime.
-            return self.record_left_files(self.update_checkout(place, forward, &ready.lock));
+            return self.record_left_files(self.update_checkout(dirs, update, &ready.lock));
         }
         failpoint::pass("files_followed");
         ready.lock.replace_index(&ready.index.path)?;
@@ -201,44 +201,47 @@ impl Repository {
     }
 
     /// Fails if the checkout has uncommitted changes to tracked files.
-    fn check_clean(&self, place: GitDirs<'_>) -> Result<GitStatus, GitError> {
-        if let Some(operation) = Operation::unfinished_in(place.git_dir) {
-            return Err(GitError::Unfinished { worktree: place.work_tree.to_owned(), operation });
+    fn check_clean(&self, dirs: GitDirs<'_>) -> Result<GitStatus, GitError> {
+        if let Some(operation) = Operation::unfinished_in(dirs.git_dir) {
+            return Err(GitError::Unfinished { worktree: dirs.work_tree.to_owned(), operation });
         }
-        let status = self.status(place)?;
+        let status = self.status(dirs)?;
         let tracked = status.entries.iter().filter(|entry| match entry.kind {
             StatusKind::Tracked { .. } | StatusKind::Unmerged => true,
             StatusKind::Untracked | StatusKind::Nested => false,
         });
         let changed: Vec<String> = tracked.map(|entry| entry.path.display().to_string()).collect();
         if !changed.is_empty() {
-            return Err(GitError::Dirty { checkout: place.work_tree.to_owned(), files: name_some(&changed) });
+            return Err(GitError::Dirty {
+                checkout: dirs.work_tree.to_owned(),
+                files: list_first(&changed, MAX_LISTED_FILES),
+            });
         }
         Ok(status)
     }
 
     /// Fails if an untracked file, ignored or not, would be overwritten.
-    fn check_nothing_overwritten(&self, place: GitDirs<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
+    fn check_nothing_overwritten(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        let command = self.isolated_git_at(place, "diff-tree -r -z --name-only --no-renames --diff-filter=A")?;
+        let command = self.isolated_git_at(dirs, "diff-tree -r -z --name-only --no-renames --diff-filter=A")?;
         let added = command.args([from, to]).read_paths()?;
-        let found: BTreeSet<&Path> = added.iter().filter_map(|file| blocking_path(place.work_tree, file)).collect();
+        let found: BTreeSet<&Path> = added.iter().filter_map(|file| blocking_path(dirs.work_tree, file)).collect();
         for file in found {
             // A directory that becomes a file may contain untracked files, which would be lost.
-            let asked = self.isolated_git_at(place, "ls-files --others -z --")?;
+            let asked = self.isolated_git_at(dirs, "ls-files --others -z --")?;
             if !asked.args([pathspec("top,literal", file)]).read()?.is_empty() {
-                let (checkout, file) = (place.work_tree.to_owned(), file.to_owned());
+                let (checkout, file) = (dirs.work_tree.to_owned(), file.to_owned());
                 return Err(GitError::WouldOverwrite { checkout, file });
             }
         }
         // Makes git treat files with only a newer time as unchanged.
-        self.isolated_git_at(place, "update-index -q --refresh")?.run()?;
-        self.read_tree_two_way(place, update, &["-u", "-n"])
+        self.isolated_git_at(dirs, "update-index -q --refresh")?.run()?;
+        self.read_tree_two_way(dirs, update, &["-u", "-n"])
     }
 
-    fn read_tree_two_way(&self, place: GitDirs<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
+    fn read_tree_two_way(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        self.isolated_git_at(place, "read-tree -m")?.args(flags).args([from, to]).execute()
+        self.isolated_git_at(dirs, "read-tree -m")?.args(flags).args([from, to]).execute()
     }
 
     pub(super) fn update_record_path(&self) -> PathBuf {
@@ -247,7 +250,7 @@ impl Repository {
 
     /// The git directory of any checkout of this repository.
     pub(super) fn git_dir_of(&self, checkout: &Path) -> Result<PathBuf, GitError> {
-        let here = self.checkout_place();
+        let here = self.checkout_dirs();
         if checkout == here.work_tree {
             return Ok(here.git_dir.to_owned());
         }

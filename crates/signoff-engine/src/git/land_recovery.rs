@@ -13,7 +13,7 @@ use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists,
 use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
 use super::repository::{GitDirs, join_nul, path};
 use super::{GitError, Repository};
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 
 /// A file in git's index: its mode and its blob id.
 type Blob = Vec<u8>;
@@ -65,16 +65,16 @@ impl Repository {
     }
 
     fn finish_update(&self) -> Result<(), GitError> {
-        let Some(note) = content(&self.update_record_path()) else { return Ok(()) };
-        if let Ok(forward) = serde_json::from_slice::<CheckoutUpdate>(&note)
-            && forward.checkout().is_dir()
-            && let Ok(git_dir) = self.git_dir_of(forward.checkout())
+        let Some(record) = content(&self.update_record_path()) else { return Ok(()) };
+        if let Ok(update) = serde_json::from_slice::<CheckoutUpdate>(&record)
+            && update.checkout().is_dir()
+            && let Ok(git_dir) = self.git_dir_of(update.checkout())
         {
-            let place = GitDirs::new(&git_dir, forward.checkout());
+            let dirs = GitDirs::new(&git_dir, update.checkout());
             IndexLock::remove_stale(&git_dir)?;
-            if self.is_at_landed_commit(place, &forward)? {
+            if self.is_at_landed_commit(dirs, &update)? {
                 let lock = IndexLock::acquire(self.git(), &git_dir)?;
-                self.update_checkout(place, &forward, &lock)?;
+                self.update_checkout(dirs, &update, &lock)?;
             }
         }
         remove_if_exists(&self.left_files_path())?;
@@ -82,22 +82,22 @@ impl Repository {
     }
 
     /// Whether the checkout is at the landed commit. Otherwise the branch did not move, or the user moved it again.
-    fn is_at_landed_commit(&self, place: GitDirs<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
-        let head = self.isolated_git_at(place, "rev-parse -q --verify HEAD")?.run()?;
-        Ok(head.stdout.trim_ascii_end() == forward.to.as_str().as_bytes())
+    fn is_at_landed_commit(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate) -> Result<bool, GitError> {
+        let head = self.isolated_git_at(dirs, "rev-parse -q --verify HEAD")?.run()?;
+        Ok(head.stdout.trim_ascii_end() == update.to.as_str().as_bytes())
     }
 
     /// Updates the files in their old version. Files that the user changed stay, and are an error until the
     /// user changes them again.
     pub(super) fn update_checkout(
         &self,
-        place: GitDirs<'_>,
-        forward: &CheckoutUpdate,
+        dirs: GitDirs<'_>,
+        update: &CheckoutUpdate,
         lock: &IndexLock,
     ) -> Result<(), GitError> {
-        let changed = self.landed_files(place, forward)?;
-        let index = self.scratch_index(place.git_dir)?;
-        let scratch = place.with_index(&index);
+        let changed = self.landed_files(dirs, update)?;
+        let index = self.scratch_index(dirs.git_dir)?;
+        let scratch = dirs.with_index(&index);
         let mut plan = self.plan(scratch, &changed)?;
         self.update_index(scratch, plan.index.iter().map(|file| (&file.path, file.after.as_ref())))?;
         self.write_files(scratch, &mut plan)?;
@@ -105,37 +105,37 @@ impl Repository {
         let files: Vec<PathBuf> = plan.left.into_iter().map(Path::to_owned).collect();
         let reported = content(&self.left_files_path());
         if files.is_empty()
-            || reported.is_some_and(|recorded| recorded != format_stamps(place.work_tree, &files).as_bytes())
+            || reported.is_some_and(|recorded| recorded != format_stamps(dirs.work_tree, &files).as_bytes())
         {
             return Ok(());
         }
-        let (from, to) = (forward.from.clone(), forward.to.clone());
-        Err(GitError::CheckoutBehind { checkout: place.work_tree.to_owned(), from, to, files })
+        let (from, to) = (update.from.clone(), update.to.clone());
+        Err(GitError::CheckoutBehind { checkout: dirs.work_tree.to_owned(), from, to, files })
     }
 
-    fn landed_files(&self, place: GitDirs<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
-        let command = self.isolated_git_at(place, "diff-tree -r -z --raw --no-abbrev --no-renames")?;
-        let printed = command.args([forward.from.as_str(), forward.to.as_str()]).read()?;
+    fn landed_files(&self, dirs: GitDirs<'_>, update: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
+        let command = self.isolated_git_at(dirs, "diff-tree -r -z --raw --no-abbrev --no-renames")?;
+        let printed = command.args([update.from.as_str(), update.to.as_str()]).read()?;
         let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
         let changed = |pair: &[&[u8]]| {
             let [about, name] = pair else { return None };
-            let words: Vec<&[u8]> = about.strip_prefix(b":")?.split(|&byte| byte == b' ').collect();
-            let [before, after, old, new, _] = *words.as_slice() else { return None };
+            let columns: Vec<&[u8]> = about.strip_prefix(b":")?.split(|&byte| byte == b' ').collect();
+            let [before, after, old, new, _] = *columns.as_slice() else { return None };
             let blob = |mode: &[u8], id: &[u8]| (mode != b"000000").then(|| [mode, b" ", id].concat());
             Some(LandedFile { path: path(name), before: blob(before, old), after: blob(after, new) })
         };
         Ok(fields.chunks_exact(2).filter_map(changed).collect())
     }
 
-    fn plan<'a>(&self, place: GitDirs<'_>, changed: &'a [LandedFile]) -> Result<UpdatePlan<'a>, GitError> {
-        let staged = self.staged(place)?;
-        let before = self.differing(place, changed.iter().map(|file| (&file.path, file.before.as_ref())))?;
-        let after = self.differing(place, changed.iter().map(|file| (&file.path, file.after.as_ref())))?;
+    fn plan<'a>(&self, dirs: GitDirs<'_>, changed: &'a [LandedFile]) -> Result<UpdatePlan<'a>, GitError> {
+        let staged = self.staged(dirs)?;
+        let before = self.differing(dirs, changed.iter().map(|file| (&file.path, file.before.as_ref())))?;
+        let after = self.differing(dirs, changed.iter().map(|file| (&file.path, file.after.as_ref())))?;
         let staged_versions = changed.iter().map(|file| (&file.path, staged.get(&file.path)));
-        let not_as_staged = self.differing(place, staged_versions)?;
+        let not_as_staged = self.differing(dirs, staged_versions)?;
         let is = |blob: &Option<Blob>, differing: &BTreeSet<PathBuf>, file: &Path| match blob {
             Some(_) => !differing.contains(file),
-            None => !is_file_or_link(place.work_tree, file),
+            None => !is_file_or_link(dirs.work_tree, file),
         };
         let mut plan = UpdatePlan::default();
         for file in changed {
@@ -162,8 +162,8 @@ impl Repository {
     }
 
     /// The entries of an index. An entry with a conflict counts as changed by the user.
-    fn staged(&self, place: GitDirs<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
-        let printed = self.isolated_git_at(place, "ls-files -s -z")?.read()?;
+    fn staged(&self, dirs: GitDirs<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
+        let printed = self.isolated_git_at(dirs, "ls-files -s -z")?.read()?;
         let entry = |line: &[u8]| {
             let tab = line.iter().position(|&byte| byte == b'\t')?;
             let (about, name) = (line.get(..tab)?, line.get(tab + 1..)?);
@@ -176,11 +176,11 @@ impl Repository {
     /// Those of these files that differ on disk from the given blobs.
     fn differing<'a>(
         &self,
-        place: GitDirs<'_>,
+        dirs: GitDirs<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<BTreeSet<PathBuf>, GitError> {
         let index = self.scratch()?;
-        let scratch = place.with_index(&index);
+        let scratch = dirs.with_index(&index);
         self.update_index(scratch, files.filter(|(_, blob)| blob.is_some()))?;
         // Its exit code is ignored; `diff-files` lists the names.
         self.isolated_git_at(scratch, "update-index -q --refresh")?.run()?;
@@ -191,7 +191,7 @@ impl Repository {
     /// Adds files to an index, or removes them from it.
     fn update_index<'a>(
         &self,
-        place: GitDirs<'_>,
+        dirs: GitDirs<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<(), GitError> {
         let (there, gone): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
@@ -199,28 +199,28 @@ impl Repository {
         let lines = gone.into_iter().chain(there).flat_map(|(file, blob)| {
             [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
         });
-        let command = self.isolated_git_at(place, "update-index --add --replace -z --index-info")?;
+        let command = self.isolated_git_at(dirs, "update-index --add --replace -z --index-info")?;
         command.input(lines.collect::<Vec<u8>>()).execute()
     }
 
     /// Writes files to disk from an index. Does not overwrite anything else at their paths.
-    fn write_files(&self, place: GitDirs<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
+    fn write_files(&self, dirs: GitDirs<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
         for file in plan.files.iter().filter(|file| file.after.is_none()) {
-            if is_file_or_link(place.work_tree, &file.path) {
-                remove_if_exists(&place.work_tree.join(&file.path))?;
+            if is_file_or_link(dirs.work_tree, &file.path) {
+                remove_if_exists(&dirs.work_tree.join(&file.path))?;
             }
-            remove_empty_parents(place.work_tree, &file.path);
+            remove_empty_parents(dirs.work_tree, &file.path);
         }
         let mut names = Vec::new();
         for file in &plan.files {
             if file.after.as_ref().is_none_or(|after| after.starts_with(SUBMODULE)) {
                 continue;
             }
-            let there = blocking_path(place.work_tree, &file.path);
+            let there = blocking_path(dirs.work_tree, &file.path);
             // Only the old version of the file is replaced.
             let is_free = match there {
                 None => true,
-                Some(found) => found == file.path && file.before.is_some() && is_file_or_link(place.work_tree, found),
+                Some(found) => found == file.path && file.before.is_some() && is_file_or_link(dirs.work_tree, found),
             };
             if is_free {
                 names.extend(join_nul([file.path.as_path()]));
@@ -228,15 +228,15 @@ impl Repository {
                 plan.left.insert(&file.path);
             }
         }
-        self.isolated_git_at(place, "checkout-index -f -u -q -z --stdin")?.input(names).execute()
+        self.isolated_git_at(dirs, "checkout-index -f -u -q -z --stdin")?.input(names).execute()
     }
 
     /// Records the files that were reported to the user. Once one of them changes, the user has dealt with them.
-    pub(super) fn record_left_files(&self, caught_up: Result<(), GitError>) -> Result<(), GitError> {
-        if let Err(GitError::CheckoutBehind { checkout, files, .. }) = &caught_up {
-            write_atomic(&self.left_files_path(), format_stamps(checkout, files).as_bytes())?;
+    pub(super) fn record_left_files(&self, result: Result<(), GitError>) -> Result<(), GitError> {
+        if let Err(GitError::CheckoutBehind { checkout, files, .. }) = &result {
+            write_atomic(&self.left_files_path(), format_stamps(checkout, files).as_bytes(), WriteMode::Plain)?;
         }
-        caught_up
+        result
     }
 
     /// Path of the record of files left to the user.

@@ -19,7 +19,7 @@ use super::{GitError, Repository};
 
 /// The result of merging a branch and its target, or of rebasing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeOutcome {
     /// The target already contains everything.
     Contained,
     /// A commit on top of the target's tip.
@@ -46,27 +46,27 @@ impl Repository {
         marks: &[String],
         files: &[PathBuf],
     ) -> Result<BTreeMap<PathBuf, u32>, GitError> {
-        let words = marks.iter().flat_map(|mark| [format!("-e<<<<<<< {mark}"), format!("-e>>>>>>> {mark}")]);
+        let patterns = marks.iter().flat_map(|mark| [format!("-e<<<<<<< {mark}"), format!("-e>>>>>>> {mark}")]);
         let command = self.isolated_git("grep -z -n -a -F --full-name --no-color")?;
-        let command = command.args(words).args([commit.as_str(), "--"]);
+        let command = command.args(patterns).args([commit.as_str(), "--"]);
         let ended = command.args(files.iter().map(|file| pathspec("top,literal", file))).run()?;
         let found = parse_first_lines(&ended.stdout, commit);
         ended.into_bool().map(|_| found)
     }
 
     /// Merges a commit with the tip of its target. Changes no file and no ref.
-    pub fn merge_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<Merge, GitError> {
+    pub fn merge_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<MergeOutcome, GitError> {
         let merged = self.merge_trees(None, commit, &onto.commit)?;
         if merged.conflicts.is_empty() {
             // An unchanged tree alone does not show that the commit landed before.
             if merged.tree == onto.tree && self.is_ancestor(commit.as_str(), onto.commit.as_str())? {
-                return Ok(Merge::Contained);
+                return Ok(MergeOutcome::Contained);
             }
             let commit = self.commit_tree(&merged.tree, &[&onto.commit, commit], message)?;
-            return Ok(Merge::Clean(Head { commit, tree: merged.tree }));
+            return Ok(MergeOutcome::Clean(Head { commit, tree: merged.tree }));
         }
         let commit = self.commit_tree(&merged.tree, &[commit, &onto.commit], message)?;
-        Ok(Merge::Conflicting { head: Head { commit, tree: merged.tree }, files: merged.conflicts })
+        Ok(MergeOutcome::Conflicting { head: Head { commit, tree: merged.tree }, files: merged.conflicts })
     }
 
     /// Merges two commits' trees, relative to `base` or to their merge-base.
@@ -174,23 +174,27 @@ impl Repository {
     ///
     /// A branch that contains a merge with its target, made to resolve a conflict, becomes one commit, because
     /// its own commits do not apply without the merge.
-    pub fn replay_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<Merge, GitError> {
+    pub fn replay_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<MergeOutcome, GitError> {
         let originals = self.originals(onto, commit)?;
-        let Some(first) = originals.first() else { return Ok(Merge::Contained) };
+        let Some(first) = originals.first() else { return Ok(MergeOutcome::Contained) };
         let is_line = originals.iter().all(|original| original.parents.len() == 1);
         let replayed = if is_line { self.rebase_each(onto, &originals)? } else { None };
         let head = match replayed {
             Some(head) => head,
             None => match self.merge_onto(onto, commit, message)? {
-                Merge::Clean(Head { tree, .. }) => Head { commit: self.recommit(&tree, &onto.commit, first)?, tree },
-                merge @ (Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. }) => return Ok(merge),
+                MergeOutcome::Clean(Head { tree, .. }) => {
+                    Head { commit: self.recommit(&tree, &onto.commit, first)?, tree }
+                }
+                merge @ (MergeOutcome::Contained | MergeOutcome::Different(_) | MergeOutcome::Conflicting { .. }) => {
+                    return Ok(merge);
+                }
             },
         };
         if head.commit == onto.commit {
-            return Ok(Merge::Contained);
+            return Ok(MergeOutcome::Contained);
         }
         let same = head.commit == *commit || self.is_same_change(onto, commit, &head)?;
-        Ok(if same { Merge::Clean(head) } else { Merge::Different(head) })
+        Ok(if same { MergeOutcome::Clean(head) } else { MergeOutcome::Different(head) })
     }
 
     /// Returns `None` if one of them does not apply.
@@ -322,7 +326,7 @@ impl CommitPatch {
             // Ignores positions, and blob ids if the patch shows the lines.
             let line: &[u8] = match (kind(line), self.lines.get(at + 1).map(kind)) {
                 (PatchLineKind::Header("index "), Some(PatchLineKind::Header("--- "))) => b"index",
-                (PatchLineKind::Hunk, _) => b"@@",
+                (PatchLineKind::Hunk, _) => b"place",
                 (_, _) => line,
             };
             digest.update(line);

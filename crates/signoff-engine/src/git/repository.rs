@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::{Commit, Tree};
 
-use super::branch::Branches;
+use super::branch::{Branches, RefTip};
 use super::command::GitCommand;
 use super::head::TreeCache;
 use super::isolated_dir::{IsolatedGitDir, ScratchPath};
@@ -74,7 +74,7 @@ impl Repository {
         }
         let real = fs::canonicalize(directory).map_err(GitError::at(directory))?;
         if real.to_str().is_none_or(|path| path.contains('\n')) {
-            return Err(GitError::OddPath(real));
+            return Err(GitError::UnsupportedPath(real));
         }
         let asked = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
         let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(asked).run()?;
@@ -153,19 +153,23 @@ impl Repository {
     }
 
     /// The user's checkout, for reading.
-    pub(super) fn checkout_place(&self) -> GitDirs<'_> {
+    pub(super) fn checkout_dirs(&self) -> GitDirs<'_> {
         GitDirs::new(&self.inner.git_dir, &self.inner.checkout)
     }
 
     /// A git command in the user's checkout, like [`Self::isolated_git_at`].
-    pub(super) fn isolated_git(&self, words: &'static str) -> Result<GitCommand<'_>, GitError> {
-        self.isolated_git_at(self.checkout_place(), words)
+    pub(super) fn isolated_git(&self, subcommand: &'static str) -> Result<GitCommand<'_>, GitError> {
+        self.isolated_git_at(self.checkout_dirs(), subcommand)
     }
 
     /// A git command that uses the isolated directory, so it runs no command configured in the repository. Begins
-    /// with these words; anything that is not known here is added by [`GitCommand::args`].
-    pub(super) fn isolated_git_at(&self, place: GitDirs<'_>, words: &'static str) -> Result<GitCommand<'_>, GitError> {
-        let GitDirs { git_dir, work_tree, index, objects } = place;
+    /// with this subcommand; anything that is not known here is added by [`GitCommand::args`].
+    pub(super) fn isolated_git_at(
+        &self,
+        dirs: GitDirs<'_>,
+        subcommand: &'static str,
+    ) -> Result<GitCommand<'_>, GitError> {
+        let GitDirs { git_dir, work_tree, index, objects } = dirs;
         let common_objects = self.common().join("objects");
         let replaced = [
             index.map(|index| ("GIT_INDEX_FILE", index)),
@@ -173,14 +177,14 @@ impl Repository {
             objects.map(|_| ("GIT_ALTERNATE_OBJECT_DIRECTORIES", common_objects.as_path())),
         ];
         let isolated = self.isolated_dir()?.environment.iter().map(|(name, value)| (name, value));
-        let command = self.git().command(work_tree).envs(isolated).args(words.split(' '));
+        let command = self.git().command(work_tree).envs(isolated).args(subcommand.split(' '));
         let command = command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
         Ok(command.envs(replaced.into_iter().flatten()))
     }
 
     pub(super) fn isolated_dir(&self) -> Result<&IsolatedGitDir, GitError> {
-        if let Some(sealed) = self.inner.isolated_dir.get() {
-            return Ok(sealed);
+        if let Some(isolated) = self.inner.isolated_dir.get() {
+            return Ok(isolated);
         }
         let made = IsolatedGitDir::create(self.git(), self.common(), self.checkout())?;
         // If two threads created one, the slower thread drops its own.
@@ -258,7 +262,9 @@ impl Repository {
 
     fn merge_base_or_head(&self, branches: &Branches, head: Commit) -> Result<Commit, GitError> {
         match &branches.default {
-            Some((name, commit)) if *commit != head => Ok(self.merge_base(head.as_str(), name)?.unwrap_or(head)),
+            Some(RefTip { name, commit }) if *commit != head => {
+                Ok(self.merge_base(head.as_str(), name)?.unwrap_or(head))
+            }
             Some(_) | None => Ok(head),
         }
     }

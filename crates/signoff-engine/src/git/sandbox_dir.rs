@@ -27,11 +27,11 @@ use super::commit::copy_index;
 use super::disk::{
     is_directory, line, read_short, remove_if_exists, remove_special_files, restore_access, write_atomic,
 };
-use super::error::name_some;
+use super::error::{MAX_LISTED_FILES, list_first};
 use super::head::HeadFile;
 use super::repository::GitDirs;
 use super::{GitError, Repository, Worktree};
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 use crate::failpoint;
 
 /// Directory below the common directory that holds the sandbox directories, named like the worktrees' git
@@ -107,9 +107,9 @@ impl Worktree {
         if index.symlink_metadata().is_ok_and(|found| found.is_file()) {
             copy_index(&index, &agent_git_dir.join("index")).map_err(GitError::at(&index))?;
         }
-        write_atomic(&agent_git_dir.join("gitdir"), &line(&self.path().join(".git")))?;
-        write_atomic(&agent_git_dir.join("commondir"), &line(&shared))?;
-        write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes())?;
+        write_atomic(&agent_git_dir.join("gitdir"), &line(&self.path().join(".git")), WriteMode::Plain)?;
+        write_atomic(&agent_git_dir.join("commondir"), &line(&shared), WriteMode::Plain)?;
+        write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes(), WriteMode::Plain)?;
         self.point_to(&agent_git_dir)?;
         failpoint::pass("lent");
         Ok(())
@@ -190,7 +190,7 @@ impl Worktree {
         match &agent_head {
             HeadFile::Commit(commit) if *commit != here => ids.push(commit.as_str()),
             HeadFile::Commit(_) | HeadFile::Ref(_) => {}
-            HeadFile::Invalid => notes.push("the git directory of the worktree was deleted; made again".to_owned()),
+            HeadFile::Invalid => notes.push("the git directory of the worktree was deleted; recreated".to_owned()),
         }
         let index = self.import_objects(&ids, &here, &agent_git_dir.join("index"))?;
         copy_operation_state(agent_git_dir, &self.git_dir).map_err(GitError::at(&self.git_dir))?;
@@ -204,7 +204,7 @@ impl Worktree {
 
     /// Moves the real `HEAD` to the agent's. The reflog message shows that the move came from the sandbox.
     fn move_head_to(&self, agent_head: &HeadFile, here: &Commit) -> Result<(), GitError> {
-        let message = "signoff: taken back";
+        let message = "signoff: import from sandbox";
         match agent_head {
             HeadFile::Commit(commit) if commit != here => {
                 self.isolated_git("update-ref --no-deref -m")?.args([message, "HEAD", commit.as_str()]).execute()
@@ -217,11 +217,11 @@ impl Worktree {
 
     /// Removes the sandbox directory except for submodule repositories.
     fn clear_sandbox_dir(&self) -> Result<(), GitError> {
-        let (lent, own) = (self.sandbox_dir(), self.sandbox_dir().join(AGENT_GIT_DIR));
-        if !is_directory(&own.join(MODULES)) || !is_directory(&own) || !is_directory(&lent) {
-            return remove_if_exists(&lent);
+        let (sandbox_dir, own) = (self.sandbox_dir(), self.sandbox_dir().join(AGENT_GIT_DIR));
+        if !is_directory(&own.join(MODULES)) || !is_directory(&own) || !is_directory(&sandbox_dir) {
+            return remove_if_exists(&sandbox_dir);
         }
-        remove_all_but(&lent, AGENT_GIT_DIR)?;
+        remove_all_but(&sandbox_dir, AGENT_GIT_DIR)?;
         remove_all_but(&own, MODULES)
     }
 }
@@ -235,7 +235,8 @@ fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
             named.push(format!("{:?}", path.display().to_string()));
         })?;
     }
-    let note = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
+    let note =
+        || format!("links or pipes were put into its git directory; removed: {}", list_first(&named, MAX_LISTED_FILES));
     Ok((!named.is_empty()).then(note))
 }
 
@@ -321,23 +322,23 @@ impl Worktree {
     }
 
     fn copy_objects(&self, ids: &[&str], from: &Commit, has_objects: bool, index: &Path) -> Result<(), GitError> {
-        let place = GitDirs { index: Some(index), ..self.place() };
+        let dirs = GitDirs { index: Some(index), ..self.dirs() };
         if has_objects {
             let pack = self.repository.scratch()?;
-            self.pack(ids, from, place, &pack.path)?;
+            self.pack(ids, from, dirs, &pack.path)?;
             self.unpack(&pack.path)?;
         }
         let command =
-            self.repository.isolated_git_at(place, "rev-list --objects --quiet --single-worktree --indexed-objects")?;
+            self.repository.isolated_git_at(dirs, "rev-list --objects --quiet --single-worktree --indexed-objects")?;
         let command = command.args(ids);
         command.args(["--not", from.as_str(), "--"]).execute()
     }
 
-    fn pack(&self, ids: &[&str], from: &Commit, place: GitDirs<'_>, pack: &Path) -> Result<(), GitError> {
+    fn pack(&self, ids: &[&str], from: &Commit, dirs: GitDirs<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
         let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let command =
-            self.repository.isolated_git_at(place, "pack-objects --revs --indexed-objects --local --stdout -q")?;
+            self.repository.isolated_git_at(dirs, "pack-objects --revs --indexed-objects --local --stdout -q")?;
         let command = command.input(format!("{wanted}^{from}\n"));
         let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
         command.stream(|printed| io::copy(printed, &mut file).map(drop))

@@ -21,8 +21,6 @@ pub struct WorktreeSnapshot {
     branch: Option<String>,
     /// All files. Not the worktree's own index, so that no flag set there can hide a change.
     files: ScratchPath,
-    /// The worktree's index, if it differed from `files`.
-    index: Option<ScratchPath>,
     operation: Option<Operation>,
     /// Fingerprint of the files, the branch and the index, if they were known to match the commit.
     fingerprint: Option<FilesFingerprint>,
@@ -46,7 +44,7 @@ impl Worktree {
     pub fn snapshot_with(&self, head: &Commit, files: CommittedFiles) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
         let fingerprint = self.fingerprint(&files.0)?;
-        let snapshot = self.build_snapshot(head.clone(), self.branch.clone(), files.0, None);
+        let snapshot = self.build_snapshot(head.clone(), files.0);
         Ok(WorktreeSnapshot { fingerprint, ..snapshot })
     }
 
@@ -56,49 +54,29 @@ impl Worktree {
         // Directories show files that were added.
         let Some((names, directories)) = names.zip(directories(self.path())) else { return Ok(None) };
         let paths = names.into_iter().chain(directories).chain([PathBuf::new(), PathBuf::from(".git")]).collect();
-        Ok(Some(FilesFingerprint::new(&self.repository, self.place(), paths)))
+        Ok(Some(FilesFingerprint::new(&self.repository, self.dirs(), paths)))
     }
 
     /// Whether the worktree is unchanged since the snapshot, as far as this is known without git.
     pub fn is_untouched_since(&self, snapshot: &WorktreeSnapshot) -> bool {
-        let same = |then: &FilesFingerprint| then.is_current(&self.repository, self.place());
+        let same = |then: &FilesFingerprint| then.is_current(&self.repository, self.dirs());
         Operation::unfinished_in(&self.git_dir) == snapshot.operation && snapshot.fingerprint.as_ref().is_some_and(same)
     }
 
-    /// Takes a snapshot of the worktree. Needs one git process if everything is committed.
-    pub fn snapshot(&self) -> Result<WorktreeSnapshot, GitError> {
-        self.check_exists()?;
-        let files = self.repository.scratch_index(&self.git_dir)?;
-        let place = self.place().with_index(&files);
-        let status = self.repository.status(place)?;
-        let head = status.head.clone().ok_or(GitError::NoCommits)?;
-        let mut index = None;
-        if !status.entries.is_empty() {
-            index = Some(self.repository.scratch_index(&self.git_dir)?);
-            self.repository.stage(place, &status, &ExcludedPaths::default())?;
-        }
-        Ok(self.build_snapshot(head, status.branch, files, index))
-    }
-
-    /// A snapshot of the committed state `head`, for an attempt that a crash interrupted.
+    /// A snapshot of the committed state `head`.
     pub fn snapshot_at_commit(&self, head: &Commit) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
         let files = self.repository.scratch()?;
-        let place = self.place().with_index(&files);
-        self.repository.isolated_git_at(place, "read-tree")?.args([head.as_str()]).execute()?;
-        Ok(self.build_snapshot(head.clone(), self.branch.clone(), files, None))
+        let dirs = self.dirs().with_index(&files);
+        self.repository.isolated_git_at(dirs, "read-tree")?.args([head.as_str()]).execute()?;
+        Ok(self.build_snapshot(head.clone(), files))
     }
 
-    fn build_snapshot(
-        &self,
-        head: Commit,
-        branch: Option<String>,
-        files: ScratchPath,
-        index: Option<ScratchPath>,
-    ) -> WorktreeSnapshot {
+    fn build_snapshot(&self, head: Commit, files: ScratchPath) -> WorktreeSnapshot {
+        let branch = self.branch.clone();
         let operation = Operation::unfinished_in(&self.git_dir);
         let repository = self.repository_file_hashes();
-        WorktreeSnapshot { head, branch, files, index, operation, fingerprint: None, repository }
+        WorktreeSnapshot { head, branch, files, operation, fingerprint: None, repository }
     }
 
     /// Replaces the snapshot's hashes of the repository's files with the current ones.
@@ -188,7 +166,7 @@ impl Worktree {
         if self.restore_git_file()? {
             changes.push(WorktreeChange::File { path: PathBuf::from(".git"), what: FileChange::Modified });
         }
-        let status = self.repository.status(self.snapshot_place(snapshot))?;
+        let status = self.repository.status(self.snapshot_dirs(snapshot))?;
         changes.extend(self.undo_operation(snapshot)?);
         changes.extend(self.undo_head(snapshot, &status)?);
         changes.extend(self.undo_files(snapshot, status)?);
@@ -201,13 +179,13 @@ impl Worktree {
         if self.is_untouched_since(snapshot) {
             return Ok(false);
         }
-        let status = self.repository.status(self.snapshot_place(snapshot))?;
+        let status = self.repository.status(self.snapshot_dirs(snapshot))?;
         let moved = status.branch != snapshot.branch || status.head.as_ref() != Some(&snapshot.head);
         Ok(moved || !self.changed_files(status).is_empty())
     }
 
-    fn snapshot_place<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitDirs<'a> {
-        self.place().with_index(&snapshot.files)
+    fn snapshot_dirs<'a>(&'a self, snapshot: &'a WorktreeSnapshot) -> GitDirs<'a> {
+        self.dirs().with_index(&snapshot.files)
     }
 
     /// Recreates the directory of a worktree that was deleted or replaced.
@@ -263,7 +241,7 @@ impl Worktree {
             }
             self.restore_files(snapshot, &found)?;
             changes.extend(found.into_iter().map(|(entry, what)| WorktreeChange::File { path: entry.path, what }));
-            status = self.repository.status(self.snapshot_place(snapshot))?;
+            status = self.repository.status(self.snapshot_dirs(snapshot))?;
         }
         Err(GitError::StillChanging(self.path().to_owned()))
     }
@@ -292,13 +270,13 @@ impl Worktree {
             return Ok(());
         }
         let command =
-            self.repository.isolated_git_at(self.snapshot_place(snapshot), "checkout-index -f -u -q -z --stdin")?;
+            self.repository.isolated_git_at(self.snapshot_dirs(snapshot), "checkout-index -f -u -q -z --stdin")?;
         command.input(tracked).execute()
     }
 
     /// Restores the index without reporting it, because even read-only commands refresh it.
     fn restore_index(&self, snapshot: &WorktreeSnapshot) -> Result<(), GitError> {
-        let index = &snapshot.index.as_ref().unwrap_or(&snapshot.files).path;
+        let index = &snapshot.files.path;
         let same = fs::read(index).ok() == content(&self.git_dir.join("index"));
         if same { Ok(()) } else { self.replace_index(index) }
     }

@@ -56,10 +56,10 @@ pub(super) enum FileState {
 impl Repository {
     /// Runs `git status`. Does not write to the worktree's own index; a temporary index is refreshed, so that
     /// the next status need not read all files.
-    pub(super) fn status(&self, place: GitDirs<'_>) -> Result<GitStatus, GitError> {
-        let freshen = if place.index.is_some() { "1" } else { "0" };
+    pub(super) fn status(&self, dirs: GitDirs<'_>) -> Result<GitStatus, GitError> {
+        let freshen = if dirs.index.is_some() { "1" } else { "0" };
         let command =
-            self.isolated_git_at(place, "status --porcelain=v2 --branch -z --untracked-files=all --no-renames")?;
+            self.isolated_git_at(dirs, "status --porcelain=v2 --branch -z --untracked-files=all --no-renames")?;
         let command = command.env("GIT_OPTIONAL_LOCKS", freshen);
         // Otherwise git would start another git in each submodule, which would use the submodule's configuration.
         let printed = command.args(["--ignore-submodules=dirty"]).read()?;
@@ -216,24 +216,24 @@ pub(super) struct FilesFingerprint {
 }
 
 impl FilesFingerprint {
-    pub(super) fn new(repository: &Repository, place: GitDirs<'_>, paths: BTreeSet<PathBuf>) -> Self {
-        let hash = Self::hash(repository, place, &paths);
+    pub(super) fn new(repository: &Repository, dirs: GitDirs<'_>, paths: BTreeSet<PathBuf>) -> Self {
+        let hash = Self::hash(repository, dirs, &paths);
         Self { paths, hash }
     }
 
-    pub(super) fn is_current(&self, repository: &Repository, place: GitDirs<'_>) -> bool {
-        Self::hash(repository, place, &self.paths) == self.hash
+    pub(super) fn is_current(&self, repository: &Repository, dirs: GitDirs<'_>) -> bool {
+        Self::hash(repository, dirs, &self.paths) == self.hash
     }
 
-    fn hash(repository: &Repository, place: GitDirs<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
+    fn hash(repository: &Repository, dirs: GitDirs<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
+        let head = fs::read_to_string(dirs.git_dir.join("HEAD")).unwrap_or_default();
         let branch = head.trim_end().strip_prefix("ref: ").map(|name| repository.common().join(name));
         branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
         head.hash(&mut hasher);
         let refs = ["packed-refs", "reftable/tables.list"].map(|name| repository.common().join(name));
-        let own = refs.into_iter().chain([place.git_dir.join("index")]);
-        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
+        let own = refs.into_iter().chain([dirs.git_dir.join("index")]);
+        for path in own.chain(paths.iter().map(|path| dirs.work_tree.join(path))) {
             FileStamp::read(&path).hash(&mut hasher);
         }
         hasher.finish()
@@ -247,20 +247,20 @@ impl Repository {
     /// and the checkout rarely changes.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
         let mut cached = self.inner.cached_state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = cached.as_ref().filter(|last| last.fingerprint.is_current(self, self.checkout_place())) {
+        if let Some(last) = cached.as_ref().filter(|last| last.fingerprint.is_current(self, self.checkout_dirs())) {
             return Ok(last.state.clone());
         }
         let files = self.isolated_git("ls-files -z --full-name --cached --others --exclude-standard")?.read_paths()?;
         let paths = files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect();
         // Computed first, so that a change during the scan shows up in the next call.
-        let fingerprint = FilesFingerprint::new(self, self.checkout_place(), paths);
+        let fingerprint = FilesFingerprint::new(self, self.checkout_dirs(), paths);
         let state = self.read_checkout_state()?;
         *cached = Some(CachedCheckoutState { state: state.clone(), fingerprint });
         Ok(state)
     }
 
     fn read_checkout_state(&self) -> Result<CheckoutState, GitError> {
-        let status = self.status(self.checkout_place())?;
+        let status = self.status(self.checkout_dirs())?;
         let files = status.entries.into_iter().map(|entry| {
             let trace = file_trace(&self.checkout().join(&entry.path));
             (entry.path, (entry.kind, trace))

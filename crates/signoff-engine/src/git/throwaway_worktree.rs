@@ -10,7 +10,7 @@ use signoff_core::machine::Head;
 use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists};
 use super::repository::path as path_of;
 use super::worktree::{check_vacant, has_valid_head, is_ours, read_marker};
-use super::{GitError, Merge, Repository, Worktree};
+use super::{GitError, MergeOutcome, Repository, Worktree};
 
 /// Prefix of the refs that hold the commits of parallel fixes until they are combined.
 const PARALLEL_REFS: &str = "refs/signoff/apart";
@@ -203,9 +203,9 @@ impl Repository {
             };
             match replay {
                 // The following review decides whether it is correct together with the others.
-                Merge::Clean(head) | Merge::Different(head) => combined.head = head,
-                Merge::Contained => {}
-                Merge::Conflicting { .. } => continue,
+                MergeOutcome::Clean(head) | MergeOutcome::Different(head) => combined.head = head,
+                MergeOutcome::Contained => {}
+                MergeOutcome::Conflicting { .. } => continue,
             }
             touched.extend(files);
             combined.included.push(*number);

@@ -12,6 +12,7 @@ use super::disk::{canonical_path, content, is_directory, is_not_directory, line,
 use super::head::HeadFile;
 use super::repository::{GitDirs, path as path_of};
 use super::{GitError, Repository};
+use crate::atomic_file::WriteMode;
 use crate::failpoint;
 
 /// Marker file in a worktree's git directory: signoff created it, for the branch in it. Empty for a throw-away
@@ -193,13 +194,13 @@ impl Worktree {
         is_directory(&self.path) && is_directory(&self.git_dir)
     }
 
-    pub(super) fn place(&self) -> GitDirs<'_> {
+    pub(super) fn dirs(&self) -> GitDirs<'_> {
         GitDirs::new(&self.git_dir, &self.path)
     }
 
     /// A git command in this worktree, as [`Repository::isolated_git_at`].
-    pub(super) fn isolated_git(&self, words: &'static str) -> Result<GitCommand<'_>, GitError> {
-        self.repository.isolated_git_at(self.place(), words)
+    pub(super) fn isolated_git(&self, subcommand: &'static str) -> Result<GitCommand<'_>, GitError> {
+        self.repository.isolated_git_at(self.dirs(), subcommand)
     }
 
     pub(super) fn check_exists(&self) -> Result<(), GitError> {
@@ -214,8 +215,8 @@ impl Worktree {
         // The user's git would use its settings.
         remove_if_exists(&self.git_dir.join("config.worktree"))?;
         let common = self.git_dir.join("commondir");
-        if content(&common).is_none_or(|said| said != STANDARD_COMMON_DIR) {
-            write_atomic(&common, STANDARD_COMMON_DIR)?;
+        if content(&common).is_none_or(|content| content != STANDARD_COMMON_DIR) {
+            write_atomic(&common, STANDARD_COMMON_DIR, WriteMode::Plain)?;
         }
         self.point_to(&self.git_dir)
     }
@@ -262,7 +263,7 @@ impl Worktree {
 /// Writes the marker of a worktree of ours.
 pub(super) fn write_marker(git_dir: &Path, branch: Option<&str>) -> Result<(), GitError> {
     // A partial marker would look like that of a throw-away worktree.
-    write_atomic(&git_dir.join(MARKER), branch.unwrap_or_default().as_bytes())
+    write_atomic(&git_dir.join(MARKER), branch.unwrap_or_default().as_bytes(), WriteMode::Plain)
 }
 
 /// The branch in the marker of a worktree. The outer `None` means that it is not ours.
@@ -301,7 +302,7 @@ impl Repository {
     pub fn repair_worktree(&self, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         let path = canonical_path(new.path)?;
         let has_files = is_directory(&path);
-        let mended = self.with_lock(|| {
+        let repaired = self.with_lock(|| {
             let registered = self.registered_git_dir(&path)?;
             if has_files {
                 let whole = registered.filter(|git_dir| has_valid_head(git_dir));
@@ -314,7 +315,7 @@ impl Repository {
             registered.map_or(Ok(()), |git_dir| write_marker(&git_dir, Some(new.branch)))?;
             self.register_worktree(&path, new)
         })?;
-        if has_files { mended.ensure_index() } else { mended.check_out_files() }
+        if has_files { repaired.ensure_index() } else { repaired.check_out_files() }
     }
 
     /// Writes `gitdir` last: without it the directory is not a worktree yet, and the next call recreates it.
@@ -326,11 +327,11 @@ impl Repository {
         let git_dir = self.free_git_dir(path, branch)?;
         fs::create_dir_all(&git_dir).map_err(GitError::at(&git_dir))?;
         if !has_valid_head(&git_dir) {
-            write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())?;
+            write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes(), WriteMode::Plain)?;
         }
-        write_atomic(&git_dir.join("commondir"), STANDARD_COMMON_DIR)?;
+        write_atomic(&git_dir.join("commondir"), STANDARD_COMMON_DIR, WriteMode::Plain)?;
         let worktree = self.claim(path, git_dir.clone(), Some(branch))?.ensure_index()?;
-        write_atomic(&git_dir.join("gitdir"), &line(&path.join(".git")))?;
+        write_atomic(&git_dir.join("gitdir"), &line(&path.join(".git")), WriteMode::Plain)?;
         Ok(worktree)
     }
 
@@ -346,9 +347,9 @@ impl Repository {
             }
             home.join(name)
         });
-        let is_free = |place: &PathBuf| {
-            let is_same = || read_marker(place).is_some_and(|marked| marked.as_deref() == Some(branch));
-            is_not_directory(place) || !place.join("gitdir").exists() || is_same()
+        let is_free = |git_dir: &PathBuf| {
+            let is_same = || read_marker(git_dir).is_some_and(|marked| marked.as_deref() == Some(branch));
+            is_not_directory(git_dir) || !git_dir.join("gitdir").exists() || is_same()
         };
         let free = places.find(is_free).ok_or_else(|| GitError::NotOurs(path.to_owned()))?;
         if is_not_directory(&free) {
@@ -400,7 +401,7 @@ impl Repository {
 
 impl Worktree {
     fn check_nothing_lost(&self) -> Result<(), GitError> {
-        let status = self.repository.status(self.place())?;
+        let status = self.repository.status(self.dirs())?;
         if ExcludedPaths::for_worktree(&self.git_dir).has_changes(&status) {
             return Err(GitError::UncommittedWork(self.path().to_owned()));
         }

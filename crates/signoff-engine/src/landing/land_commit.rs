@@ -17,11 +17,11 @@ use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Repository};
+use crate::git::{GitConflict, GitError, LandTarget, MergeOutcome, MoveOutcome, Repository};
 use crate::process::{StopHandle, StopRequest};
 
 /// How often to retry if another process moves the target.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// A commit to land, and its target branch.
 #[derive(Debug, Clone)]
@@ -29,9 +29,9 @@ pub struct LandingRequest {
     pub commit: Commit,
     pub target: String,
     /// The base that reviewers saw, if they can be asked again.
-    pub seen_from: Option<Commit>,
+    pub review_base: Option<Commit>,
     /// Where to create the target if it is missing; `None` if it must exist.
-    pub begins: Option<Commit>,
+    pub create_target_at: Option<Commit>,
     pub message: String,
     /// The directory for the files of the checks.
     pub directory: PathBuf,
@@ -55,8 +55,8 @@ pub type ProgressCallback<'a> = &'a (dyn Fn(LandingProgress) + Send + Sync);
 /// The result of a landing.
 #[derive(Debug)]
 pub enum LandingResult {
-    /// The target contains the work as of this commit; `now` if it did not before.
-    Landed { commit: Commit, now: bool },
+    /// The target contains the work as of this commit; `is_new` if it did not before.
+    Landed { commit: Commit, is_new: bool },
     /// It has conflicts with the target.
     Conflicting { onto: Commit, head: Head, files: Vec<GitConflict> },
     /// On top of the target the work changes something other than what was approved.
@@ -80,10 +80,10 @@ impl LandingRequest {
         let dir = attempt::directory(ctx, spec);
         Ok(Self {
             commit: spec.machine.head.commit.clone(),
-            seen_from: Some(spec.workspace.base.clone()),
-            begins: spec.target.as_ref().map(|_| spec.workspace.base.clone()),
+            review_base: Some(spec.workspace.base.clone()),
+            create_target_at: spec.target.as_ref().map(|_| spec.workspace.base.clone()),
             message: format!("Merge {named}: {}", spec.task_spec.title),
-            environment: attempt::environment(spec, &dir),
+            environment: attempt::check_environment(spec, &dir),
             directory: dir.path().to_owned(),
             target,
         })
@@ -96,15 +96,15 @@ pub async fn land_commit(
     request: &LandingRequest,
     progress: ProgressCallback<'_>,
 ) -> Result<LandingResult, EngineError> {
-    for attempt in 0..TRIES {
+    for attempt in 0..MAX_TRIES {
         let merging = (ctx.clone(), request.clone());
         let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
         let onto = target.tip.commit.clone();
         let head = match merge {
-            Merge::Clean(head) => head,
-            Merge::Different(head) => return Ok(LandingResult::Different { onto, head }),
-            Merge::Contained => return Ok(LandingResult::Landed { commit: onto, now: false }),
-            Merge::Conflicting { head, files } => return Ok(LandingResult::Conflicting { onto, head, files }),
+            MergeOutcome::Clean(head) => head,
+            MergeOutcome::Different(head) => return Ok(LandingResult::Different { onto, head }),
+            MergeOutcome::Contained => return Ok(LandingResult::Landed { commit: onto, is_new: false }),
+            MergeOutcome::Conflicting { head, files } => return Ok(LandingResult::Conflicting { onto, head, files }),
         };
         failpoint::pass("merged");
         let checked = CheckedMerge { head: &head, onto: &onto, earlier_runs: attempt };
@@ -119,16 +119,16 @@ pub async fn land_commit(
         let moving = (ctx.clone(), proof, head.commit.clone());
         let moved = attempt::blocking(move || move_target(&moving.0, &target, &moving.1, &moving.2)).await?;
         if moved == MoveOutcome::Done {
-            return Ok(LandingResult::Landed { commit: head.commit, now: true });
+            return Ok(LandingResult::Landed { commit: head.commit, is_new: true });
         }
     }
-    Err(GitError::KeepsMoving(request.target.clone()).into())
+    Err(GitError::BranchMoved(request.target.clone()).into())
 }
 
-fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Merge), EngineError> {
+fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, MergeOutcome), EngineError> {
     let mut target = ctx.repository.land_target(&request.target)?;
-    if let (None, Some(begins)) = (&target, &request.begins) {
-        ctx.repository.create_target(&request.target, begins)?;
+    if let (None, Some(create_target_at)) = (&target, &request.create_target_at) {
+        ctx.repository.create_target(&request.target, create_target_at)?;
         target = ctx.repository.land_target(&request.target)?;
     }
     let target = target.ok_or_else(|| GitError::BranchGone(request.target.clone()))?;
@@ -138,15 +138,18 @@ fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, M
         LandingMethod::Rebase => ctx.repository.replay_onto(tip, commit, message)?,
     };
     let merge = match merge {
-        Merge::Clean(head) if may_revert(ctx, request, &tip.commit)? => Merge::Different(head),
-        merge @ (Merge::Clean(_) | Merge::Different(_) | Merge::Contained | Merge::Conflicting { .. }) => merge,
+        MergeOutcome::Clean(head) if may_revert(ctx, request, &tip.commit)? => MergeOutcome::Different(head),
+        merge @ (MergeOutcome::Clean(_)
+        | MergeOutcome::Different(_)
+        | MergeOutcome::Contained
+        | MergeOutcome::Conflicting { .. }) => merge,
     };
     Ok((target, merge))
 }
 
 /// Whether the work contains target commits that are newer than what its reviewers saw, and may revert them.
 fn may_revert(ctx: &EngineContext, request: &LandingRequest, tip: &Commit) -> Result<bool, EngineError> {
-    let Some(base) = &request.seen_from else { return Ok(false) };
+    let Some(base) = &request.review_base else { return Ok(false) };
     let repository = &ctx.repository;
     match repository.merge_base(tip.as_str(), request.commit.as_str())? {
         Some(newer) if newer != *base && !repository.is_ancestor(newer.as_str(), base.as_str())? => {

@@ -164,7 +164,7 @@ pub async fn check_merge(
         return Ok(Some(LandingResult::ChecksNotRun(AttemptFailure::NotStarted { message })));
     };
     failpoint::pass("land_checks");
-    let running = ctx.keeper.start(&launch, &dir).await;
+    let running = ctx.launcher.start(&launch, &dir).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;
@@ -173,7 +173,7 @@ pub async fn check_merge(
         attempt::CheckRunResult::Failed(failure) => return Ok(Some(LandingResult::ChecksNotRun(failure))),
         attempt::CheckRunResult::Ran(ran) => ran,
     };
-    let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
+    let base = BaseCheckRequest { dir: &dir, base: merge.onto, options: check_options(ctx, request) };
     let Some(base) = attempt::run_on_base(ctx, base, &ran, progress).await? else {
         return Ok(Some(LandingResult::Stopped));
     };
@@ -195,9 +195,9 @@ fn prepare(
     let path = ctx.layout.landing_worktree();
     let worktree = ctx.repository.integration_worktree(&path, commit)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
-    attempt::configured_checks_launch(ctx, dir, Path::new(&path), terms(ctx, request))
+    attempt::configured_checks_launch(ctx, dir, Path::new(&path), check_options(ctx, request))
 }
 
-fn terms(ctx: &EngineContext, request: &LandingRequest) -> CheckOptions {
+fn check_options(ctx: &EngineContext, request: &LandingRequest) -> CheckOptions {
     CheckOptions { timeout: ctx.settings.limits().attempt, environment: request.environment.clone() }
 }

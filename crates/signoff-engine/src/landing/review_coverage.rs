@@ -37,7 +37,7 @@ pub struct LandingCandidate<'a> {
     /// Its approved range, if known.
     pub own: Option<&'a ApprovedRange>,
     /// Whether its reviewers are asked again if they did not see its effect on newer commits.
-    pub asks_again: bool,
+    pub can_rereview: bool,
 }
 
 /// An approved range: all commits that lead to `tip` and not to `base`.
@@ -60,8 +60,8 @@ impl ApprovedRange {
 
     /// The approved range of a loop, landed or not.
     pub fn for_loop(loop_state: &LoopState) -> Option<Self> {
-        let (place, tip) = (loop_state.workspace.as_ref()?, loop_state.machine.signed_off_commit()?);
-        Some(Self { base: place.base.clone(), tip: tip.clone() })
+        let (workspace, tip) = (loop_state.workspace.as_ref()?, loop_state.machine.signed_off_commit()?);
+        Some(Self { base: workspace.base.clone(), tip: tip.clone() })
     }
 }
 
@@ -106,7 +106,7 @@ fn check_commit_exists(records: LandingRecords<'_>, candidate: LandingCandidate<
         return Ok(());
     }
     Err(not_landed(
-        format!("{what} cannot land: its approved commit {commit} does not exist any more"),
+        format!("{what} cannot land: its approved commit {commit} no longer exists"),
         "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
          again with `signoff add`",
     ))
@@ -189,8 +189,8 @@ impl<'a> Coverage<'a> {
     /// Rejects ranges that contain newer commits of the target: their reviewers saw the diff from the base, and not its
     /// effect on these commits.
     fn check_newer_commits(&self) -> Result<(), EngineError> {
-        let (target, LandingCandidate { what, commit, own, asks_again, .. }) = (self.target, self.candidate);
-        for range in self.landing_ranges().filter(|range| !asks_again || own != Some(range)) {
+        let (target, LandingCandidate { what, commit, own, can_rereview, .. }) = (self.target, self.candidate);
+        for range in self.landing_ranges().filter(|range| !can_rereview || own != Some(range)) {
             if let Some(newer) = self.reverted_commit(range)? {
                 let tip = &range.tip;
                 return Err(not_landed(
@@ -383,7 +383,7 @@ impl Coverage<'_> {
             let base = short(&own.base);
             return Ok(not_landed(
                 format!(
-                    "{what} did not land: it was begun on commit {id} (\"{subject}\"), which {target} does not have"
+                    "{what} did not land: it started from commit {id} (\"{subject}\"), which {target} does not have"
                 ),
                 format!(
                     "if {target} was rewritten: `git rebase --onto {target} {base}` in the worktree of {what}, have that \
@@ -395,7 +395,7 @@ impl Coverage<'_> {
         Ok(not_landed(
             format!("{what} did not land: commit {id} (\"{subject}\") came{onto} from elsewhere and was not reviewed"),
             format!(
-                "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then type the same again"
+                "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then run the command again"
             ),
         ))
     }
@@ -414,8 +414,8 @@ fn unapproved(
     which: impl Fn(&LoopState) -> bool,
 ) -> BTreeMap<TaskId, ApprovedRange> {
     let range = |loop_state: &LoopState| {
-        let (task, place) = (loop_state.task?, loop_state.workspace.as_ref()?);
-        Some((task, ApprovedRange { base: place.base.clone(), tip: loop_state.machine.head.commit.clone() }))
+        let (task, workspace) = (loop_state.task?, loop_state.workspace.as_ref()?);
+        Some((task, ApprovedRange { base: workspace.base.clone(), tip: loop_state.machine.head.commit.clone() }))
     };
     let all = run_states.values().flat_map(|run_state| run_state.loops.values());
     all.filter(|loop_state| which(loop_state)).filter_map(|loop_state| range(loop_state)).collect()

@@ -1,5 +1,4 @@
-//! What a person lands outside of a running loop: a commit, or the branch of a run, whose approved commit and
-//! foreign commits are found here.
+//! Lands a commit, or the branch of a run, for a command; finds a run's approved and foreign commits.
 
 use signoff_core::view::inbox::Action;
 use std::fs;
@@ -20,7 +19,7 @@ use super::{LandingAttempt, not_landed, short};
 use crate::attempt::{self, EngineContext};
 use crate::check_off;
 use crate::error::EngineError;
-use crate::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, UncommittedPolicy};
+use crate::git::{GitError, LandTarget, MergeOutcome, MoveOutcome, Repository, UncommittedPolicy};
 use crate::remove_tree;
 
 /// The commits that belong to a run.
@@ -147,10 +146,10 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
         return foreign_commits_note(repository, &target, own);
     }
     let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
-        Merge::Contained => return Ok(None),
-        Merge::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
-        Merge::Clean(head) | Merge::Different(head) => head.commit,
-        Merge::Conflicting { .. } => {
+        MergeOutcome::Contained => return Ok(None),
+        MergeOutcome::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
+        MergeOutcome::Clean(head) | MergeOutcome::Different(head) => head.commit,
+        MergeOutcome::Conflicting { .. } => {
             return Err(not_landed(
                 format!(
                     "{branch} was moved to {tip}, which does not go together with what had landed on it ({landed})"
@@ -160,8 +159,8 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
         }
     };
     match repository.move_target(&target, &to)? {
-        MoveOutcome::Done => Ok(Some(format!("{branch} was moved to {tip}; what had landed on it is in it again"))),
-        MoveOutcome::Conflict => Err(GitError::KeepsMoving(branch.to_owned()).into()),
+        MoveOutcome::Done => Ok(Some(format!("{branch} was moved to {tip}; signoff merged {landed} back into it"))),
+        MoveOutcome::Conflict => Err(GitError::BranchMoved(branch.to_owned()).into()),
     }
 }
 
@@ -271,7 +270,7 @@ pub async fn land_run(
     let direct =
         DirectLanding { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
     let result = land(ctx, direct, progress).await?;
-    let landed = result.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    let landed = result.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     if came_together {
         // The worktree of the final review stays if it contains work that did not land.
         let cleaning = ctx.clone();
@@ -287,7 +286,7 @@ pub async fn land_run(
 /// started again.
 fn with_check_offs(ctx: &EngineContext, run_state: &RunState, commit: Commit) -> Result<Commit, EngineError> {
     let (run, branch) = (run_state.run, run_state.run.branch());
-    let in_turn = run_state.run_policy().is_some_and(|policy| policy.arrangement == Scheduling::Chain);
+    let in_turn = run_state.run_policy().is_some_and(|policy| policy.scheduling == Scheduling::Chain);
     if in_turn && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
         check_off::in_branch(ctx, run, &check_off::finished_entries(run_state))?;
     }
@@ -299,11 +298,11 @@ fn landing_request(ctx: &EngineContext, direct: DirectLanding) -> Result<Landing
     let DirectLanding { run, what, name, commit, message, own } = direct;
     ctx.repository.finish_checkout_update()?;
     let target = ctx.repository.default_branch()?;
-    let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: false };
+    let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: false };
     review_coverage::check(LandingRecords::new(ctx), &target, candidate)?;
     let directory = ctx.layout.landing(run, &name);
     // Remove the files of an earlier try.
     remove_tree::remove(&directory).ok();
-    let environment = attempt::bare_environment(run);
-    Ok(LandingRequest { target, commit, seen_from: None, begins: None, message, environment, directory })
+    let environment = attempt::run_environment(run);
+    Ok(LandingRequest { target, commit, review_base: None, create_target_at: None, message, environment, directory })
 }

@@ -21,11 +21,13 @@ pub struct NotifyChannel {
 pub enum DeliveryError {
     #[error("the variable {0} is not set: export it, with the address to post to")]
     Unset(String),
-    #[error("the variable {0} holds no address: expected https://HOST/…, without a name or a password before the host")]
+    #[error(
+        "the variable {0} has no valid address: expected https://HOST/…, without a name or a password before the host"
+    )]
     NoAddress(String),
     #[error("{host} answered {status}; {hint}")]
     Refused { host: String, status: u16, hint: &'static str },
-    #[error("{host} could not be reached: {why}; look at its address, and whether a proxy is needed")]
+    #[error("{host} could not be reached: {why}; check its address and whether a proxy is needed")]
     Unreached { host: String, why: String },
     #[error("`{program}` {why}")]
     Command { program: String, why: String },
@@ -53,7 +55,7 @@ impl NotifyChannel {
                 Ok(address) => format!("webhook to {}", address.host()),
                 Err(_) => "webhook".to_owned(),
             },
-            ChannelTarget::Command(words) => format!("command {}", words.first().map_or("", String::as_str)),
+            ChannelTarget::Command(command) => format!("command {}", command.first().map_or("", String::as_str)),
         }
     }
 
@@ -72,7 +74,7 @@ impl NotifyChannel {
             ChannelTarget::Bell => ring(&self.context),
             ChannelTarget::Desktop => show_popup(message, &self.context, cancelled),
             ChannelTarget::Webhook(hook) => webhook::post(hook, message, &self.context),
-            ChannelTarget::Command(words) => run_program(words, message, &self.context, cancelled),
+            ChannelTarget::Command(command) => run_program(command, message, &self.context, cancelled),
         }
     }
 
@@ -91,12 +93,12 @@ const MAX_OUTPUT: usize = 1 << 20;
 const MAX_ERROR: usize = 200;
 
 fn run_program(
-    words: &[String],
+    command: &[String],
     message: &NotificationMessage,
     context: &ChannelContext,
     cancelled: &AtomicBool,
 ) -> Result<(), DeliveryError> {
-    let (program, arguments) = words.split_first().ok_or(DeliveryError::Nowhere)?;
+    let (program, arguments) = command.split_first().ok_or(DeliveryError::Nowhere)?;
     let input = serde_json::to_string(message).unwrap_or_default() + "\n";
     let (run, task) = (message.run_id.to_string(), message.task_id.map(|task| task.to_string()));
     let question = message.question.as_ref().map_or("", |question| question.id.as_str());
@@ -114,21 +116,22 @@ fn run_program(
         limit: context.timeouts.answer,
         max_stdout: MAX_OUTPUT,
         cancelled: Some(cancelled),
-        // If signoff is killed, only the escort is left to end the command and what it started, also in groups of
-        // their own, as the end-to-end test `notify::outlived` expects.
-        escort: Some(&context.program),
+        // If signoff is killed, only the reaper is left to end the command and what it started, also in groups of
+        // their own, as the test `a_signal_ends_the_processes_of_channels_too` in signoff/tests/e2e/notify/outlived.rs
+        // expects.
+        reaper: Some(&context.program),
     });
     let why = match end {
         Ok(answer) if answer.status.success() => return Ok(()),
         Ok(answer) => describe_failure(&answer),
-        Err(CommandError::Missing) => "is not there: look at `command`".to_owned(),
+        Err(CommandError::Missing) => "was not found; check `command`".to_owned(),
         Err(
             error @ (CommandError::TimedOut(_)
             | CommandError::Cancelled
             | CommandError::TooMuchOutput(_)
             | CommandError::Io(_)),
         ) => {
-            format!("could not be run to its end: {error}")
+            format!("failed: {error}")
         }
     };
     Err(DeliveryError::Command { program: program.clone(), why })
@@ -139,14 +142,14 @@ fn describe_failure(answer: &CommandOutput) -> String {
         Some(code) => format!("ended with exit code {code}"),
         None => "was killed by a signal".to_owned(),
     };
-    let said = String::from_utf8_lossy(&answer.stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    let stderr = String::from_utf8_lossy(&answer.stderr);
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     let last = last.map(|line| format!(": {}", line.trim().chars().take(MAX_ERROR).collect::<String>()));
     how + &last.unwrap_or_default()
 }
 
 /// The longest message, in characters.
-const LONGEST: usize = 250;
+const MAX_POPUP_CHARS: usize = 250;
 
 /// Variables that are set if there is a desktop.
 const DESKTOPS: [&str; 3] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
@@ -188,7 +191,7 @@ fn popup_sequence(message: &NotificationMessage, in_tmux: bool) -> Vec<u8> {
 
 /// Removes control characters and other characters that affect a terminal.
 fn plain(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control() && !is_misleading(*char)).take(LONGEST).collect()
+    text.chars().filter(|char| !char.is_control() && !is_misleading(*char)).take(MAX_POPUP_CHARS).collect()
 }
 
 fn show_on_desktop(
@@ -209,7 +212,7 @@ fn show_on_desktop(
         limit: context.timeouts.answer,
         max_stdout: 1 << 16,
         cancelled: Some(cancelled),
-        escort: Some(&context.program),
+        reaper: Some(&context.program),
     });
     match answer {
         Ok(answer) if answer.status.success() => Ok(()),

@@ -14,7 +14,7 @@ use super::{ChannelContext, DeliveryError, NotifyTimeouts};
 use crate::process::system;
 
 /// Maximum number of tries.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 /// Why a request failed, and how long to wait before a retry; `None` if a retry is useless.
 struct PostFailure {
@@ -47,7 +47,7 @@ pub fn post(hook: &Webhook, message: &NotificationMessage, context: &ChannelCont
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        let Some(wait) = failed.retry_after.filter(|_| tries < TRIES) else { return Err(failed.why) };
+        let Some(wait) = failed.retry_after.filter(|_| tries < MAX_TRIES) else { return Err(failed.why) };
         // Wait as long as the server asks for, otherwise longer before each retry.
         system::pause(if wait.is_zero() { context.timeouts.backoff * tries } else { wait });
         tries += 1;
@@ -93,10 +93,10 @@ fn refused(host: String, response: &Response<Body>, timeouts: &NotifyTimeouts) -
     let too_long = retry_after.is_some_and(|wait| wait > timeouts.longest);
     let busy = matches!(status, 408 | 425 | 429 | 500..=599);
     let hint = match status {
-        300..=399 => "it is not followed elsewhere: write the address that it leads to",
-        401 | 403 => "look whether its address and headers are still right",
-        404 | 410 => "look whether its address is still right",
-        408 | 425 | 429 | 500..=599 => "it may be better later",
+        300..=399 => "redirects are not followed; set the final URL",
+        401 | 403 => "check its address and headers",
+        404 | 410 => "check its address",
+        408 | 425 | 429 | 500..=599 => "retry later",
         _ => "check that `format` fits the receiver",
     };
     let again = (busy && !too_long).then(|| retry_after.unwrap_or_default());
@@ -127,9 +127,8 @@ fn slack_body(message: &NotificationMessage) -> Value {
     let title = format!("{} {}", sign(message), escaped(&message.title));
     let mut blocks = vec![section(&format!("*{}*\n{}", unstarred(&title), escaped(&message.text)))];
     blocks.extend(message.next.as_ref().map(|next| section(&format!("`{}`", unquoted(next)))));
-    let place = format!("{} · run {}", message.project, message.run_id);
-    let place = format!("{place} · ${:.2}", message.cost_usd);
-    blocks.push(json!({ "type": "context", "elements": [text(&escaped(&place))] }));
+    let footer = format!("{} · run {} · ${:.2}", message.project, message.run_id, message.cost_usd);
+    blocks.push(json!({ "type": "context", "elements": [text(&escaped(&footer))] }));
     json!({ "text": without_mentions(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
 }
 

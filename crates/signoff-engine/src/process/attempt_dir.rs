@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use signoff_core::redact::Secrets;
 
@@ -174,7 +173,7 @@ impl AttemptDir {
 
     /// The result, if it was written.
     pub fn read_result(&self) -> Option<ProcessResult> {
-        read_json(&self.result()).ok()
+        atomic_file::read_json(&self.result()).ok()
     }
 
     /// Whether the output files are complete. After a power failure the result may be on disk and the output not.
@@ -183,7 +182,7 @@ impl AttemptDir {
     }
 
     pub(super) fn read_record(&self) -> Option<SupervisorRecord> {
-        read_json(&self.supervisor_record()).ok()
+        atomic_file::read_json(&self.supervisor_record()).ok()
     }
 
     /// Prevents any supervisor from starting something here from now on.
@@ -226,15 +225,6 @@ pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result
 /// Creates a directory, with its parents, that only its owner may read. It may exist.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
-    serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
-}
-
-/// Writes a JSON file atomically.
-pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    atomic_file::write(path, &serde_json::to_vec(value)?, WriteMode::Private)
 }
 
 /// Redacts secrets in a file and cuts it to the length that signoff reads.

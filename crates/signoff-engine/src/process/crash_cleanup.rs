@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json};
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
 use super::system::{self, AttemptProcesses, ProcessIdentity};
 use super::{AttemptDir, ProcessResult};
+use crate::atomic_file;
 
 /// Time beyond the agent's grace period that a supervisor gets to end everything and write the result.
 const SUPERVISOR_MARGIN: Duration = Duration::from_secs(6);
@@ -46,7 +47,8 @@ pub fn recover_attempt(dir: &AttemptDir) -> io::Result<Option<ProcessResult>> {
 
 /// Waits until no supervisor holds the attempt, and kills it after a time limit.
 fn wait_for_supervisor(dir: &AttemptDir) -> io::Result<()> {
-    let grace = read_json::<SupervisorSpec>(&dir.launch()).map_or(Duration::ZERO, |order| order.launch.limits.grace);
+    let grace = atomic_file::read_json::<SupervisorSpec>(&dir.launch())
+        .map_or(Duration::ZERO, |order| order.launch.limits.grace);
     let deadline = system::deadline(system::now(), grace.saturating_add(SUPERVISOR_MARGIN));
     while is_supervised(dir)? {
         if system::now() >= deadline {
@@ -80,8 +82,8 @@ fn kill_supervisor(dir: &AttemptDir) {
 
 /// Ends the processes of attempts whose supervisors were killed. Returns the number of processes.
 ///
-/// `live` is the launcher's directory of links. Skips attempts that have a supervisor.
-pub fn kill_strays(live_dir: &Path) -> io::Result<u32> {
+/// `live_dir` is the launcher's directory of links. Skips attempts that have a supervisor.
+pub fn kill_orphans(live_dir: &Path) -> io::Result<u32> {
     let entries = match fs::read_dir(live_dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -92,20 +94,20 @@ pub fn kill_strays(live_dir: &Path) -> io::Result<u32> {
         let link = link?.path();
         // Other entries are not ours.
         if let Ok(directory) = fs::read_link(&link) {
-            ended += kill_strays_of(&link, &directory)?;
+            ended += kill_orphans_of(&link, &directory)?;
         }
     }
     Ok(ended)
 }
 
-fn kill_strays_of(link: &Path, directory: &Path) -> io::Result<u32> {
+fn kill_orphans_of(link: &Path, directory: &Path) -> io::Result<u32> {
     let dir = AttemptDir::new(directory);
     let ended = match dir.try_lock() {
         Ok(None) => return Ok(0),
         Ok(Some(_lock)) => kill_remaining(dir.read_record(), directory),
         // The directory was removed, and with it the lock that shows a live supervisor.
         Err(error) if error.kind() == io::ErrorKind::NotFound => match supervisor_of(link) {
-            Some(keeper) if keeper.is_alive() => return Ok(0),
+            Some(supervisor) if supervisor.is_alive() => return Ok(0),
             Some(_) | None => kill_remaining(None, directory),
         },
         Err(error) => return Err(error),

@@ -18,10 +18,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 
-use super::attempt_dir::{SupervisorSpec, file_len, write_json};
+use super::attempt_dir::{SupervisorSpec, file_len};
 use super::crash_cleanup::clean_up;
 use super::supervisor::{GO, KILL, SECRETS_VARIABLE, STOP};
 use super::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, SUPERVISOR_SUBCOMMAND, system};
+use crate::atomic_file::{self, WriteMode};
 
 /// Maximum length of a line. The output file contains the whole line.
 const MAX_LINE: usize = 256 * 1024;
@@ -221,7 +222,7 @@ async fn read_lines(
 pub struct SupervisorLauncher {
     /// The program, which is started with `SUPERVISOR_SUBCOMMAND` and the attempt's directory.
     pub program: PathBuf,
-    /// A directory of links to the supervised attempts, for `kill_strays`. Created when needed.
+    /// A directory of links to the supervised attempts, for `kill_orphans`. Created when needed.
     pub live_dir: PathBuf,
     /// The user's home. Secrets found there are redacted from all output.
     pub user_home: PathBuf,
@@ -247,7 +248,7 @@ impl SupervisorLauncher {
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
         let person = self.user_home.clone();
         let spec = SupervisorSpec { launch: ProcessLaunch { directory, ..launch.clone() }, live, withheld, person };
-        write_json(&dir.launch(), &spec)?;
+        atomic_file::write_json(&dir.launch(), &spec, WriteMode::Private)?;
         let mut command = tokio::process::Command::from(system::command(&self.program));
         command.arg(SUPERVISOR_SUBCOMMAND).arg(dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

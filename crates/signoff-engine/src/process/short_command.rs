@@ -1,7 +1,7 @@
 //! Runs short commands to their end, with limits on time and output.
 //!
-//! A command that must not outlive signoff runs below an escort, a process started as `__escort LENGTH PROGRAM …`. The
-//! escort kills the program with its child processes when signoff exits or is killed: the escort's stdin is a pipe
+//! A command that must not outlive signoff runs below a reaper, a process started as `__escort LENGTH PROGRAM …`. The
+//! reaper kills the program with its child processes when signoff exits or is killed: the reaper's stdin is a pipe
 //! that only signoff holds. Processes that the program leaves after its own end are not touched.
 
 use std::ffi::OsString;
@@ -35,8 +35,8 @@ pub struct ShortCommand<'a> {
     pub max_stdout: usize,
     /// Set by another thread to cancel the command.
     pub cancelled: Option<&'a AtomicBool>,
-    /// Path of signoff, to be started as an escort that kills the command if signoff is killed.
-    pub escort: Option<&'a Path>,
+    /// Path of signoff, to be started as a reaper that kills the command if signoff is killed.
+    pub reaper: Option<&'a Path>,
 }
 
 /// Exit status and output of a command.
@@ -72,8 +72,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub fn run_command(command: &ShortCommand<'_>) -> Result<CommandOutput, CommandError> {
     let mut child = start(command)?;
     let output = read_output(&mut child, command);
-    if output.is_err() && command.escort.is_some() {
-        // The escort treats the closed pipe as our end.
+    if output.is_err() && command.reaper.is_some() {
+        // The reaper treats the closed pipe as our end.
         drop(child.stdin.take());
     } else if output.is_err() {
         // The process was not reaped yet, so its id is still valid.
@@ -83,18 +83,18 @@ pub fn run_command(command: &ShortCommand<'_>) -> Result<CommandOutput, CommandE
     let status = child.wait()?;
     let (stdout, stderr) = output?;
     let is_missing = status.code() == Some(i32::from(EXIT_NOT_FOUND)) && stderr == NOT_FOUND_MESSAGE.as_bytes();
-    if command.escort.is_some() && is_missing {
+    if command.reaper.is_some() && is_missing {
         return Err(CommandError::Missing);
     }
     Ok(CommandOutput { status, stdout, stderr })
 }
 
 fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
-    let mut command = match short_command.escort {
-        Some(escort) => {
-            let mut command = system::command(escort);
+    let mut command = match short_command.reaper {
+        Some(reaper) => {
+            let mut command = system::command(reaper);
             let length = short_command.input.len().to_string();
-            command.args([ESCORT_SUBCOMMAND, &length, short_command.program]);
+            command.args([REAPER_SUBCOMMAND, &length, short_command.program]);
             command
         }
         None => system::command(short_command.program),
@@ -105,7 +105,7 @@ fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
         .envs(short_command.environment.iter().copied())
         // The program itself handles Ctrl-C; the signal must not kill the command in the middle.
         .process_group(0)
-        .stdin(if short_command.input.is_empty() && short_command.escort.is_none() {
+        .stdin(if short_command.input.is_empty() && short_command.reaper.is_none() {
             Stdio::null()
         } else {
             Stdio::piped()
@@ -118,7 +118,7 @@ fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
     })?;
     // The command may ignore its input.
     child.stdin.as_mut().map(|stdin| stdin.write_all(short_command.input));
-    if short_command.escort.is_none() {
+    if short_command.reaper.is_none() {
         drop(child.stdin.take());
     }
     Ok(child)
@@ -181,10 +181,10 @@ fn read_once(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>) -> io::Result<boo
     Ok(true)
 }
 
-/// The subcommand of the escort.
-pub const ESCORT_SUBCOMMAND: &str = "__escort";
+/// The subcommand of the reaper.
+pub const REAPER_SUBCOMMAND: &str = "__escort";
 
-/// Exit code if the program does not exist. The escort then prints `NOT_FOUND_MESSAGE`.
+/// Exit code if the program does not exist. The reaper then prints `NOT_FOUND_MESSAGE`.
 const EXIT_NOT_FOUND: u8 = 127;
 const NOT_FOUND_MESSAGE: &str = "signoff did not find the program\n";
 
@@ -192,12 +192,12 @@ const NOT_FOUND_MESSAGE: &str = "signoff did not find the program\n";
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval on systems without pidfd.
-const ESCORT_POLL_INTERVAL: Duration = Duration::from_millis(10);
+const REAPER_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Timeout with a pidfd.
 const PIDFD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the program in `words`. The first word is the number of stdin bytes for it.
-pub fn run_escort(arguments: &[OsString]) -> ExitCode {
+/// Runs the program in `arguments`. The first argument is the number of stdin bytes for it.
+pub fn run_reaper(arguments: &[OsString]) -> ExitCode {
     let [length, program, arguments @ ..] = arguments else { return ExitCode::FAILURE };
     let length = length.to_str().and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut input = vec![0; length];
@@ -257,7 +257,7 @@ fn is_parent_gone(handle: Option<&OwnedFd>) -> bool {
     let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
     fds.extend(handle.map(|handle| PollFd::new(handle, PollFlags::IN)));
     let failed =
-        system::poll_fds(&mut fds, if handle.is_some() { PIDFD_TIMEOUT } else { ESCORT_POLL_INTERVAL }).is_err();
+        system::poll_fds(&mut fds, if handle.is_some() { PIDFD_TIMEOUT } else { REAPER_POLL_INTERVAL }).is_err();
     // Nothing more is sent, so a readable stdin means that it was closed.
     failed || fds.first().is_some_and(|fd| !fd.revents().is_empty())
 }
@@ -272,7 +272,7 @@ fn kill_descendants() {
         }
         left.iter().for_each(|row| row.identity.send_signal(Signal::KILL));
         reap(None);
-        system::pause(ESCORT_POLL_INTERVAL);
+        system::pause(REAPER_POLL_INTERVAL);
     }
     // Without a process table, the group is all that is known, and this process belongs to it.
     #[cfg(not(target_os = "linux"))]

@@ -14,15 +14,16 @@ use rustix::io::Errno;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 
-use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json, write_json};
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
 use super::system::{self, ProcessIdentity};
 use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
 use monitor::AgentMonitor;
 use output::{LiveOutput, TranscriptWriter};
 
 use crate::agent::credentials::user_secrets;
-use crate::confine::{self, SandboxPolicy};
+use crate::atomic_file::{self, WriteMode};
 use crate::detect;
+use crate::sandbox::{self, SandboxPolicy};
 
 /// Commands of the main program, one byte each.
 pub(super) const GO: u8 = b'g';
@@ -52,19 +53,19 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     // Held until this process ends. A process that acquires it knows that nothing more is started here.
     let _lock = dir.lock()?;
     if dir.is_abandoned() {
-        return Err(io::Error::other("the attempt was given up before it was started"));
+        return Err(io::Error::other("the attempt was abandoned before it started"));
     }
-    let spec = read_json::<SupervisorSpec>(&dir.launch())?;
+    let spec = atomic_file::read_json::<SupervisorSpec>(&dir.launch())?;
     // The agent gets our environment without the withheld variables. Secrets that it could print are in there
     // and in the user's own files.
     let secrets = secrets(&spec.person);
     if let Some(redacted) = spec.redacted(&secrets) {
-        write_json(&dir.launch(), &redacted)?;
+        atomic_file::write_json(&dir.launch(), &redacted, WriteMode::Private)?;
     }
     let record = register(dir, &spec)?;
     let (result, live) = run_agent(dir, &spec, &record, &secrets);
     dir.redact_usage(&secrets);
-    write_json(&dir.result(), &result)?;
+    atomic_file::write_json(&dir.result(), &result, WriteMode::Private)?;
     fs::remove_file(&record.link).ok();
     if let Some(live) = live {
         live.finish();
@@ -103,10 +104,10 @@ fn register(dir: &AttemptDir, spec: &SupervisorSpec) -> io::Result<SupervisorRec
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     let supervisor = ProcessIdentity::from_pid(pid);
     let boot = system::boot_id();
-    let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |keeper| keeper.start));
+    let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |supervisor| supervisor.start));
     let link = create_link(&spec.live, &name, dir.path())?;
     let record = SupervisorRecord { boot, supervisor, agent: None, cookie: dir.path().to_owned(), link };
-    write_json(&dir.supervisor_record(), &record)?;
+    atomic_file::write_json(&dir.supervisor_record(), &record, WriteMode::Private)?;
     Ok(record)
 }
 
@@ -130,7 +131,7 @@ fn run_agent(
     let (result, live) = match start(dir, spec, secrets) {
         Ok(mut supervisor) => {
             let kept = SupervisorRecord { agent: supervisor.agent(), ..record.clone() };
-            if let Err(error) = write_json(&dir.supervisor_record(), &kept) {
+            if let Err(error) = atomic_file::write_json(&dir.supervisor_record(), &kept, WriteMode::Private) {
                 supervisor.end_output_lost(&error);
             }
             supervisor.run(started_at, started)
@@ -163,7 +164,7 @@ fn start(dir: &AttemptDir, spec: &SupervisorSpec, secrets: &Secrets) -> Result<A
     }
     let started = match &launch.sandbox {
         Some(SandboxPolicy { backend: SandboxBackend::Landlock, writable, ports }) => {
-            confine::run_restricted(writable.clone(), ports.clone(), move || agent.spawn())
+            sandbox::run_restricted(writable.clone(), ports.clone(), move || agent.spawn())
         }
         Some(SandboxPolicy { backend: SandboxBackend::Bubblewrap | SandboxBackend::None, .. }) | None => agent.spawn(),
     };
@@ -182,8 +183,8 @@ fn agent_command(launch: &ProcessLaunch) -> Result<Command, ProcessExit> {
     if !launch.program.contains('/') && !detect::is_installed(&launch.program) {
         return Err(start_error(launch, &io::Error::from(io::ErrorKind::NotFound)));
     }
-    let mut agent = system::command(confine::BUBBLEWRAP);
-    let before = confine::command_line(writable, &launch.directory);
+    let mut agent = system::command(sandbox::BUBBLEWRAP);
+    let before = sandbox::bubblewrap_args(writable, &launch.directory);
     agent.args(before).arg(&launch.program).args(&launch.arguments);
     Ok(agent)
 }
@@ -202,9 +203,9 @@ fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
     // Bubblewrap's message is shorter.
     File::open(dir.stderr()).and_then(|file| file.take(4096).read_to_end(&mut stderr)).ok();
     let stderr = String::from_utf8_lossy(&stderr);
-    match stderr.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
+    match stderr.strip_prefix(sandbox::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
         Some(why) if why.lines().count() == 1 => {
-            ProcessExit::not_started(format!("bubblewrap cannot hold it: {}", why.trim_end()))
+            ProcessExit::not_started(format!("bubblewrap cannot apply the sandbox: {}", why.trim_end()))
         }
         Some(_) | None => ProcessExit::Code(1),
     }
@@ -225,7 +226,7 @@ fn file_error(action: &str, path: &Path, error: &io::Error) -> ProcessExit {
 /// The error of a failed start. The system reports the same error for a missing directory and a missing program.
 fn start_error(launch: &ProcessLaunch, error: &io::Error) -> ProcessExit {
     if !launch.directory.is_dir() {
-        return ProcessExit::not_started(format!("the directory {} is not there", launch.directory.display()));
+        return ProcessExit::not_started(format!("the directory {} does not exist", launch.directory.display()));
     }
     let missing = error.kind() == io::ErrorKind::NotFound;
     ProcessExit::NotStarted { message: format!("cannot start {}: {error}", launch.program), missing }

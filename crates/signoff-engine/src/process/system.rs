@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ATTEMPT_VARIABLE, SUPERVISOR_SUBCOMMAND};
 
 /// The monotonic clock.
-#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock for processes")]
 pub fn now() -> Instant {
     Instant::now()
 }
@@ -35,7 +35,7 @@ pub fn deadline(start: Instant, time: Duration) -> Instant {
 }
 
 /// The current time.
-#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock for processes")]
 pub fn timestamp() -> Timestamp {
     Timestamp::now()
 }
@@ -71,7 +71,7 @@ pub fn variables() -> Vec<(String, String)> {
 }
 
 /// A command to be started: a supervisor, or an agent by its supervisor.
-#[expect(clippy::disallowed_methods, reason = "the one door for starting agents")]
+#[expect(clippy::disallowed_methods, reason = "the only place that starts supervisors and agents")]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
@@ -191,14 +191,14 @@ pub struct AttemptProcesses {
 /// before its `exec`, which still has its parent's arguments and environment.
 pub fn attempt_processes(rows: &[ProcessRow], directory: &Path) -> AttemptProcesses {
     let cookie = [ATTEMPT_VARIABLE.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
-    let keeper = [SUPERVISOR_SUBCOMMAND.as_bytes(), directory.as_os_str().as_bytes()];
+    let supervisor = [SUPERVISOR_SUBCOMMAND.as_bytes(), directory.as_os_str().as_bytes()];
     let mut members = AttemptProcesses::default();
     for row in rows.iter().filter(|row| !row.is_zombie) {
         let read = |file: &str| fs::read(format!("/proc/{}/{file}", row.identity.pid));
         let (Ok(environment), Ok(arguments)) = (read("environ"), read("cmdline")) else { continue };
         let arguments: Vec<&[u8]> = arguments.split(|&byte| byte == 0).collect();
         let belongs = environment.split(|&byte| byte == 0).any(|entry| entry == cookie)
-            || arguments.windows(2).any(|pair| pair == keeper);
+            || arguments.windows(2).any(|pair| pair == supervisor);
         if belongs {
             members.rows.push(*row);
         }

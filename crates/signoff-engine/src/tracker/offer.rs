@@ -58,14 +58,14 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let row = |by: TaskId| rows.iter().find(|row| row.id == by.0);
     // Tasks in a read-only file are never closed there.
     let through = |by: &TaskId| row(*by).is_some_and(inbox::allows_dependents);
-    let done: BTreeSet<String> = match tracker.supply.closes_tasks() {
+    let done: BTreeSet<String> = match tracker.source.closes_tasks() {
         true => BTreeSet::new(),
         false => claims.iter().filter(|(_, by)| through(by)).map(|(id, _)| id.clone()).collect(),
     };
     let file = tracker.read(&done)?;
     let (mut listed, mut free) = (BTreeSet::new(), Vec::new());
     for mut spec in ready(&file) {
-        let Some(tracked) = &mut spec.tracked else { continue };
+        let Some(tracked) = &mut spec.tracker else { continue };
         tracked.reopened = claims.get(&tracked.id).copied();
         match tracked.reopened {
             Some(by) if !through(&by) || !is_open_again(tracker, store, &tracked.id, by)? => {
@@ -77,7 +77,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     // A task starts where its dependencies ended, even if another run worked on them.
     let before = |id: &String| claims.get(id).copied().filter(through);
     for spec in &mut free {
-        let task = spec.tracked.as_ref().and_then(|one| file.task(&one.id));
+        let task = spec.tracker.as_ref().and_then(|one| file.task(&one.id));
         spec.depends_on = task.into_iter().flat_map(|task| &task.depends_on).filter_map(before).collect();
     }
     let status = |by: TaskId| row(by).map_or(TaskStatus::Pending, |row| row.status);
@@ -93,7 +93,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
 /// Whether a task that signoff closed was reopened. The list may be older than the closing, so the tracker is asked
 /// again.
 fn is_open_again(tracker: &Tracker, store: &dyn Store, id: &str, by: TaskId) -> Result<bool, EngineError> {
-    Ok(tracker.supply.closes_tasks() && is_closed(store, by)? && tracker.is_open(id)?)
+    Ok(tracker.source.closes_tasks() && is_closed(store, by)? && tracker.is_open(id)?)
 }
 
 /// Whether the log records that the tracker closed a task.

@@ -46,7 +46,7 @@ pub trait Workspaces: Send + Sync {
     fn reread_plan(
         &self,
         spec: &AttemptSpec,
-        place: PlanLocation,
+        location: PlanLocation,
     ) -> Result<(Vec<LoopFact>, Option<String>), EngineError>;
 }
 
@@ -65,7 +65,7 @@ impl Workspaces for EngineContext {
     }
 
     fn remove_reviewer_copies(&self, worktree: &str) {
-        attempt::reviewer_worktree::clear(self, worktree);
+        attempt::reviewer_worktree::remove_all_copies(self, worktree);
     }
 
     fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError> {
@@ -91,8 +91,8 @@ impl Workspaces for EngineContext {
     fn reread_plan(
         &self,
         spec: &AttemptSpec,
-        place: PlanLocation,
+        location: PlanLocation,
     ) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
-        attempt::reread_plan(self, spec, place)
+        attempt::reread_plan(self, spec, location)
     }
 }

@@ -1,7 +1,7 @@
 //! Temporary worktrees for fixers that work in parallel, beside the worktree of their loop, and the combination of
 //! their commits into one line on the loop's branch.
 //!
-//! Worktree and ref are named after the round and the part, so rounds cannot be confused. A fixer's commits are kept by
+//! Worktree and ref are named after the cycle and the part, so cycles cannot be confused. A fixer's commits are kept by
 //! the ref, even if its worktree is deleted.
 //!
 //! While fixes are combined, only objects are written until the branch moves. The new head is written to a file first,
@@ -18,7 +18,7 @@ use signoff_core::machine::{Event, FixOrder, Head, Job, JobKind, Policy, RetryAc
 use signoff_core::prompt::commit_message;
 use signoff_core::workflow::Phase;
 
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteMode};
 use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -32,7 +32,7 @@ const FIX_INFIX: &str = "-fix-";
 /// `PASS.PHASE.CYCLE.PART`, if the job is one of several parallel fixes.
 fn part_number(job: &Job) -> Option<String> {
     let Job { pass, phase, cycle, .. } = job;
-    let JobKind::Fix { side_by_side: true, part, .. } = &job.kind else { return None };
+    let JobKind::Fix { parallel: true, part, .. } = &job.kind else { return None };
     Some(format!("{pass}.{phase}.{cycle}.{part}"))
 }
 
@@ -109,7 +109,7 @@ pub fn parallel_worktrees(repository: &Repository, own: &Path) -> Vec<PathBuf> {
 
 /// Whether fixers may have run in parallel. A deleted worktree leaves only refs.
 pub fn allows_parallel_fixes(policy: &Policy) -> bool {
-    policy.workflow.phases.iter().filter_map(Phase::policy).any(|judge| judge.gate.parallel_fixes)
+    policy.workflow.phases.iter().filter_map(Phase::policy).any(|gate_policy| gate_policy.gate.parallel_fixes)
 }
 
 /// Removes all worktrees and refs for parallel fixes of a loop. Their commits are on its branch, or are made again.
@@ -145,7 +145,7 @@ impl ParallelNeed {
     pub fn for_stage(stage: &Stage) -> Self {
         match stage {
             Stage::Fixing { order: FixOrder::Parallel, .. } | Stage::Combining { .. } => Self::All,
-            Stage::Waiting { asked, .. } => Self::for_stage(asked),
+            Stage::Waiting { interrupted_stage: asked, .. } => Self::for_stage(asked),
             Stage::Done(ending) => {
                 let RetryAction::Resume(stage) = &ending.retry else { return Self::Nothing };
                 if Self::for_stage(stage) == Self::All { Self::Commits } else { Self::Nothing }
@@ -163,7 +163,7 @@ impl ParallelNeed {
 }
 
 /// How often to retry if another process moves the branch.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// The head that the branch is about to move to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -186,7 +186,7 @@ pub async fn run_combine(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
 
 fn combine(ctx: &EngineContext, spec: &AttemptSpec) -> Result<(Event, Vec<String>), EngineError> {
     let JobKind::Combine { parts } = &spec.job.kind else {
-        return Err(EngineError::Internal("nothing was done side by side".to_owned()));
+        return Err(EngineError::Internal("there are no parallel fixes to combine".to_owned()));
     };
     failpoint::pass("combine");
     let mut notes = Vec::new();
@@ -215,11 +215,13 @@ fn combine_parts(
     notes.extend(moved_branch_note(ctx, spec)?);
     let (from, message) = (&spec.machine.head.commit, commit_message::feedback(spec.cycle()));
     let file = plan_path(ctx, spec);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let tip = tip(ctx, spec)?;
         let fixes = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
         let plan = CombinePlan { parts: parts.to_vec(), fixes };
-        atomic_file::write_json(&file, &plan).map_err(|error| EngineError::io("write", &file, error))?;
+        fs::create_dir_all(ctx.layout.attempts(spec.run, &spec.loop_id))
+            .and_then(|()| atomic_file::write_json(&file, &plan, WriteMode::Durable))
+            .map_err(|error| EngineError::io("write", &file, error))?;
         failpoint::pass("put_together");
         let head = &plan.fixes.head;
         if *head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
@@ -228,7 +230,7 @@ fn combine_parts(
             return Ok(plan.fixes);
         }
     }
-    Err(GitError::KeepsMoving(spec.branch.clone()).into())
+    Err(GitError::BranchMoved(spec.branch.clone()).into())
 }
 
 /// The result of a killed process, if the branch already contains it.
@@ -237,8 +239,8 @@ fn finished_before(
     spec: &AttemptSpec,
     parts: &[(usize, Commit)],
 ) -> Result<Option<CombinedFixes>, EngineError> {
-    let Some(plan) = atomic_file::read_json(&plan_path(ctx, spec)).filter(|plan: &CombinePlan| plan.parts == parts)
-    else {
+    let plan = atomic_file::read_json(&plan_path(ctx, spec)).ok();
+    let Some(plan) = plan.filter(|plan: &CombinePlan| plan.parts == parts) else {
         return Ok(None);
     };
     ctx.revive_branch(spec)?;

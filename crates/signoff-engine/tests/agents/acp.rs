@@ -330,7 +330,7 @@ fn a_program_without_the_protocol_is_reported_with_its_first_output() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 127, env: 'node': No such file or directory (NoResult)
+    trouble: it ended without a result: exit code 127, env: 'node': No such file or directory (NoResult)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_silent", writer()), @"
     ---
@@ -387,7 +387,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: session-1
-    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
+    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     "#);
 }
 
@@ -414,7 +414,7 @@ fn an_agent_that_goes_away() {
     ---
     message: 
     session: session-1
-    trouble: it ended without saying how: exit code 0 (NoResult)
+    trouble: it ended without a result: exit code 0 (NoResult)
     "#);
 }
 

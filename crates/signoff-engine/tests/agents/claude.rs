@@ -247,7 +247,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     message: 
     session: 5f035f5c-9119-484f-a297-504078774025
     found the server for reports: false
-    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (Limited { seconds: Some(3) })
+    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: Some(3) })
     ");
     insta::assert_snapshot!(story(KIND, "status-429-long"), @"
     (error: API Error: Request rejected (429) · scripted 429)
@@ -255,7 +255,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     message: 
     session: 30647002-d3ad-45a2-9fbc-4dd1e65b23a7
     found the server for reports: false
-    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (Limited { seconds: None })
+    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: None })
     ");
     insta::assert_snapshot!(story(KIND, "subscription-limit"), @"
     (waits: five hour limit of the subscription)
@@ -264,7 +264,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     message: 
     session: 1e73786c-38e1-4fa8-9552-341047a490b8
     found the server for reports: false
-    trouble: rate limited: You've hit your 5-hour limit · resets 6:20am (UTC) (Limited { seconds: Some(3600) })
+    trouble: rate limited: You've hit your 5-hour limit · resets 6:20am (UTC) (RateLimited { seconds: Some(3600) })
     ");
 }
 
@@ -336,7 +336,7 @@ fn access_errors_are_reported() {
     message: 
     session: c385b7b2-3d6c-4798-be29-9b7182800fe8
     found the server for reports: false
-    trouble: no money left: Credit balance is too low (OutOfCredit)
+    trouble: the account has no credit: Credit balance is too low (OutOfCredit)
     ");
     insta::assert_snapshot!(story(KIND, "status-404"), @"
     (error: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model.)
@@ -344,7 +344,7 @@ fn access_errors_are_reported() {
     message: 
     session: 91d9976b-1f82-4b6a-aa14-9f5b7b07996f
     found the server for reports: false
-    trouble: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (Model)
+    trouble: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (ModelUnavailable)
     ");
     insta::assert_snapshot!(story(KIND, "status-400"), @"
     (error: API Error: 400 model: scripted-9 is not supported)
@@ -352,7 +352,7 @@ fn access_errors_are_reported() {
     message: 
     session: c82e947f-cf88-48ed-8771-c5971e43cf6b
     found the server for reports: false
-    trouble: the model cannot be used: API Error: 400 model: scripted-9 is not supported (Model)
+    trouble: the model cannot be used: API Error: 400 model: scripted-9 is not supported (ModelUnavailable)
     ");
 }
 
@@ -384,7 +384,7 @@ fn an_interrupted_response_is_an_error() {
     session: 55e1ddfa-03c4-49eb-9e97-19422fcddfbd
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 1 out, 3015 µ$
     found the server for reports: false
-    trouble: the answer of its provider broke off: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again. (Broken)
+    trouble: the provider's response was incomplete: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again. (InvalidResponse)
     ");
     insta::assert_snapshot!(story(KIND, "malformed"), @"
     (error: API Error: JSON Parse error: Property name must be a string literal)
@@ -392,7 +392,7 @@ fn an_interrupted_response_is_an_error() {
     message: 
     session: 550832fe-41e1-4ceb-b4d4-cef1ba3552b7
     found the server for reports: false
-    trouble: the answer of its provider broke off: API Error: JSON Parse error: Property name must be a string literal (Broken)
+    trouble: the provider's response was incomplete: API Error: JSON Parse error: Property name must be a string literal (InvalidResponse)
     ");
     insta::assert_snapshot!(story(KIND, "refused-connection"), @"
     (waits 1 s: unknown)
@@ -401,7 +401,7 @@ fn an_interrupted_response_is_an_error() {
     message: 
     session: af32014d-3ffa-4cd7-8f51-39d6f5f61342
     found the server for reports: false
-    trouble: its provider could not be reached: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (Broken)
+    trouble: its provider could not be reached: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (InvalidResponse)
     ");
 }
 
@@ -417,7 +417,7 @@ fn the_limits_of_the_agent_itself_are_reported() {
     session: 977aa349-2ea0-4b53-a227-e032b2e3b3b8
     spent by claude-sonnet-4-5: 2000 in (0 cached, 0 written), 100 out, 7500 µ$
     found the server for reports: false
-    trouble: a bound of its own was reached: Reached maximum number of turns (2) (OwnLimit)
+    trouble: it reached its own turn or cost limit: Reached maximum number of turns (2) (OwnLimit)
     ");
     insta::assert_snapshot!(story(KIND, "max-budget"), @"
     again
@@ -431,7 +431,7 @@ fn the_limits_of_the_agent_itself_are_reported() {
     session: eb1b5b6d-01d7-43e5-8714-6ee903ada9f4
     spent by claude-sonnet-4-5: 3000 in (0 cached, 0 written), 150 out, 11250 µ$
     found the server for reports: false
-    trouble: a bound of its own was reached: Reached maximum budget ($0.01) (OwnLimit)
+    trouble: it reached its own turn or cost limit: Reached maximum budget ($0.01) (OwnLimit)
     ");
 }
 
@@ -453,7 +453,7 @@ fn a_killed_agent_did_not_succeed() {
     session: 6055c64c-0fcb-4599-be55-018418759402
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 1 out
     found the server for reports: false
-    trouble: it ended without saying how: exit code 143 (NoResult)
+    trouble: it ended without a result: exit code 143 (NoResult)
     ");
 }
 
@@ -464,7 +464,7 @@ fn startup_errors_are_reported() {
     ---
     message: 
     session: 99999999-2222-4333-8444-555555555555
-    trouble: it does not know its session any more: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (SessionGone)
+    trouble: its session no longer exists: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (SessionGone)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 
@@ -476,7 +476,7 @@ fn startup_errors_are_reported() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoResult)
+    trouble: it ended without a result: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoResult)
     ");
 }
 
@@ -502,7 +502,7 @@ fn output_after_the_result_needs_another_result() {
     message: 
     session: s
     found the server for reports: false
-    trouble: it ended without saying how: exit code 0 (NoResult)
+    trouble: it ended without a result: exit code 0 (NoResult)
     ");
 }
 
@@ -520,9 +520,9 @@ fn older_versions_report_errors_as_text() {
         "Prompt is too long",
     ];
     insta::assert_snapshot!(words.map(end).join("\n"), @r#"
-    trouble: rate limited: Claude AI usage limit reached|1769692200 (Limited { seconds: Some(3600) })
+    trouble: rate limited: Claude AI usage limit reached|1769692200 (RateLimited { seconds: Some(3600) })
     trouble: its provider is overloaded: API Error: 529 {"type":"overloaded_error"} (Overloaded)
-    trouble: rate limited: API Error: 429 {} (Limited { seconds: None })
+    trouble: rate limited: API Error: 429 {} (RateLimited { seconds: None })
     trouble: not logged in: Invalid API key · Please run /login (NotLoggedIn)
     trouble: the prompt is too long for the model: Prompt is too long (PromptTooLong)
     "#);
@@ -703,7 +703,7 @@ fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     session: db7104c0-fc88-4950-bf81-579bb10a9ce8
     spent by claude-sonnet-4-5: 4300 in (1200 cached, 0 written), 161 out
     found the server for reports: false
-    trouble: it ended without saying how: ended by a signal (NoResult)
+    trouble: it ended without a result: ended by a signal (NoResult)
     ");
 }
 

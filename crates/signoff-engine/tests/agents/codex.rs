@@ -201,7 +201,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     ---
     message: 
     session: 01a1e2b0-f6b9-7692-b671-da60c3930b2b
-    trouble: rate limited: exceeded retry limit, last status: 429 Too Many Requests (Limited { seconds: None })
+    trouble: rate limited: exceeded retry limit, last status: 429 Too Many Requests (RateLimited { seconds: None })
     ");
     insta::assert_snapshot!(story(KIND, "limit-with-delay"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -210,7 +210,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     ---
     message: 
     session: 01a1e2b1-6dc2-7643-9453-bdab410ecad9
-    trouble: rate limited: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s. (Limited { seconds: Some(5) })
+    trouble: rate limited: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s. (RateLimited { seconds: Some(5) })
     ");
     insta::assert_snapshot!(story(KIND, "subscription-limit"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -218,7 +218,7 @@ fn a_rate_limit_is_reported_with_its_delay() {
     ---
     message: 
     session: 01a1e2b1-8f8d-7eb0-8d5f-7e4db2a0d401
-    trouble: rate limited: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM. (Limited { seconds: None })
+    trouble: rate limited: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM. (RateLimited { seconds: None })
     ");
 }
 
@@ -287,7 +287,7 @@ fn access_errors_are_reported() {
     ---
     message: 
     session: 01a1e2b1-8a23-7362-938f-32b55a784eaf
-    trouble: no money left: Quota exceeded. Check your plan and billing details. (OutOfCredit)
+    trouble: the account has no credit: Quota exceeded. Check your plan and billing details. (OutOfCredit)
     ");
     insta::assert_snapshot!(story(KIND, "status-404"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -296,7 +296,7 @@ fn access_errors_are_reported() {
     ---
     message: 
     session: 01a1e2b1-172a-7a41-b8ad-2d99ace46af8
-    trouble: the model cannot be used: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses (Model)
+    trouble: the model cannot be used: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses (ModelUnavailable)
     ");
     insta::assert_snapshot!(story(KIND, "status-400"), @r#"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -304,7 +304,7 @@ fn access_errors_are_reported() {
     ---
     message: 
     session: 01a1e2b1-122a-7810-a9f2-fb92ddd5055a
-    trouble: the model cannot be used: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}} (Model)
+    trouble: the model cannot be used: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}} (ModelUnavailable)
     "#);
     insta::assert_snapshot!(story(KIND, "unknown-model"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -312,7 +312,7 @@ fn access_errors_are_reported() {
     ---
     message: 
     session: 01a1e2b1-946a-7662-804d-48fd5ac27817
-    trouble: the model cannot be used: The requested model 'scripted-9' does not exist. (Model)
+    trouble: the model cannot be used: The requested model 'scripted-9' does not exist. (ModelUnavailable)
     ");
 }
 
@@ -344,7 +344,7 @@ fn an_interrupted_response_is_an_error() {
     ---
     message: 
     session: 01a1e2b1-24b2-7443-9ef6-0e2ee1e92342
-    trouble: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body (Broken)
+    trouble: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
     ");
     insta::assert_snapshot!(story(KIND, "cut-later"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -356,7 +356,7 @@ fn an_interrupted_response_is_an_error() {
     message: 
     session: 01a1e2b1-2ad7-72c1-8bd9-ed97c27abd06
     spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
-    trouble: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body (Broken)
+    trouble: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
     ");
     insta::assert_snapshot!(story(KIND, "refused-connection"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -365,7 +365,7 @@ fn an_interrupted_response_is_an_error() {
     ---
     message: 
     session: 01a1e2bd-f5f3-7191-96fa-2afcb98c0637
-    trouble: the answer of its provider broke off: Connection failed: error sending request (Broken)
+    trouble: the provider's response was incomplete: Connection failed: error sending request (InvalidResponse)
     ");
     insta::assert_snapshot!(story(KIND, "silent-provider"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -374,7 +374,7 @@ fn an_interrupted_response_is_an_error() {
     ---
     message: 
     session: 01a1e2b3-010c-7843-bf68-326067b27dfc
-    trouble: the answer of its provider broke off: stream disconnected before completion: idle timeout waiting for SSE (Broken)
+    trouble: the provider's response was incomplete: stream disconnected before completion: idle timeout waiting for SSE (InvalidResponse)
     ");
 }
 
@@ -385,7 +385,7 @@ fn a_killed_agent_did_not_succeed() {
     ---
     message: 
     session: 01a1e2b2-1be1-74f2-8df2-d3bb3207cb8e
-    trouble: it ended without saying how: exit code 1 (NoResult)
+    trouble: it ended without a result: exit code 1 (NoResult)
     ");
     insta::assert_snapshot!(story(KIND, "terminated"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -395,7 +395,7 @@ fn a_killed_agent_did_not_succeed() {
     message: 
     session: 01a1e2c1-2271-70e1-bd4b-50fa8b299c31
     spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
-    trouble: it ended without saying how: ended by a signal (NoResult)
+    trouble: it ended without a result: ended by a signal (NoResult)
     ");
 }
 
@@ -405,7 +405,7 @@ fn startup_errors_are_reported() {
 
     ---
     message: 
-    trouble: it does not know its session any more: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (SessionGone)
+    trouble: its session no longer exists: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (SessionGone)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 
@@ -425,7 +425,7 @@ fn an_exhausted_subscription_reports_its_reset_time() {
     std::fs::write(day.join("rollout-x.jsonl"), format!("{limits}\n")).unwrap();
     let recording = Recording { home: home.path().to_owned(), ..Recording::read(KIND, "subscription-limit") };
     let trouble = replay::account(KIND, &recording).summary.error.unwrap();
-    assert_eq!(trouble.kind, AgentErrorKind::Limited { seconds: Some(3600) });
+    assert_eq!(trouble.kind, AgentErrorKind::RateLimited { seconds: Some(3600) });
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn a_second_turn_needs_its_own_end() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 0 (NoResult)
+    trouble: it ended without a result: exit code 0 (NoResult)
     ");
 }
 

@@ -247,7 +247,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: 00000010-0000-4000-8000-000000000000
-    trouble: the model cannot be used: Model 'm1' not found on provider at http://127.0.0.1:18600/v1 (HTTP 404). Check that the model is available on your provider. (Model)
+    trouble: the model cannot be used: Model 'm1' not found on provider at http://127.0.0.1:18600/v1 (HTTP 404). Check that the model is available on your provider. (ModelUnavailable)
     ");
     insta::assert_snapshot!(story(Copilot, "429"), @"
     (waits: rate_limit)
@@ -259,14 +259,14 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: rate limited: Failed to get response from the AI model; retried 5 times (total retry wait time: 22.23 seconds) Last error: 429 Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    trouble: rate limited: Failed to get response from the AI model; retried 5 times (total retry wait time: 22.23 seconds) Last error: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
     insta::assert_snapshot!(story(Copilot, "429_long"), @"
     (error: 429 You exceeded your current quota. Please retry in 3600s.)
     ---
     message: 
     session: 00000010-0000-4000-8000-000000000000
-    trouble: rate limited: 429 You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
+    trouble: rate limited: 429 You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     ");
     insta::assert_snapshot!(story(Copilot, "500"), @"
     (waits: api_error)
@@ -301,7 +301,7 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: the answer of its provider broke off: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed native model HTTP request: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line (Broken)
+    trouble: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed native model HTTP request: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line (InvalidResponse)
     ");
     insta::assert_snapshot!(story(Copilot, "malformed"), @"
     (waits: streaming_error)
@@ -313,7 +313,7 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: the answer of its provider broke off: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed to parse chat-completions stream chunk: expected ident at line 1 column 14 (Broken)
+    trouble: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed to parse chat-completions stream chunk: expected ident at line 1 column 14 (InvalidResponse)
     ");
 }
 
@@ -334,7 +334,7 @@ fn the_closing_line_of_a_killed_agent_does_not_count() {
     ---
     message: 
     session: 00000008-0000-4000-8000-000000000000
-    trouble: it ended with an error: its answer was broken off (Other)
+    trouble: it ended with an error: the answer was aborted (Other)
     ");
 }
 

@@ -29,9 +29,9 @@ fn recordings(fault: &str) -> [(AgentKind, String); 4] {
 fn is_expected(fault: &str, kind: AgentErrorKind) -> bool {
     match fault {
         "500" => kind == AgentErrorKind::Overloaded,
-        "429" => matches!(kind, AgentErrorKind::Limited { .. }),
+        "429" => matches!(kind, AgentErrorKind::RateLimited { .. }),
         "401" => kind == AgentErrorKind::NotLoggedIn,
-        "cut" | "malformed" => kind == AgentErrorKind::Broken,
+        "cut" | "malformed" => kind == AgentErrorKind::InvalidResponse,
         // Killed while the model is silent or while a tool runs: the agent reports no end, or that it was stopped.
         "hang" | "interrupted" => matches!(kind, AgentErrorKind::NoResult | AgentErrorKind::Other),
         fault => panic!("{fault} is none of the faults"),

@@ -233,7 +233,7 @@ fn an_unknown_model() {
     ---
     message: 
     session: 93af0cfe-34cc-4494-a451-d01cd8f93edc
-    trouble: the model cannot be used: model not found: nope (Model)
+    trouble: the model cannot be used: model not found: nope (ModelUnavailable)
     ");
 }
 
@@ -246,7 +246,7 @@ fn too_many_requests() {
     ---
     message: 
     session: 91f6f813-c236-4bb8-9c31-7899f098a676
-    trouble: rate limited: Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    trouble: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
 }
 
@@ -259,7 +259,7 @@ fn too_many_requests_for_long() {
     ---
     message: 
     session: 0b7c0370-fb9c-447a-853e-6fb0e81a128d
-    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
+    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     ");
 }
 
@@ -271,7 +271,7 @@ fn too_many_requests_without_a_delay() {
     ---
     message: 
     session: 1b458c0b-1b4e-406c-b9a0-cdbddf294528
-    trouble: rate limited: Too many requests (Limited { seconds: None })
+    trouble: rate limited: Too many requests (RateLimited { seconds: None })
     ");
 }
 
@@ -305,7 +305,7 @@ fn an_interrupted_response() {
     ---
     message: 
     session: 4facf50b-db42-4d23-ad1b-49261390cd83
-    trouble: the answer of its provider broke off: terminated (Broken)
+    trouble: the provider's response was incomplete: terminated (InvalidResponse)
     ");
 }
 
@@ -316,7 +316,7 @@ fn a_provider_that_hangs_up() {
     ---
     message: 
     session: f2e70d31-57d0-4227-83b9-17d1d166cd36
-    trouble: the answer of its provider broke off: exception TypeError: fetch failed sending request (Broken)
+    trouble: the provider's response was incomplete: exception TypeError: fetch failed sending request (InvalidResponse)
     ");
 }
 
@@ -328,7 +328,7 @@ fn a_malformed_response() {
     ---
     message: 
     session: 44c34075-80cc-4b7e-910a-5c862271f93f
-    trouble: the answer of its provider broke off: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (Broken)
+    trouble: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
     "#);
 }
 
@@ -342,7 +342,7 @@ fn a_bound_on_turns() {
     message: 
     session: 542fd506-717c-4219-88be-bb42c48d5e9e
     spent by gemini-2.5-pro: 20 in (0 cached, 0 written), 2 out
-    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
+    trouble: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
@@ -372,7 +372,7 @@ fn not_trusted() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoResult)
+    trouble: it ended without a result: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoResult)
     ");
 }
 
@@ -406,7 +406,7 @@ fn an_unknown_session() {
 
     ---
     message: 
-    trouble: it does not know its session any more: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (SessionGone)
+    trouble: its session no longer exists: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (SessionGone)
     "#);
 }
 
@@ -426,7 +426,7 @@ fn no_prompt() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoResult)
+    trouble: it ended without a result: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoResult)
     ");
 }
 
@@ -437,7 +437,7 @@ fn ended_by_a_signal() {
     ---
     message: 
     session: 11196fb3-47c3-4a81-b7d7-047d79602996
-    trouble: it ended without saying how: exit code 0 (NoResult)
+    trouble: it ended without a result: exit code 0 (NoResult)
     ");
 }
 
@@ -773,12 +773,12 @@ fn an_agent_that_gives_up_did_not_succeed() {
         end(&warning("A tool is slow"), "success"),
     ];
     insta::assert_snapshot!(ends.join("\n"), @"
-    a bound of its own was reached: Loop detected, stopping execution (OwnLimit)
-    a bound of its own was reached: Maximum session turns exceeded (OwnLimit)
+    it reached its own turn or cost limit: Loop detected, stopping execution (OwnLimit)
+    it reached its own turn or cost limit: Maximum session turns exceeded (OwnLimit)
     it ended with an error: Agent execution blocked: by a hook (Other)
     it ended with an error: The model response was blocked due to safety settings. (Other)
-    the answer of its provider broke off: The model returned an empty response with no text or thoughts. (Broken)
-    a bound of its own was reached: Model response was truncated because it exceeded the token limit. (OwnLimit)
+    the provider's response was incomplete: The model returned an empty response with no text or thoughts. (InvalidResponse)
+    it reached its own turn or cost limit: Model response was truncated because it exceeded the token limit. (OwnLimit)
     All done: made.txt and shell.txt.
     ");
 }
@@ -808,7 +808,7 @@ fn a_per_minute_limit_is_a_rate_limit() {
     let (before, _) = lines.trim_end().rsplit_once('\n').unwrap();
     let error = r#"{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10\nPlease retry in 3.2s.]"}}"#;
     let account = account(Gemini, &Recording::from_stdout(&format!("{before}\n{error}\n")));
-    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::Limited { seconds: Some(4) });
+    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::RateLimited { seconds: Some(4) });
 }
 
 #[test]
@@ -822,6 +822,6 @@ fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     message: 
     session: eeb34418-9289-4457-9c91-fa0892cb9bc5
     spent by gemini-2.5-pro: 2100 in (800 cached, 0 written), 110 out
-    trouble: it ended without saying how: ended by a signal (NoResult)
+    trouble: it ended without a result: ended by a signal (NoResult)
     ");
 }

@@ -196,7 +196,7 @@ fn a_resumed_session_counts_from_zero() {
 
     ---
     message: 
-    trouble: it does not know its session any more: exit code 1, Error: Session not found (SessionGone)
+    trouble: its session no longer exists: exit code 1, Error: Session not found (SessionGone)
     ");
 }
 
@@ -276,14 +276,14 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: ses_1
-    trouble: the model cannot be used: model not found: nope (Model)
+    trouble: the model cannot be used: model not found: nope (ModelUnavailable)
     ");
     insta::assert_snapshot!(story(Opencode, "429"), @"
     (error: Rate limit reached. Please retry in 4s.)
     ---
     message: 
     session: ses_1
-    trouble: rate limited: Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    trouble: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
     insta::assert_snapshot!(story(Opencode, "500"), @"
     (error: scripted 500)
@@ -301,7 +301,7 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: ses_1
-    trouble: the answer of its provider broke off: Connection reset by server (Broken)
+    trouble: the provider's response was incomplete: Connection reset by server (InvalidResponse)
     ");
     // The same fault, detected a moment earlier.
     let closed = r#"{"type":"error","timestamp":1,"sessionID":"ses_1","error":{"name":"APIError","data":{"message":"Cannot connect to API: The socket connection was closed unexpectedly.","isRetryable":true}}}"#;
@@ -310,14 +310,14 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: ses_1
-    trouble: the answer of its provider broke off: Cannot connect to API: The socket connection was closed unexpectedly. (Broken)
+    trouble: the provider's response was incomplete: Cannot connect to API: The socket connection was closed unexpectedly. (InvalidResponse)
     ");
     insta::assert_snapshot!(story(Opencode, "malformed"), @r#"
     (error: JSON parsing failed: Text: {"this is": not JSON.)
     ---
     message: 
     session: ses_1
-    trouble: the answer of its provider broke off: JSON parsing failed: Text: {"this is": not JSON. (Broken)
+    trouble: the provider's response was incomplete: JSON parsing failed: Text: {"this is": not JSON. (InvalidResponse)
     "#);
 }
 
@@ -334,7 +334,7 @@ fn startup_errors_are_reported() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoResult)
+    trouble: it ended without a result: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoResult)
     ");
 }
 

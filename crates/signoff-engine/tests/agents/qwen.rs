@@ -246,7 +246,7 @@ fn too_many_requests() {
     message: 
     session: 1bd16e51-614d-438e-b88d-cbecce1ac38a
     found the server for reports: true
-    trouble: rate limited: 429 Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    trouble: rate limited: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
 }
 
@@ -275,7 +275,7 @@ fn an_interrupted_response() {
     message: 
     session: a25bfec2-210a-4c53-a6bd-71451d5013d7
     found the server for reports: true
-    trouble: the answer of its provider broke off: terminated (cause: UND_ERR_SOCKET: other side closed) (Broken)
+    trouble: the provider's response was incomplete: terminated (cause: UND_ERR_SOCKET: other side closed) (InvalidResponse)
     ");
 }
 
@@ -288,7 +288,7 @@ fn a_malformed_response() {
     message: 
     session: ed7bebed-affe-4340-89a0-5397cf60c32f
     found the server for reports: true
-    trouble: the answer of its provider broke off: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (Broken)
+    trouble: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
     "#);
 }
 
@@ -313,7 +313,7 @@ fn a_bound_on_turns() {
     session: 3d094fe2-e291-4a9c-92be-364dc99c23f1
     spent by m1: 20 in (0 cached, 0 written), 2 out
     found the server for reports: true
-    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
+    trouble: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
@@ -324,7 +324,7 @@ fn a_bound_on_time() {
     ---
     message: 
     session: 3e972979-2ff3-4d52-ae00-aaadc073dec8
-    trouble: a bound of its own was reached: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (OwnLimit)
+    trouble: it reached its own turn or cost limit: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (OwnLimit)
     ");
 }
 
@@ -361,7 +361,7 @@ fn ended_by_a_signal() {
     message: 
     session: 40fc5e30-fd29-447f-9ef9-d3a3dc733a2f
     found the server for reports: true
-    trouble: it ended without saying how: ended by a signal, Operation cancelled. (NoResult)
+    trouble: it ended without a result: ended by a signal, Operation cancelled. (NoResult)
     ");
 }
 
@@ -384,7 +384,7 @@ fn an_unwritable_home_is_reported() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoResult)
+    trouble: it ended without a result: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoResult)
     ");
 }
 
@@ -663,7 +663,7 @@ fn a_provider_that_never_answers_is_an_error() {
     message: 
     session: c35d8160-81de-4c49-8629-b836ad4a4fc3
     spent by m1: 6940 in (0 cached, 0 written), 25 out
-    trouble: the answer of its provider broke off: its provider was asked again and again, and answered nothing (Broken)
+    trouble: the provider's response was incomplete: all retries failed (InvalidResponse)
     ");
 }
 

@@ -2,7 +2,7 @@
 
 use signoff_core::machine::OutcomeKind;
 use signoff_core::task::TaskSpec;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_term::status::status_line;
 use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::story::Story;
@@ -189,7 +189,7 @@ fn only_the_named_tasks_are_worked_in_their_order() {
     let story = Story::new(|script| script.rule(ScriptRule::role("implement").write("{task}.txt", "work\n")));
     let [_, _, third] = ["One", "Two", "Three"].map(|title| story.add_task(TaskSpec::from_text(title)));
     let only = vec![third, signoff_core::ids::TaskId(1)];
-    story.work_with(1, DriveOptions { only, ..DriveOptions::default() });
+    story.work_with(1, RunLoopOptions { only, ..RunLoopOptions::default() });
     let worked: Vec<String> = story.calls().iter().map(|call| call.task.clone()).collect();
     assert_eq!(worked, ["3", "1"]);
     assert_eq!(story.outcome(2), "2 pending - - - 0");
@@ -214,7 +214,7 @@ fn several_tasks_run_in_parallel() {
     for title in ["One", "Two"] {
         story.add_task(TaskSpec::from_text(title));
     }
-    story.work_with(2, DriveOptions::default());
+    story.work_with(2, RunLoopOptions::default());
     assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
     assert_eq!(story.executor.max_concurrent(), 2);
 }

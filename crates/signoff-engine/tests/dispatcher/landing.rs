@@ -65,10 +65,10 @@ fn approved_work_lands_once() {
     let (story, project) = approved();
     let tip = project.tip(BRANCH);
     let landed = land(&story, &tip).expect("a landing");
-    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert!(matches!(landed, LandingResult::Landed { is_new: true, .. }), "{landed:?}");
     assert_eq!(project.file("main", FEATURE), "login\nfixed 1\nfixed 2");
     let again = land(&story, &tip).expect("a landing");
-    assert!(matches!(again, LandingResult::Landed { now: false, .. }), "{again:?}");
+    assert!(matches!(again, LandingResult::Landed { is_new: false, .. }), "{again:?}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_part_of_an_approved_range_does_not_land() {
 fn a_commit_that_git_removed_does_not_land() {
     let (story, _project) = approved();
     let message = refusal(land(&story, &Commit::new("0123456789012345678901234567890123456789")));
-    assert!(message.contains("does not exist any more"), "{message}");
+    assert!(message.contains("no longer exists"), "{message}");
 }
 
 /// Merges the default branch, which has a newer commit, into the task's branch.
@@ -118,7 +118,7 @@ fn a_merge_of_approved_work_lands_only_if_it_changes_nothing_else() {
     let (story, project) = approved();
     let plain = merged(&project, false);
     let landed = land(&story, &plain).expect("a landing");
-    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert!(matches!(landed, LandingResult::Landed { is_new: true, .. }), "{landed:?}");
     assert_eq!(project.file_names("main"), "auth.txt newer.txt");
     let (story, project) = approved();
     let evil = merged(&project, true);

@@ -8,7 +8,7 @@ use signoff_core::{
     ids::{LoopId, RunId},
     machine::Event,
 };
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_term::show::{AttemptOutcome, AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
@@ -23,7 +23,7 @@ fn add(story: &Story, tasks: usize) {
 }
 
 fn work(story: &Story, jobs: usize) {
-    story.work_with(jobs, DriveOptions::default());
+    story.work_with(jobs, RunLoopOptions::default());
 }
 
 /// The agents of these tasks wait for each other, and the others for none.
@@ -198,7 +198,7 @@ fn too_many_rate_limits_fail_the_attempt() {
       [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
       [1/3] Going on: the wait is over
-      [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
+      [1/3] Implementation failed: its provider rate-limited it 6 times in a row (rate limit)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -211,7 +211,7 @@ fn a_delay_of_more_than_a_day_fails_the_attempt() {
     insta::assert_snapshot!(timeless(&story), @"
     Running task #1: Try
       [1/3] Implementing...
-      [1/3] Implementation failed: its provider wants it to wait for more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
+      [1/3] Implementation failed: its provider asks for a delay of more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -235,7 +235,7 @@ fn dear(cap: &str) -> Story {
 
 /// Status and reason of every task, and the total cost.
 fn accounts(story: &Story) -> (Vec<String>, f64) {
-    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::code);
+    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::as_str);
     let tasks = story.tasks();
     let mut standing: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
     standing.sort();

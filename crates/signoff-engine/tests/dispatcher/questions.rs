@@ -2,7 +2,7 @@
 
 use signoff_core::ids::RunId;
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
@@ -16,7 +16,7 @@ fn story(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> Story {
 }
 
 fn run(story: &Story) {
-    story.run_plan(&["Login"], DriveOptions::default());
+    story.run_plan(&["Login"], RunLoopOptions::default());
 }
 
 /// The one open question: number, text and choices.
@@ -32,7 +32,7 @@ fn end(story: &Story) -> String {
     let row = story.task(1);
     let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
     let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
-    let reason = row.reason.map_or("-", Reason::code);
+    let reason = row.reason.map_or("-", Reason::as_str);
     format!("{} {verdict} {outcome} {reason}", row.status.as_str())
 }
 
@@ -87,12 +87,12 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Reviewer code failed: timed out; trying again
-        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.code] timeout` sets the timeout; `signoff config` shows the settings in effect
       [1/3] Review: INCONCLUSIVE - code: timed out
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: timed out
-        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.code] timeout` sets the timeout; `signoff config` shows the settings in effect
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
         signoff answer 1 CHOICE (retry, proceed, stop, restart)
     ");
@@ -321,7 +321,7 @@ fn a_failed_developer_leads_to_a_question() {
 
 #[test]
 fn with_no_ask_a_question_stops_the_task() {
-    let no_ask = || DriveOptions { no_ask: true, ..DriveOptions::default() };
+    let no_ask = || RunLoopOptions { no_ask: true, ..RunLoopOptions::default() };
     let story = Story::new(|script| failing("code")(developer(script)));
     story.run_plan(&["Login"], no_ask());
     assert_eq!(end(&story), "failed CHANGES_REQUESTED failed no_one_to_ask");
@@ -345,7 +345,7 @@ fn the_next_task_of_a_plan_starts_when_the_question_is_answered() {
         let works = ScriptRule::role("implement").write("{task}.txt", "done\n").say("Done.\n");
         content(script.rule(works).rule(fails))
     });
-    story.run_plan(&["Login", "Logout"], DriveOptions::default());
+    story.run_plan(&["Login", "Logout"], RunLoopOptions::default());
     assert_eq!(story.outcome(2), "2 pending - - - 0");
     story.answer(1, "proceed");
     story.resume();

@@ -2,7 +2,7 @@
 //! the same end as one that was never killed.
 
 use serde_json::json;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::{DriveEnd, Story};
 
@@ -92,7 +92,7 @@ impl KilledStory {
 }
 
 fn work(story: &Story) -> DriveEnd {
-    story.try_work(2, DriveOptions::default())
+    story.try_work(2, RunLoopOptions::default())
 }
 
 /// Two tasks with reviews and fixes.

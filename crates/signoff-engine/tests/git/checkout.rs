@@ -4,7 +4,7 @@ use std::fs;
 
 use signoff_engine::git::{NewWorktree, Repository, UncommittedPolicy};
 
-use crate::git::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, snapshot, write};
 
 #[test]
 fn a_snapshot_has_everything_and_touches_nothing() {
@@ -113,7 +113,7 @@ fn no_operation_changes_the_checkout() {
     same("diff");
     worktree.commit_all("work").unwrap();
     same("commit_all");
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     same("snapshot");
     fixture.run_in(worktree.path(), &["reset", "-q", "--hard", "HEAD~1"]);
     write(worktree.path(), "notes", "the reviewer's\n");

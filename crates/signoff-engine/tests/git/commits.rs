@@ -451,10 +451,10 @@ fn a_cycle_costs_few_processes() {
     let before = fixture.git.processes();
     for cycle in 0..2 {
         write(worktree.path(), "a", cycle.to_string());
-        worktree.commit_all("work").unwrap();
+        let head = worktree.commit_all("work").unwrap().head.commit;
         worktree.diff(&base).unwrap();
         for _reviewer in 0..2 {
-            let snapshot = worktree.snapshot().unwrap();
+            let snapshot = worktree.snapshot_at_commit(&head).unwrap();
             worktree.undo_since(&snapshot).unwrap();
         }
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use signoff_core::ids::Commit;
-use signoff_engine::git::{Git, NewWorktree, Repository, Worktree};
+use signoff_engine::git::{Git, NewWorktree, Repository, Worktree, WorktreeSnapshot};
 use signoff_testkit::git_template::GitTemplate;
 use tempfile::TempDir;
 
@@ -170,6 +170,12 @@ pub fn files(top: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, u64)> {
         found.insert(path, (seen.mtime(), seen.mtime_nsec(), seen.mode(), seen.size()));
     }
     found
+}
+
+/// A snapshot of the last commit of a worktree.
+pub fn snapshot(worktree: &Worktree) -> WorktreeSnapshot {
+    let head = worktree.head().expect("git at work").commit;
+    worktree.snapshot_at_commit(&head).expect("git at work")
 }
 
 pub fn write(top: &Path, name: &str, contents: impl AsRef<[u8]>) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_engine::git::{UncommittedPolicy, Worktree};
 
-use crate::git::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, snapshot, write};
 
 const HOOKS: [&str; 19] = [
     "applypatch-msg",
@@ -130,15 +130,14 @@ fn do_everything(trap: &CommandTrap, worktree: &Worktree) {
     write(top, "README.md", "changed\n");
     write(top, "a.txt", "new\n");
     worktree.diff(&base).expect("git at work");
-    let snapshot = worktree.snapshot().expect("git at work");
+    worktree.commit_all("work").expect("git at work");
+    let committed = snapshot(worktree);
     write(top, "README.md", "changed again\n");
     write(top, "b.txt", "new\n");
-    assert_eq!(worktree.undo_since(&snapshot).expect("git at work").len(), 2);
-    worktree.commit_all("work").expect("git at work");
+    assert_eq!(worktree.undo_since(&committed).expect("git at work").len(), 2);
     worktree.diff(&base).expect("git at work");
-    let snapshot = worktree.snapshot().expect("git at work");
     fs::remove_file(top.join("a.txt")).expect("git at work");
-    worktree.undo_since(&snapshot).expect("git at work");
+    worktree.undo_since(&committed).expect("git at work");
     fixture.write("README.md", "the person's\n");
     repository.snapshot_commit().expect("git at work");
     repository.base().expect("git at work");

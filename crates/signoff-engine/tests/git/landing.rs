@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
-use signoff_engine::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, Worktree};
+use signoff_engine::git::{GitError, LandTarget, MergeOutcome, MoveOutcome, Repository, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -22,14 +22,14 @@ fn target(repository: &Repository, branch: &str) -> LandTarget {
 }
 
 /// Merges onto the current tip of a branch.
-fn merge(repository: &Repository, branch: &str, commit: &Commit) -> Merge {
+fn merge(repository: &Repository, branch: &str, commit: &Commit) -> MergeOutcome {
     repository.merge_onto(&target(repository, branch).tip, commit, "Merge it").unwrap()
 }
 
-fn clean(merge: Merge) -> Head {
+fn clean(merge: MergeOutcome) -> Head {
     match merge {
-        Merge::Clean(head) => head,
-        Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. } => panic!("{merge:?}"),
+        MergeOutcome::Clean(head) => head,
+        MergeOutcome::Contained | MergeOutcome::Different(_) | MergeOutcome::Conflicting { .. } => panic!("{merge:?}"),
     }
 }
 
@@ -69,7 +69,7 @@ fn both_changes_land_and_the_checkout_is_unchanged() {
     |/  
     * first
     ");
-    assert_eq!(merge(&repository, "signoff/run-1", &first.commit), Merge::Contained, "it landed before");
+    assert_eq!(merge(&repository, "signoff/run-1", &first.commit), MergeOutcome::Contained, "it landed before");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_conflict_is_a_commit_with_both_sides_in_its_files() {
     let first = change(&one, &[("README.md", "hello one\n")], "one");
     let second = change(&two, &[("README.md", "hello two\n"), ("b.txt", "b\n")], "two");
     let landed = land(&repository, "signoff/run-1", &first.commit);
-    let Merge::Conflicting { head, files } = merge(&repository, "signoff/run-1", &second.commit) else {
+    let MergeOutcome::Conflicting { head, files } = merge(&repository, "signoff/run-1", &second.commit) else {
         panic!("no conflict")
     };
     let text: Vec<String> = files.iter().map(|file| format!("{}: {}", file.path.display(), file.message)).collect();
@@ -131,14 +131,14 @@ fn conflicts_of(fixture: &GitFixture, one: &str, two: &str) -> String {
     let (first, second) = (did(&first, one), did(&second, two));
     let landed = land(&repository, "signoff/run-1", &first.commit);
     match merge(&repository, "signoff/run-1", &second.commit) {
-        Merge::Conflicting { files, .. } => files
+        MergeOutcome::Conflicting { files, .. } => files
             .iter()
             .map(|file| format!("{}: {}", file.path.display(), file.message))
             .collect::<Vec<_>>()
             .join("\n")
             .replace(second.commit.as_str(), "TWO")
             .replace(landed.commit.as_str(), "LANDED"),
-        merge @ (Merge::Clean(_) | Merge::Different(_) | Merge::Contained) => format!("{merge:?}"),
+        merge @ (MergeOutcome::Clean(_) | MergeOutcome::Different(_) | MergeOutcome::Contained) => format!("{merge:?}"),
     }
 }
 
@@ -453,7 +453,7 @@ fn the_integration_worktree_keeps_only_ignored_files() {
 }
 
 /// Rebases the commits onto a branch.
-fn replay(repository: &Repository, branch: &str, commit: &Commit) -> Merge {
+fn replay(repository: &Repository, branch: &str, commit: &Commit) -> MergeOutcome {
     repository.replay_onto(&target(repository, branch).tip, commit, "It").unwrap()
 }
 
@@ -466,7 +466,9 @@ fn a_rebase_keeps_changes_and_authors() {
     fixture.shell(two.path(), "echo c > c.txt; git add c.txt; git commit -q --author 'Eve <e@x>' -m 'three\n\nWhy.'");
     let second = two.head().unwrap();
     land(&repository, "signoff/run-1", &first.commit);
-    let Merge::Clean(head) = replay(&repository, "signoff/run-1", &second.commit) else { panic!("it does not fit") };
+    let MergeOutcome::Clean(head) = replay(&repository, "signoff/run-1", &second.commit) else {
+        panic!("it does not fit")
+    };
     let format = "--format=%s by %an";
     insta::assert_snapshot!(fixture.run(&["log", format, &format!("signoff/run-1..{}", head.commit)]), @"
     three by Eve
@@ -480,8 +482,8 @@ fn a_rebase_keeps_changes_and_authors() {
     assert!(repository.contains_changes("signoff/run-1", &second.commit).unwrap());
     assert!(!repository.contains_changes("main", &second.commit).unwrap());
     // Commits already on top stay as they are; contained commits are not applied again.
-    assert_eq!(replay(&repository, "main", &first.commit), Merge::Clean(first));
-    assert_eq!(replay(&repository, "signoff/run-1", &second.commit), Merge::Contained);
+    assert_eq!(replay(&repository, "main", &first.commit), MergeOutcome::Clean(first));
+    assert_eq!(replay(&repository, "signoff/run-1", &second.commit), MergeOutcome::Contained);
 }
 
 #[test]
@@ -498,7 +500,7 @@ fn a_change_with_different_context_is_a_different_change() {
     let second = change(&two, &[("list.txt", &lines(&[(5, "mine")]))], "mine");
     land(&repository, "signoff/run-1", &first.commit);
     let replayed = replay(&repository, "signoff/run-1", &second.commit);
-    assert!(matches!(replayed, Merge::Different(_)), "{replayed:?}");
+    assert!(matches!(replayed, MergeOutcome::Different(_)), "{replayed:?}");
 }
 
 #[test]
@@ -508,13 +510,15 @@ fn a_resolved_conflict_becomes_one_commit() {
     let first = change(&one, &[("README.md", "hello one\n")], "one");
     let second = change(&two, &[("README.md", "hello two\n")], "two");
     let landed = land(&repository, "signoff/run-1", &first.commit);
-    let Merge::Conflicting { head, .. } = replay(&repository, "signoff/run-1", &second.commit) else {
+    let MergeOutcome::Conflicting { head, .. } = replay(&repository, "signoff/run-1", &second.commit) else {
         panic!("no conflict")
     };
     assert!(repository.advance_branch("loop/two", &second.commit, &head.commit).unwrap());
     two.check_out_branch(&head.commit).unwrap();
     let resolved = change(&two, &[("README.md", "hello one and two\n")], "resolved");
-    let Merge::Clean(head) = replay(&repository, "signoff/run-1", &resolved.commit) else { panic!("it does not fit") };
+    let MergeOutcome::Clean(head) = replay(&repository, "signoff/run-1", &resolved.commit) else {
+        panic!("it does not fit")
+    };
     let parents = fixture.run(&["log", "-1", "--format=%s %P", head.commit.as_str()]);
     assert_eq!(parents.trim(), format!("two {}", landed.commit));
     assert_eq!(head.tree, resolved.tree);

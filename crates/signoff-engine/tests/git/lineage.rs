@@ -1,7 +1,7 @@
 //! The commits that a branch would get with a commit, and their ancestry.
 
 use signoff_core::ids::Commit;
-use signoff_engine::git::{Merge, Repository, Worktree};
+use signoff_engine::git::{MergeOutcome, Repository, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -13,8 +13,10 @@ fn commit(worktree: &Worktree, file: &str, text: &str) -> Commit {
 fn merged(repository: &Repository, onto: &Worktree, commit: &Commit) -> Commit {
     let onto = onto.head().expect("a head");
     match repository.merge_onto(&onto, commit, "Merge it").expect("a merge") {
-        Merge::Clean(head) => head.commit,
-        merge @ (Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. }) => panic!("{merge:?}"),
+        MergeOutcome::Clean(head) => head.commit,
+        merge @ (MergeOutcome::Contained | MergeOutcome::Different(_) | MergeOutcome::Conflicting { .. }) => {
+            panic!("{merge:?}")
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use signoff_engine::git::{Worktree, WorktreeChange};
 
-use crate::git::fixture::{GitFixture, files, write};
+use crate::git::fixture::{GitFixture, files, snapshot, write};
 
 /// The state of a worktree: git's status and all files.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,8 +38,9 @@ fn describe(changes: &[WorktreeChange]) -> String {
 fn an_unchanged_worktree_costs_two_processes() {
     let fixture = GitFixture::new();
     let worktree = fixture.worktree("one");
+    let head = worktree.head().unwrap().commit;
     let before = fixture.git.processes();
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = worktree.snapshot_at_commit(&head).unwrap();
     fixture.run_in(worktree.path(), &["status"]);
     assert_eq!(worktree.undo_since(&snapshot).unwrap(), []);
     assert_eq!(fixture.git.processes() - before, 2);
@@ -54,7 +55,7 @@ fn changed_files_are_restored() {
     let worktree = fixture.worktree("one");
     let top = worktree.path();
     let before = worktree_state(&fixture, &worktree);
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
 
     write(top, "README.md", "improved\n");
     write(top, "notes/a\nb.md", "my review\n");
@@ -88,7 +89,7 @@ fn commits_are_reverted_and_reported() {
     let worktree = fixture.worktree("one");
     let top = worktree.path();
     let before = worktree_state(&fixture, &worktree);
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     write(top, "README.md", "improved\n");
     fixture.run_in(top, &["commit", "-qam", "mine"]);
     let made = fixture.run_in(top, &["rev-parse", "HEAD"]);
@@ -119,7 +120,7 @@ fn branch_changes_and_operations_are_reverted() {
         ("bisect", &[&["bisect", "start", "HEAD", "HEAD~1"]]),
     ];
     for (name, commands) in attacks {
-        let snapshot = worktree.snapshot().unwrap();
+        let snapshot = snapshot(&worktree);
         for command in commands {
             fixture.try_in(top, command);
         }
@@ -131,37 +132,12 @@ fn branch_changes_and_operations_are_reverted() {
 }
 
 #[test]
-fn a_dirty_worktree_is_restored_with_its_changes() {
-    let fixture = GitFixture::new();
-    let worktree = fixture.worktree("one");
-    let top = worktree.path();
-    write(top, "README.md", "half done\n");
-    write(top, "staged", "1\n");
-    fixture.run_in(top, &["add", "staged"]);
-    write(top, "staged", "2\n");
-    write(top, "untracked", "3\n");
-    let before = worktree_state(&fixture, &worktree);
-    let snapshot = worktree.snapshot().unwrap();
-    write(top, "README.md", "other\n");
-    write(top, "staged", "x");
-    fs::remove_file(top.join("untracked")).unwrap();
-    fixture.run_in(top, &["add", "-A"]);
-    let changes = worktree.undo_since(&snapshot).unwrap();
-    insta::assert_snapshot!(describe(&changes), @r"
-    modified README.md
-    modified staged
-    deleted untracked
-    ");
-    assert_eq!(worktree_state(&fixture, &worktree), before);
-}
-
-#[test]
 fn no_flag_and_no_ignore_file_hides_a_change() {
     let fixture = GitFixture::new();
     let worktree = fixture.worktree("one");
     let top = worktree.path();
     let before = worktree_state(&fixture, &worktree);
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     fixture.run_in(top, &["update-index", "--assume-unchanged", "README.md"]);
     fixture.run_in(top, &["update-index", "--skip-worktree", "src/main.rs"]);
     write(top, "README.md", "hidden\n");
@@ -182,7 +158,7 @@ fn no_flag_and_no_ignore_file_hides_a_change() {
 fn changes_to_shared_git_files_are_reported_but_kept() {
     let fixture = GitFixture::new();
     let worktree = fixture.worktree("one");
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     fixture.run_in(worktree.path(), &["config", "core.fsmonitor", "/bin/false"]);
     write(&fixture.root().join(".git/hooks"), "pre-commit", "#!/bin/sh\n");
     write(worktree.path(), "README.md", "stashed\n");
@@ -203,7 +179,7 @@ fn a_deleted_worktree_and_a_stale_lock_are_repaired() {
     let fixture = GitFixture::new();
     let worktree = fixture.with_short_timeout().worktree(fixture.worktree("one").path()).unwrap();
     let before = worktree_state(&fixture, &worktree);
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     fs::remove_dir_all(worktree.path()).unwrap();
     fs::write(fixture.root().join(".git/worktrees/one/index.lock"), "").unwrap();
     assert_ne!(worktree.undo_since(&snapshot).unwrap(), []);
@@ -230,7 +206,7 @@ fn the_checkout_is_not_changed() {
     fixture.write("README.md", "being edited\n");
     let before = fixture.checkout_fingerprint();
     let worktree = fixture.worktree("one");
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     write(worktree.path(), "README.md", "x");
     fixture.run_in(worktree.path(), &["commit", "-qam", "mine"]);
     worktree.undo_since(&snapshot).unwrap();

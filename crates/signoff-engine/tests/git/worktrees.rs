@@ -7,7 +7,7 @@ use std::path::Path;
 use signoff_core::ids::Commit;
 use signoff_engine::git::{GitError, NewWorktree, Repository, UncommittedPolicy, Worktree};
 
-use crate::git::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, snapshot, write};
 
 fn add(repository: &Repository, path: &Path, branch: &str, start: &Commit) -> Result<Worktree, GitError> {
     repository.add_worktree(&NewWorktree { path, branch, start })
@@ -333,7 +333,7 @@ fn a_worktree_that_git_could_not_finish_is_created_again() {
 fn a_link_in_place_of_a_worktree_is_replaced_but_not_followed() {
     let fixture = GitFixture::new();
     let worktree = fixture.worktree("one");
-    let snapshot = worktree.snapshot().unwrap();
+    let snapshot = snapshot(&worktree);
     write(&fixture.path("precious"), ".git/HEAD", "");
     let replace = || {
         fs::remove_dir_all(worktree.path()).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
-use signoff_engine::process::{ProcessExit, ProcessIdentity, ProcessLimits, kill_strays, recover_attempt};
+use signoff_engine::process::{ProcessExit, ProcessIdentity, ProcessLimits, kill_orphans, recover_attempt};
 
 use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
@@ -130,13 +130,13 @@ fn the_next_command_ends_strays_after_both_are_killed() {
     let fixture = with_pipes();
     let driver = fixture.drive(AT_WORK, NO_LIMITS);
     let mut agent = wait_until_working(&fixture);
-    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0, "what is kept is left alone");
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "what is kept is left alone");
     driver.send(Signal::STOP);
     fixture.supervisor_process().kill();
     driver.kill();
-    assert!(kill_strays(&fixture.live()).unwrap() >= 2);
+    assert!(kill_orphans(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
-    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0);
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
 }
 
@@ -148,10 +148,10 @@ fn strays_are_found_even_if_the_attempt_was_removed() {
     let keeper = fixture.supervisor_process();
     driver.send(Signal::STOP);
     fs::remove_dir_all(fixture.dir().path()).unwrap();
-    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0, "its keeper lives");
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "its keeper lives");
     keeper.kill();
     driver.kill();
-    assert!(kill_strays(&fixture.live()).unwrap() >= 2);
+    assert!(kill_orphans(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
 }
 
@@ -192,7 +192,7 @@ async fn a_late_supervisor_starts_nothing() {
     let fixture = ProcessFixture::new();
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     let ended = fixture.run("echo started", NO_LIMITS).await;
-    let message = "the attempt was given up before it was started".to_owned();
+    let message = "the attempt was abandoned before it started".to_owned();
     assert_eq!(ended.exit, ProcessExit::NotStarted { message, missing: false });
     assert!(!fixture.dir().stdout().exists());
 }
@@ -208,7 +208,7 @@ fn a_supervisor_without_its_parent_starts_nothing() {
 #[test]
 fn without_attempts_there_are_no_strays() {
     let fixture = ProcessFixture::new();
-    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0);
     fs::create_dir(fixture.live()).unwrap();
-    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0);
 }

@@ -42,7 +42,7 @@ async fn a_missing_program_is_distinguished_from_other_start_errors() {
     );
     assert_eq!(
         start("sh", "no-such-directory").await,
-        why("the directory [ROOT]/no-such-directory is not there", false)
+        why("the directory [ROOT]/no-such-directory does not exist", false)
     );
     fs::write(fixture.path("agent"), "not executable").unwrap();
     assert_eq!(

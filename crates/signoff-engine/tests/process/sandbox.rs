@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use signoff_core::sandbox::SandboxBackend;
-use signoff_engine::confine::{SandboxPolicy, SandboxSupport};
 use signoff_engine::process::{ProcessExit, ProcessLaunch, ProcessLimits, RunningAttempt};
+use signoff_engine::sandbox::{SandboxPolicy, SandboxSupport};
 
 use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 

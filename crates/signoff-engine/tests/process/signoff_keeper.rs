@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use signoff_engine::process::{
-    AttemptDir, ESCORT_SUBCOMMAND, ProcessLaunch, SUPERVISOR_SUBCOMMAND, SupervisorLauncher, run_escort, run_supervisor,
+    AttemptDir, ProcessLaunch, REAPER_SUBCOMMAND, SUPERVISOR_SUBCOMMAND, SupervisorLauncher, run_reaper, run_supervisor,
 };
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
-        [ESCORT_SUBCOMMAND, ref words @ ..] => run_escort(&words.iter().map(Into::into).collect::<Vec<_>>()),
+        [REAPER_SUBCOMMAND, ref words @ ..] => run_reaper(&words.iter().map(Into::into).collect::<Vec<_>>()),
         [SUPERVISOR_SUBCOMMAND, dir] => run_supervisor(dir.as_ref()),
         ["drive", live, dir, launch] => drive(live, dir, launch),
         _ => ExitCode::FAILURE,

@@ -155,7 +155,7 @@ fn findings_summary(page: &TaskPage) -> String {
         FindingState::OutOfScope,
         FindingState::Open,
     ];
-    let counts = counts(states.map(|state| (number(state), state.words())));
+    let counts = counts(states.map(|state| (number(state), state.label())));
     let all = count(ledger.len() as u64, "finding");
     if counts.is_empty() { all } else { format!("{all}: {counts}") }
 }

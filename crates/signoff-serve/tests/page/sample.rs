@@ -355,7 +355,7 @@ fn attempts() -> Vec<AttemptRow> {
         AttemptRow {
             outcome: Some(AttemptOutcome::TimedOut),
             detail: Some("timed out".into()),
-            hint: Some("`[limits] attempt` gives it longer".into()),
+            hint: Some("`[limits] attempt` sets the timeout".into()),
             ..attempt("a7", "review", Some("code"), 2)
         },
         attempt("a8", "review", Some("code"), 2),

@@ -302,7 +302,7 @@ fn a_report_of_a_run() {
     cargo test
     Figures
     Attempts
-    `[limits] attempt` gives it longer
+    `[limits] attempt` sets the timeout
     Decisions of people
     Files kept
     ");

@@ -16,7 +16,7 @@ fn stage_status(stage: &Stage) -> &'static str {
         | Stage::Reviewing(_)
         | Stage::AwaitingLanding { .. }
         | Stage::Landing { .. } => "running",
-        Stage::Waiting { asked, .. } => stage_status(asked),
+        Stage::Waiting { interrupted_stage, .. } => stage_status(interrupted_stage),
         Stage::Done(ending) => match ending.outcome {
             Outcome::Approved { .. }
             | Outcome::Accepted { .. }
@@ -54,9 +54,11 @@ pub(super) fn review_status(this: &Loop) -> &'static str {
 fn last_gate_status(this: &Loop) -> &'static str {
     let fixing = matches!(this.stage, Stage::Fixing { .. } | Stage::Combining { .. });
     match this.gates.last().map(|gate| &gate.end) {
-        _ if this.tally.reviews == 0 => "pending",
+        _ if this.counters.reviews == 0 => "pending",
         Some(GateEnd::Approved { .. }) if !fixing => "passed",
-        Some(GateEnd::Approved { .. } | GateEnd::Noted { .. } | GateEnd::ReviewersMissing | GateEnd::Unchecked)
+        Some(
+            GateEnd::Approved { .. } | GateEnd::LeftFindings { .. } | GateEnd::ReviewersMissing | GateEnd::Unchecked,
+        )
         | None => "failed",
     }
 }

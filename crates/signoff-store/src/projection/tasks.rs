@@ -30,7 +30,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         }
     };
     let depends_on: Vec<_> = spec.depends_on.iter().map(|task| task.0).collect();
-    let tracked = spec.tracked.as_ref();
+    let tracked = spec.tracker.as_ref();
     let mut columns = vec![
         ("run_id", Some(run.0).filter(|_| run != QUEUE).into()),
         ("loop_id", Cell::Null),

@@ -69,7 +69,7 @@ pub fn task_progress(task: &TaskRow) -> Vec<Column> {
         ("state", task.state.as_str().into()),
         ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
         ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
-        ("reason", task.reason.map(Reason::code).into()),
+        ("reason", task.reason.map(Reason::as_str).into()),
         ("review_cycle", task.review_cycle.into()),
         ("base", task.base.as_deref().into()),
         ("approved_commit", task.approved_commit.as_deref().into()),

@@ -79,8 +79,8 @@ impl RandomRun {
 
     fn transition(&mut self, id: &LoopId, event: Event) {
         self.record(Fact::Loop(id.clone(), LoopFact::Transitioned(event)));
-        let standing = LoopStatus::for_loop(self.view.loop_state(id).expect("a loop"));
-        self.record(make::run(RunEvent::LoopStatusChanged { loop_id: id.clone(), standing }));
+        let status = LoopStatus::for_loop(self.view.loop_state(id).expect("a loop"));
+        self.record(make::run(RunEvent::LoopStatusChanged { loop_id: id.clone(), status }));
     }
 
     /// Applies an event that is allowed at any time.
@@ -118,7 +118,7 @@ impl RandomRun {
             match effect {
                 Effect::Spawn(job) => events.extend(self.reports(&job)),
                 Effect::Ask(question) => events.extend(answers(&question)),
-                Effect::Wait { hold } => events.push(Event::Resumed { hold }),
+                Effect::Wait { reason: hold } => events.push(Event::Resumed { reason: hold }),
                 Effect::AwaitLanding => events.push(Event::LandingGranted),
                 Effect::Kill { .. } | Effect::Finish(_) => {}
             }
@@ -154,7 +154,7 @@ impl RandomRun {
         events.extend([
             Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut },
             Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
-            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(make::at(9)), why: None, turn: None },
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(make::at(9)), error: None, next_agent: None },
             Event::ReviewArrived { attempt: late, review: make::review("code", Verdict::Approved, &[]) },
         ]);
         events

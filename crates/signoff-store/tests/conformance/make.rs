@@ -23,8 +23,8 @@ pub fn task(title: &str) -> NewTask {
 pub fn policy(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);
     for phase in &mut workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.enabled = true;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.enabled = true;
         }
     }
     Policy::new(workflow)

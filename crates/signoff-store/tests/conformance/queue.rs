@@ -119,7 +119,7 @@ pub fn an_unknown_task_cannot_be_taken(factory: &dyn StoreFactory) {
 /// A task with this id in an external tracker.
 fn bead(id: &str) -> TaskSpec {
     let tracked = TrackerRef { tracker: "beads".to_owned(), id: id.to_owned(), priority: Some(1), reopened: None };
-    TaskSpec { tracked: Some(tracked), ..TaskSpec::from_text(id) }
+    TaskSpec { tracker: Some(tracked), ..TaskSpec::from_text(id) }
 }
 
 fn claimed(task: TaskId, id: &str) -> [Fact; 2] {
@@ -182,7 +182,7 @@ pub fn a_reopened_tracker_task_is_claimed_once(factory: &dyn StoreFactory) {
         let mut facts = claimed(task, "b-1");
         for fact in &mut facts {
             if let Fact::Task(_, TaskFact::Added { spec, .. }) = fact
-                && let Some(tracked) = &mut spec.tracked
+                && let Some(tracked) = &mut spec.tracker
             {
                 tracked.reopened = Some(ids[0]);
             }

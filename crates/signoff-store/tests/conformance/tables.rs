@@ -138,10 +138,10 @@ pub fn runs_are_open_until_all_work_is_done(factory: &dyn StoreFactory) {
     store.append(&lease, make::at(5), &[make::run(RunEvent::GroupsPlanned { groups }), cancelled]).expect("appended");
     assert_eq!(words(&*store), ["1 task cancelled"], "its loop has still to be called off");
 
-    let standing = LoopStatus::Ended(Outcome::Cancelled);
+    let status = LoopStatus::Ended(Outcome::Cancelled);
     let off = [
         make::transitioned("L1", Event::Cancelled { by: "ann".into() }),
-        make::run(RunEvent::LoopStatusChanged { loop_id: "L1".into(), standing }),
+        make::run(RunEvent::LoopStatusChanged { loop_id: "L1".into(), status }),
     ];
     store.append(&lease, make::at(6), &off).expect("appended");
     assert_eq!(words(&*store), [""; 0]);
@@ -178,15 +178,15 @@ pub fn a_reopened_run_ends_again(factory: &dyn StoreFactory) {
         (row.status, row.ended_at)
     };
     let report = WorkReport::Stuck { head: make::head(1), reason: "no way on".into() };
-    let standing = |standing| make::run(RunEvent::LoopStatusChanged { loop_id: "L1".into(), standing });
+    let status = |status| make::run(RunEvent::LoopStatusChanged { loop_id: "L1".into(), status });
     let stuck = [
         make::run(RunEvent::GroupsPlanned { groups: vec![vec!["L1".into()]] }),
         make::transitioned("L1", Event::WorkEnded { attempt: AttemptId(1), report }),
-        standing(LoopStatus::Ended(Outcome::Stuck)),
+        status(LoopStatus::Ended(Outcome::Stuck)),
     ];
     store.append(&lease, make::at(5), &stuck).expect("appended");
     assert_eq!(run(), (RunStatus::Failed, Some(make::at(5))));
-    let again = [make::transitioned("L1", Event::PersonRetried { by: "ann".into() }), standing(LoopStatus::Active)];
+    let again = [make::transitioned("L1", Event::PersonRetried { by: "ann".into() }), status(LoopStatus::Active)];
     store.append(&lease, make::at(6), &again).expect("appended");
     assert_eq!(run(), (RunStatus::Running, None));
     let by = "ann".to_owned();
@@ -197,7 +197,7 @@ pub fn a_reopened_run_ends_again(factory: &dyn StoreFactory) {
         head: None,
         findings: Vec::new(),
     };
-    let well = [make::transitioned("L1", edited), standing(LoopStatus::Ended(Outcome::Accepted { by }))];
+    let well = [make::transitioned("L1", edited), status(LoopStatus::Ended(Outcome::Accepted { by }))];
     store.append(&lease, make::at(7), &well).expect("appended");
     assert_eq!(run(), (RunStatus::Completed, Some(make::at(7))));
 }

@@ -14,13 +14,13 @@ use crate::review_round::GateRound;
 /// Lines between the end of one step and the start of the next: a limit reached, findings left open, a new pass.
 pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, continues: bool) -> Vec<ProgressLine> {
     let mut lines = Vec::new();
-    let here = (step.before.at.phase, step.before.at.item);
+    let here = (step.before.position.phase, step.before.position.item);
     let new = |this: &Loop| this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone());
     if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
         lines.extend(unapproved_gate(step, &end));
     }
     let imported = matches!(step.event, Event::Imported { .. });
-    if continues && !imported && step.after.at.pass > step.before.at.pass {
+    if continues && !imported && step.after.position.pass > step.before.position.pass {
         let place = position::before(step);
         // Without a position, the line about the new iteration says enough.
         let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
@@ -32,7 +32,7 @@ pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, contin
 
 /// `2 issues, back to phase 1 (iteration 2/10)`.
 fn started_over(step: &LoopTransition, round: Option<&GateRound>) -> String {
-    let (workflow, at) = (&step.policy.workflow, step.after.at);
+    let (workflow, at) = (&step.policy.workflow, step.after.position);
     if let Some(iteration) = position::iteration(step.after, step.policy) {
         let issues = round.map(GateRound::blocking).filter(|issues| *issues > 0);
         let issues = issues.map(|issues| format!("{}, ", count(issues as u64, "issue"))).unwrap_or_default();
@@ -46,7 +46,7 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
     let reason = match end {
         GateEnd::Approved { .. } | GateEnd::Unchecked => return Vec::new(),
         GateEnd::ReviewersMissing => Reason::ReviewSkipped,
-        GateEnd::Noted { reason } => *reason,
+        GateEnd::LeftFindings { reason } => *reason,
     };
     let mut lines: Vec<_> = max_cycles(step.before, step.policy, reason).into_iter().collect();
     if step.after.is_done() {
@@ -60,9 +60,9 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
 
 /// `Max review cycles (3) reached without approval`; a gate that counts fixes says `Max fix attempts (5)`.
 fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLine> {
-    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
-    let text = match judge.map(|judge| judge.gate.bound) {
-        Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(this.tally.fixes)),
+    let gate_policy = policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy());
+    let text = match gate_policy.map(|gate_policy| gate_policy.gate.bound) {
+        Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(this.counters.fixes)),
         Some(bound @ (Bound::MaxCycles(_) | Bound::Unlimited)) => {
             format!("Max review cycles ({})", bound.reviews().unwrap_or(0).max(this.review_number()))
         }
@@ -130,14 +130,14 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
 
 /// ` after 3 cycles`; with several gates, the number of all reviews.
 fn after(this: &Loop, policy: &Policy) -> String {
-    match (position::has_several_gates(policy), this.tally.reviews) {
+    match (position::has_several_gates(policy), this.counters.reviews) {
         (_, 0) => String::new(),
         (true, reviews) => {
-            let passes = position::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));
+            let passes = position::iteration(this, policy).map(|_| count(this.position.pass, "iteration"));
             let passes = passes.map(|passes| format!(" in {passes}")).unwrap_or_default();
             format!(" after {}{passes}", count(reviews, "review"))
         }
-        (false, _) => format!(" after {}", count(this.tally.cycle, "cycle")),
+        (false, _) => format!(" after {}", count(this.counters.cycle, "cycle")),
     }
 }
 

@@ -3,7 +3,7 @@
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::contract::Contract;
 use signoff_core::machine::{
-    self, AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, LimitPlan, PauseReason, Researcher,
+    self, AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, LimitPlan, PauseReason, ResearcherState,
     ReviewScope, Stage, WorkReport,
 };
 use signoff_core::merge::{MergeAction, MergedReview, render};
@@ -76,9 +76,9 @@ fn end_lines(step: &LoopTransition, row: &LoopRow, announces_next: bool) -> Vec<
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
         Event::AttemptFailed { failure, .. } => failure_lines(step, failure, announces_next),
         Event::AttemptLost { loss, .. } => lost_attempt(step, *loss, announces_next),
-        Event::RateLimited { plan, why, .. } => rate_limited(step, *plan, why.as_ref()),
+        Event::RateLimited { plan, error: why, .. } => rate_limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
-        Event::Resumed { hold } => resumed(step, *hold),
+        Event::Resumed { reason } => resumed(step, *reason),
         Event::CheckpointBegan { .. } => Vec::new(),
         Event::CheckpointEnded { .. } => {
             checkpoint::findings_line(step).map_or_else(Vec::new, |text| step_line(step, text))
@@ -117,7 +117,7 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
     let word = if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
     let mut lines = step_line(step, format!("{word}{overruled}{open}{headline}"));
     if round.reviews.len() > 1 {
-        let block = render::block(&merged, round.threshold, follows(step, verdict, &merged));
+        let block = render::render_text(&merged, round.threshold, follows(step, verdict, &merged));
         lines.extend(block.lines().map(|line| ProgressLine::Continuation(line.to_owned())));
     }
     lines
@@ -126,9 +126,10 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
 /// The label of a verdict: `pass` or `drift` in slots whose reviewers answer so.
 fn verdict_label(step: &LoopTransition, verdict: RoundVerdict) -> &'static str {
     let workflow = &step.policy.workflow;
-    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let gate_policy = workflow.phases.get(step.before.position.phase).and_then(|phase| phase.policy());
     let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
-    let drifts = position::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    let drifts = position::is_slot(step.policy)
+        && gate_policy.is_some_and(|gate_policy| gate_policy.gate.reviewers.iter().all(in_json));
     match verdict {
         RoundVerdict::Approved if drifts => "pass",
         RoundVerdict::ChangesRequested if drifts => "drift",
@@ -205,7 +206,7 @@ fn retry_suffix(step: &LoopTransition, announces_next: bool) -> &'static str {
 
 /// Whether the fixer of this gate is the planner of a run.
 fn is_planner_fix(step: &LoopTransition) -> bool {
-    let gate_policy = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let gate_policy = step.policy.workflow.phases.get(step.before.position.phase).and_then(|phase| phase.policy());
     gate_policy.is_some_and(|gate_policy| matches!(gate_policy.fixer, Role::Enumerate | Role::Plan))
 }
 
@@ -264,7 +265,7 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, announces_
 fn researcher_suffix(step: &LoopTransition, announces_next: bool) -> &'static str {
     let absent = |stage: &Stage| {
         let Stage::Researching { team } = stage else { return None };
-        Some(team.iter().filter(|researcher| **researcher == Researcher::Absent).count())
+        Some(team.iter().filter(|researcher| **researcher == ResearcherState::Failed).count())
     };
     if !announces_next {
         ""
@@ -306,8 +307,8 @@ fn out_of_budget(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     lines
 }
 
-fn resumed(step: &LoopTransition, hold: PauseReason) -> Vec<ProgressLine> {
-    match hold {
+fn resumed(step: &LoopTransition, reason: PauseReason) -> Vec<ProgressLine> {
+    match reason {
         PauseReason::Budget => step_line(step, "Resuming: budget available"),
         PauseReason::RateLimit { .. } => step_line(step, "Resuming: the wait is over"),
         PauseReason::Checkpoint => Vec::new(),

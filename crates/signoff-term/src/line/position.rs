@@ -24,7 +24,8 @@ pub fn after(step: &LoopTransition) -> String {
 
 /// The number of the next review and the gate's limit, with the name of the phase if there are several gates.
 fn position(this: &Loop, policy: &Policy) -> String {
-    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    let stage =
+        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
     if !is_in_a_phase(stage) {
         return String::new();
     }
@@ -34,10 +35,10 @@ fn position(this: &Loop, policy: &Policy) -> String {
     let several = has_several_gates(policy);
     let counter = || counter(this, stage, policy, several).map(|(n, m)| counted(n, m));
     let counter = fix_of_slot(this, stage, policy).or_else(counter);
-    let phase = policy.workflow.phases.get(this.at.phase);
+    let phase = policy.workflow.phases.get(this.position.phase);
     let name = phase.filter(|_| several).map(|phase| phase.name.clone());
     let item = phase.filter(|phase| phase.per_item && this.items > 1);
-    let item = item.map(|_| format!("item {}/{}", this.at.item + 1, this.items));
+    let item = item.map(|_| format!("item {}/{}", this.position.item + 1, this.items));
     let head = [name, counter].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let parts: Vec<_> = [Some(head), item].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("[{}] ", parts.join(", ")) }
@@ -51,8 +52,9 @@ pub fn is_slot(policy: &Policy) -> bool {
 /// `fix 1/5`: slots count fixes instead of reviews.
 fn fix_of_slot(this: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
     let fixes = matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. }) && is_slot(policy);
-    let gate_policy = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
-    let fix = this.tally.fixes.max(1);
+    let gate_policy =
+        policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
+    let fix = this.counters.fixes.max(1);
     let bound = gate_policy.gate.bound.fixes().map(|bound| format!("/{}", bound.max(fix)));
     Some(format!("fix {fix}{}", bound.unwrap_or_default()))
 }
@@ -63,13 +65,14 @@ fn counted(n: u32, m: Option<u32>) -> String {
 
 /// `Phase 5/9: Code Review 2/11`; the first review has no number.
 fn phase(this: &Loop, policy: &Policy) -> Option<String> {
-    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    let stage =
+        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
     let progress = PhaseProgress::for_loop(this, policy)?;
-    let phase = policy.workflow.phases.get(this.at.phase)?;
+    let phase = policy.workflow.phases.get(this.position.phase)?;
     let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
     let again = again.map(|(n, m)| format!(" {}", counted(n, m))).unwrap_or_default();
     let item = phase.per_item && this.items > 1;
-    let item = if item { format!(", item {}/{}", this.at.item + 1, this.items) } else { String::new() };
+    let item = if item { format!(", item {}/{}", this.position.item + 1, this.items) } else { String::new() };
     let name = labels::phase(&phase.name);
     Some(format!("Phase {}/{}: {name}{again}{item}", progress.phase, progress.phases))
 }
@@ -100,13 +103,15 @@ pub fn has_several_gates(policy: &Policy) -> bool {
 fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
     let phases = &policy.workflow.phases;
     let (phase, n) = match stage {
-        Stage::Reviewing(_) | Stage::Checking { .. } => (this.at.phase, this.review_number()),
+        Stage::Reviewing(_) | Stage::Checking { .. } => (this.position.phase, this.review_number()),
         // The review number of an item already includes the current fix.
-        Stage::Fixing { .. } | Stage::Combining { .. } if this.at.item > 0 => (this.at.phase, this.review_number()),
-        Stage::Fixing { .. } | Stage::Combining { .. } => (this.at.phase, this.tally.cycle + 1),
+        Stage::Fixing { .. } | Stage::Combining { .. } if this.position.item > 0 => {
+            (this.position.phase, this.review_number())
+        }
+        Stage::Fixing { .. } | Stage::Combining { .. } => (this.position.phase, this.counters.cycle + 1),
         Stage::Working { .. } | Stage::Researching { .. } if !several => {
             let is_gate = |phase: &Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
-            let next = (this.at.phase..phases.len()).find(|index| is_gate(&phases[*index]))?;
+            let next = (this.position.phase..phases.len()).find(|index| is_gate(&phases[*index]))?;
             (next, this.cycles.get(&next).copied().unwrap_or(0) + 1)
         }
         Stage::Working { .. }
@@ -132,16 +137,16 @@ pub fn start_lines(step: &LoopTransition) -> Vec<ProgressLine> {
 
 /// `Iteration 2/10`, before the first step of an iteration.
 fn iteration_line(step: &LoopTransition) -> Option<ProgressLine> {
-    let new = step.before.stage == Stage::Queued || step.before.at.pass != step.after.at.pass;
+    let new = step.before.stage == Stage::Queued || step.before.position.pass != step.after.position.pass;
     let iteration = iteration(step.after, step.policy).filter(|_| new)?;
     Some(ProgressLine::Unindented(format!("Iteration {iteration}")))
 }
 
 /// Whether the phase itself starts, rather than a fix or a repetition within it.
 fn starts_phase(step: &LoopTransition) -> bool {
-    let fresh = step.before.at != step.after.at || step.before.stage == Stage::Queued;
+    let fresh = step.before.position != step.after.position || step.before.stage == Stage::Queued;
     if let Stage::Reviewing(panel) = &step.after.stage {
-        return panel.scope == ReviewScope::Full && step.before.tally.reviews != step.after.tally.reviews;
+        return panel.scope == ReviewScope::Full && step.before.counters.reviews != step.after.counters.reviews;
     }
     fresh && matches!(step.after.stage, Stage::Working { .. } | Stage::Checking { .. })
 }
@@ -179,7 +184,7 @@ fn text(step: &LoopTransition) -> Option<String> {
 
 /// The role of the phase's agent.
 pub fn role(this: &Loop, step: &LoopTransition) -> Role {
-    match step.policy.workflow.phases.get(this.at.phase).map(|phase| &phase.kind) {
+    match step.policy.workflow.phases.get(this.position.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { role, .. }) => *role,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
     }
@@ -200,18 +205,18 @@ fn is_retry(step: &LoopTransition) -> bool {
         Event::WorkEnded { .. }
             | Event::AttemptFailed { .. }
             | Event::CheckpointEnded { .. }
-            | Event::Resumed { hold: PauseReason::Checkpoint }
+            | Event::Resumed { reason: PauseReason::Checkpoint }
     );
     ended && has_new_attempt(step)
 }
 
 fn working(step: &LoopTransition) -> Option<String> {
     let doing = labels::role_activity(role(step.after, step));
-    let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.at == step.after.at;
+    let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.position == step.after.position;
     if same {
         // Only the attempts of these roles are counted.
         let attempt = match role(step.after, step) {
-            Role::Implement | Role::Fix => format!(" (attempt {})", step.after.tally.iteration),
+            Role::Implement | Role::Fix => format!(" (attempt {})", step.after.counters.iteration),
             Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => String::new(),
         };
         return is_retry(step).then(|| format!("{doing} again{attempt}..."));
@@ -232,7 +237,7 @@ fn researching(step: &LoopTransition, team: usize) -> String {
 
 fn checking(step: &LoopTransition) -> Option<String> {
     let same = matches!(step.before.stage, Stage::Checking { .. });
-    let again = same && step.before.at == step.after.at;
+    let again = same && step.before.position == step.after.position;
     if again {
         return is_retry(step).then(|| "Running checks again...".to_owned());
     }
@@ -240,7 +245,7 @@ fn checking(step: &LoopTransition) -> Option<String> {
 }
 
 fn reviewing(step: &LoopTransition, panel: &Panel) -> Option<String> {
-    if step.before.tally.reviews != step.after.tally.reviews {
+    if step.before.counters.reviews != step.after.counters.reviews {
         return Some(match panel.scope {
             ReviewScope::Full => "Running review...".to_owned(),
             ReviewScope::Scoped => "Running review of the fix...".to_owned(),

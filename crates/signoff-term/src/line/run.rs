@@ -39,7 +39,7 @@ impl LineRenderer {
 
     /// Whether the run works its tasks in groups.
     fn is_grouped(&self) -> bool {
-        self.state.run_policy().is_some_and(|policy| policy.arrangement == Scheduling::Groups)
+        self.state.run_policy().is_some_and(|policy| policy.scheduling == Scheduling::Groups)
     }
 
     /// `Planned 7 tasks in 3 groups`. If tasks will run in parallel, each line names its task from now on.

@@ -37,7 +37,7 @@ impl OpenQuestion {
         let (this, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
         let Stage::Waiting { question, .. } = &this.stage else { return None };
         let asked = row.question.as_ref()?;
-        let described = |choice: &Choice| (*choice, effect(*choice, &question.about, this, policy));
+        let described = |choice: &Choice| (*choice, effect(*choice, &question.topic, this, policy));
         Some(Self {
             run: state.run,
             loop_id: loop_id.clone(),
@@ -101,7 +101,7 @@ fn proceed(about: &QuestionTopic) -> &'static str {
 }
 
 fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
-    let gate_policy = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
+    let gate_policy = policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy());
     match (about, gate_policy.map(|gate_policy| gate_policy.gate.exhausted_as)) {
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Attention)) => "end it here: MAX_CYCLES_REACHED",
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Stuck)) => "end it here: stuck",
@@ -120,12 +120,12 @@ fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
 
 fn restart(this: &Loop, policy: &Policy) -> String {
     let phases = &policy.workflow.phases;
-    let gate_policy = phases.get(this.at.phase).and_then(|phase| phase.policy());
+    let gate_policy = phases.get(this.position.phase).and_then(|phase| phase.policy());
     let phase = gate_policy.and_then(|gate_policy| phases.get(gate_policy.restart_to));
     let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
-    let allowed = policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes);
-    if this.at.pass < allowed {
-        format!("start over at {phase} (pass {}/{allowed})", this.at.pass + 1)
+    let allowed = policy.workflow.limits.max_passes.saturating_add(this.counters.granted.passes);
+    if this.position.pass < allowed {
+        format!("start over at {phase} (pass {}/{allowed})", this.position.pass + 1)
     } else {
         "end it here: the maximum number of passes is reached".to_owned()
     }

@@ -54,7 +54,7 @@ fn task(task: &TaskSection) -> Suite {
     let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
     properties.extend(row.final_verdict.map(|verdict| ("verdict", verdict.as_str().to_owned())));
-    properties.extend(row.reason.map(|reason| ("reason", reason.code().to_owned())));
+    properties.extend(row.reason.map(|reason| ("reason", reason.as_str().to_owned())));
     properties.extend(some("branch", &row.branch));
     // An approval of an older commit is void.
     properties.extend(some("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
@@ -127,7 +127,7 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
     let place = finding.file.as_ref().map(|file| format!(" {}", location(file, finding.line))).unwrap_or_default();
     let message = one_line(&finding.description);
     let settled = line.decisions.last().map(|last| format!(" by {}: {}", last.by, last.evidence));
-    let state = format!("{}{}", line.state.words(), settled.unwrap_or_default());
+    let state = format!("{}{}", line.state.label(), settled.unwrap_or_default());
     let end = match line.state {
         FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => CaseOutcome::Skipped(state),
         FindingState::Open if line.blocks => CaseOutcome::Failed {

@@ -172,7 +172,7 @@ fn findings(page: &mut MarkdownPage, document: &ReportDocument) {
 
 fn cells(found: &LedgerLine) -> String {
     let finding = &found.finding;
-    let state = if found.blocks { "**open**".to_owned() } else { found.state.words() };
+    let state = if found.blocks { "**open**".to_owned() } else { found.state.label() };
     format!(
         "{} | {} | {} | {} | {state} |",
         cell(&finding.description, MAX_SENTENCE_WIDTH),
@@ -227,7 +227,7 @@ fn part(page: &mut MarkdownPage, part: &PartSection) {
 fn finding(found: &LedgerLine) -> String {
     let finding = &found.finding;
     let place = place(found).map(|place| format!(" {}", code(&place))).unwrap_or_default();
-    let mut out = format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.words());
+    let mut out = format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.label());
     let mut add = |name: &str, text: &str| {
         let text = paragraphs(text, TEXT, "  ");
         if !text.is_empty() {
@@ -246,7 +246,7 @@ fn finding(found: &LedgerLine) -> String {
         out.push_str(&format!("\n  The fixer says {word}: {}\n", line(&claim.evidence, 400)));
     }
     for settled in &found.decisions {
-        let (state, by) = (settled.state.words(), line(&settled.by, 60));
+        let (state, by) = (settled.state.label(), line(&settled.by, 60));
         out.push_str(&format!("\n  Then {state} by {by}: {}\n", line(&settled.evidence, 400)));
     }
     out.push('\n');

@@ -297,7 +297,7 @@ fn outcome(event: &Event) -> Option<(AttemptOutcome, Option<String>)> {
             AttemptLoss::Interrupted => (AttemptOutcome::Interrupted, None),
             AttemptLoss::SessionGone => (AttemptOutcome::SessionGone, None),
         },
-        Event::RateLimited { why, .. } => (AttemptOutcome::RateLimited, why.as_ref().and_then(limit_detail)),
+        Event::RateLimited { error: why, .. } => (AttemptOutcome::RateLimited, why.as_ref().and_then(limit_detail)),
         Event::BudgetRefused { .. } => (AttemptOutcome::OverBudget, None),
         Event::BaseSet { .. }
         | Event::FindingsInherited { .. }
@@ -321,7 +321,7 @@ fn outcome(event: &Event) -> Option<(AttemptOutcome, Option<String>)> {
 
 /// The provider's message about a rate limit, if it says more than that there is one.
 fn limit_detail(why: &AgentError) -> Option<String> {
-    let is_limited = matches!(why.kind, AgentErrorKind::Limited { .. });
+    let is_limited = matches!(why.kind, AgentErrorKind::RateLimited { .. });
     let detail = if is_limited { why.message.clone() } else { why.to_string() };
     Some(detail).filter(|detail| !detail.is_empty())
 }

@@ -175,7 +175,7 @@ impl LoopHistory {
 /// The severity that blocks the gate of a phase. Findings of landings and checks always block.
 pub(super) fn fail_threshold(policy: &Policy, phase: usize) -> FailThreshold {
     match policy.workflow.phases.get(phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+        Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
     }
 }

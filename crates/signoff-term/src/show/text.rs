@@ -158,7 +158,7 @@ fn claim(claim: &ClaimLine) -> String {
 
 fn state_change(change: &StateChange) -> String {
     let evidence = truncate_line(&change.evidence, MAX_SENTENCE_WIDTH);
-    format!("             {} by {}: {evidence}", change.state.words(), truncate_line(&change.by, 40))
+    format!("             {} by {}: {evidence}", change.state.label(), truncate_line(&change.by, 40))
 }
 
 fn attempt(attempt: &AttemptRow) -> Vec<String> {

@@ -162,7 +162,7 @@ fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
 fn stops(stats: &StatsCollector) -> Vec<StopReason> {
     let mut stops: Vec<_> = stats.stops.iter().map(|((outcome, reason), tasks)| (*outcome, *reason, *tasks)).collect();
     let words = |(outcome, reason, _): &(Option<OutcomeKind>, Option<Reason>, u64)| {
-        (outcome.map_or("unreviewed", OutcomeKind::as_str), reason.map(Reason::code))
+        (outcome.map_or("unreviewed", OutcomeKind::as_str), reason.map(Reason::as_str))
     };
     stops.sort_by_key(|stop| (std::cmp::Reverse(stop.2), words(stop)));
     let stop = |stop: &(Option<OutcomeKind>, Option<Reason>, u64)| {

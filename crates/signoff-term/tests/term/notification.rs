@@ -102,7 +102,7 @@ fn a_run_is_notified_once_with_task_counts() {
 #[test]
 fn a_run_budget_is_notified_once_until_resumed() {
     let short = |story: Story| story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
-    let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: PauseReason::Budget });
+    let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { reason: PauseReason::Budget });
     let story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
     insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
@@ -154,7 +154,7 @@ fn pending_notifications_are_sent_when_a_run_is_resumed() {
     assert_eq!(still_holds(&task().gives_up("no such table").retry()), []);
     let short = task().then(Event::BudgetReached);
     assert_eq!(still_holds(&short), [NotificationKind::Budget]);
-    assert_eq!(still_holds(&short.then(Event::Resumed { hold: PauseReason::Budget })), []);
+    assert_eq!(still_holds(&short.then(Event::Resumed { reason: PauseReason::Budget })), []);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_rate_limit_is_not_notified_as_budget() {
     let until = story.log[0].at + SignedDuration::from_mins(5);
     let attempt = story.jobs()[0].attempt;
     let plan = LimitPlan::WaitUntil(until);
-    let story = story.then(Event::RateLimited { attempt, plan, why: None, turn: None });
+    let story = story.then(Event::RateLimited { attempt, plan, error: None, next_agent: None });
     assert_eq!(told(&story), "");
 }
 
@@ -171,9 +171,9 @@ fn a_rate_limit_is_not_notified_as_budget() {
 fn a_blocking_task_needs_a_person_even_if_not_failed() {
     let mut policy = reviewed("plan");
     for phase in &mut policy.workflow.phases {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            judge.gate.on_exhausted = OnExhausted::Stop;
-            judge.gate.exhausted_as = ExhaustedAs::Attention;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            gate_policy.gate.on_exhausted = OnExhausted::Stop;
+            gate_policy.gate.exhausted_as = ExhaustedAs::Attention;
         }
     }
     let story = Story::new(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();

@@ -39,9 +39,9 @@ fn shown(story: &Story) -> String {
 fn asking(preset: &str, gate: &str, bound: Bound) -> Policy {
     let mut policy = reviewed(preset);
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == gate) {
-        if let PhaseKind::Gate(judge) = &mut phase.kind {
-            (judge.gate.on_exhausted, judge.gate.bound) = (OnExhausted::Ask, bound);
-            judge.gate.on_failure = OnFailure::MiniLoop;
+        if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+            (gate_policy.gate.on_exhausted, gate_policy.gate.bound) = (OnExhausted::Ask, bound);
+            gate_policy.gate.on_failure = OnFailure::MiniLoop;
         }
     }
     policy
@@ -83,8 +83,8 @@ fn a_bound_that_ends_as_it_is_configured() {
     let stops = |as_what| {
         let mut policy = asking("plan", "review", Bound::MaxCycles(1));
         for phase in &mut policy.workflow.phases {
-            if let PhaseKind::Gate(judge) = &mut phase.kind {
-                judge.gate.exhausted_as = as_what;
+            if let PhaseKind::Gate(gate_policy) = &mut phase.kind {
+                gate_policy.gate.exhausted_as = as_what;
             }
         }
         let story = Story::task(policy).works().objects("spec", FOUND).approves("code");

@@ -78,7 +78,7 @@ fn a_task_that_was_approved() {
       a7  review by spec  claude large  2026-01-29 10:05:00  20s  $0.12  reviewed: approved
 
     Notes:
-      a5  hint: `[reviewers.spec] timeout` gives it longer; `signoff config` shows the settings in effect
+      a5  hint: `[reviewers.spec] timeout` sets the timeout; `signoff config` shows the settings in effect
 
     Decisions:
       2026-01-29 10:03:30 ann: dispute f-3848bab3b9 - there is a lock

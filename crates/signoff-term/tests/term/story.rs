@@ -23,8 +23,8 @@ use signoff_term::line::{LineNaming, LineRenderer};
 pub fn reviewed(name: &str) -> Policy {
     let mut policy = Policy::new(preset(name).expect(name));
     for phase in &mut policy.workflow.phases {
-        if let (PhaseKind::Gate(judge), false) = (&mut phase.kind, phase.name == "implement_review") {
-            judge.gate.enabled = true;
+        if let (PhaseKind::Gate(gate_policy), false) = (&mut phase.kind, phase.name == "implement_review") {
+            gate_policy.gate.enabled = true;
         }
     }
     policy
@@ -152,8 +152,8 @@ impl Story {
         if loop_id.is_run_level() {
             return self;
         }
-        let standing = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
-        self.run(RunEvent::LoopStatusChanged { loop_id, standing });
+        let status = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
+        self.run(RunEvent::LoopStatusChanged { loop_id, status });
         self
     }
 

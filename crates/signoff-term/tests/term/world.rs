@@ -50,11 +50,11 @@ fn answers(this: &Loop, effect: Effect) -> Vec<Event> {
             let choices = question.choices.into_iter();
             choices.map(|choice| Event::PersonAnswered { question: question.id, choice, by: by() }).collect()
         }
-        Effect::Wait { hold: PauseReason::Checkpoint } => {
+        Effect::Wait { reason: PauseReason::Checkpoint } => {
             let findings = vec![finding("general", Critical, "a.rs", "odd")];
             vec![Event::CheckpointEnded { findings, number: Some(1) }]
         }
-        Effect::Wait { hold } => vec![Event::Resumed { hold }],
+        Effect::Wait { reason } => vec![Event::Resumed { reason }],
         Effect::AwaitLanding => vec![Event::LandingGranted],
         Effect::Kill { .. } | Effect::Finish(_) => Vec::new(),
     }
@@ -66,7 +66,12 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
     let mut all = vec![
         Event::AttemptFailed { attempt, failure },
         Event::AttemptLost { attempt, loss: AttemptLoss::Crashed },
-        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH), why: None, turn: None },
+        Event::RateLimited {
+            attempt,
+            plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
+            error: None,
+            next_agent: None,
+        },
     ];
     let work = |report| Event::WorkEnded { attempt, report };
     let broken = || vec![finding("checks", Critical, "t.rs:1", "one\ntest \x1b[2J fails")];

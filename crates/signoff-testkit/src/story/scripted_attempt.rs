@@ -25,7 +25,9 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
     let inputs = PromptInputs::default();
     let text = match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let assigned = spec.job_place().and_then(|place| settings.reviewer(reviewer, place, spec.turn()).ok());
+            let assigned = spec
+                .phase_context()
+                .and_then(|phase_context| settings.reviewer(reviewer, phase_context, spec.agent_index()).ok());
             assigned.map(|assigned| {
                 let request = review_request(spec, &assigned, commit, Some(nonce(spec)));
                 prompt_inputs::reviewer(spec, &inputs, assigned.contract, &request)
@@ -40,10 +42,12 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
 
 /// How long the agent of a job may take.
 pub fn time_limit(spec: &AttemptSpec, settings: &Settings) -> Option<TimeSpan> {
-    let place = spec.job_place()?;
+    let phase_context = spec.phase_context()?;
     match spec.job.actor() {
-        JobActor::Reviewer(name) => settings.reviewer(&name, place, spec.turn()).ok().map(|one| one.timeout),
-        JobActor::Writer(role) => settings.writer(role, place, spec.turn()).ok().map(|one| one.timeout),
+        JobActor::Reviewer(name) => {
+            settings.reviewer(&name, phase_context, spec.agent_index()).ok().map(|one| one.timeout)
+        }
+        JobActor::Writer(role) => settings.writer(role, phase_context, spec.agent_index()).ok().map(|one| one.timeout),
         JobActor::Program => None,
     }
 }
@@ -124,8 +128,8 @@ fn failure(spec: &AttemptSpec, end: &ScriptedEnd) -> Option<AttemptEnd> {
     let limited = code.and_then(|code| rate_limit::detect(&output(code)));
     let wanted = end.retry_after_seconds.map(Duration::from_secs_f64);
     Some(match limited {
-        Some(RateLimited { retry_after, why }) => {
-            AttemptEnd::RateLimited(RateLimited { retry_after: wanted.or(retry_after), why })
+        Some(RateLimited { retry_after, error }) => {
+            AttemptEnd::RateLimited(RateLimited { retry_after: wanted.or(retry_after), error })
         }
         None => failed_end(spec, failure),
     })
@@ -139,8 +143,8 @@ struct ReviewJob<'a> {
 
 fn reviewed(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &ReviewJob<'_>) -> AttemptEnd {
     let ReviewJob { reviewer, commit } = *job;
-    let place = spec.job_place().expect("a review belongs to a phase");
-    let assigned = match settings.reviewer(reviewer, place, spec.turn()) {
+    let phase_context = spec.phase_context().expect("a review belongs to a phase");
+    let assigned = match settings.reviewer(reviewer, phase_context, spec.agent_index()) {
         Ok(assigned) => assigned,
         Err(error) => return failed_end(spec, AttemptFailure::NotStarted { message: error.to_string() }),
     };

@@ -74,13 +74,13 @@ pub fn check_dependencies(project: &Project, spec: &TaskSpec) -> Result<()> {
 
 /// Prints the added task.
 pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result<CommandExit> {
-    let row = project.store.task(task)?.ok_or_else(|| CliError::failed("the task was not kept"))?;
+    let row = project.store.task(task)?.ok_or_else(no_task_id)?;
     if console.json {
         console.json(&AddReport::new(row))?;
     } else {
         let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.as_str()));
         console.text(&format!("Added task #{task}: {title}\n"))?;
-        console.note("`signoff work` works it");
+        console.note("`signoff work` starts it");
     }
     Ok(CommandExit::Done)
 }
@@ -90,7 +90,12 @@ pub fn add(project: &Project, spec: TaskSpec) -> Result<TaskId> {
     let expected = project.settings.expected(&spec)?;
     let (auto_review, max_review_cycles) = (expected.auto_review, expected.max_review_cycles);
     let added = project.store.add_tasks(clock::now(), &[NewTask { spec, auto_review, max_review_cycles }])?;
-    added.into_iter().next().ok_or_else(|| CliError::failed("the task was not kept"))
+    added.into_iter().next().ok_or_else(no_task_id)
+}
+
+/// The error if the store reserves no task id.
+pub fn no_task_id() -> CliError {
+    CliError::failed("the store returned no task id").hint("`signoff doctor` checks the store")
 }
 
 impl Args {
@@ -122,9 +127,9 @@ impl Args {
 }
 
 /// Returns the text, read from stdin if it is `-`.
-pub fn text_or_stdin(said: &str, console: &Console) -> Result<String> {
-    if said != "-" {
-        return Ok(said.to_owned());
+pub fn text_or_stdin(text: &str, console: &Console) -> Result<String> {
+    if text != "-" {
+        return Ok(text.to_owned());
     }
     let bytes = console.stdin(host::FILE_LIMIT)?;
     host::utf8("stdin", &bytes).map(str::to_owned)

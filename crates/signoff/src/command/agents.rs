@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use signoff_core::machine::AttemptFailure as Missed;
+use signoff_core::machine::AttemptFailure;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, Sandbox, Settings};
@@ -41,29 +41,29 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let root = project::main_checkout()?;
     let settings = settings::load(root.as_deref())?;
     let checkout = root.map_or_else(host::current_directory, Ok)?;
-    let seen = select(agents::probe_all(&settings, &checkout)?, &args.names)?;
+    let statuses = select(agents::probe_all(&settings, &checkout)?, &args.names)?;
     if args.check {
         // A check runs in the same sandbox as work, or not at all.
         preflight::check_sandbox(&settings)?;
     }
-    let power = preflight::sandbox_support();
-    let hold = if settings.sandbox() == Sandbox::Off { SandboxBackend::None } else { power.backend };
+    let support = preflight::sandbox_support();
+    let sandbox = if settings.sandbox() == Sandbox::Off { SandboxBackend::None } else { support.backend };
     let secrets = secrets(&settings, &settings::home().unwrap_or_default());
-    let any_configured = seen.iter().any(|one| one.configured);
+    let any_configured = statuses.iter().any(|one| one.configured);
     let asked_for = |one: &AgentStatus| one.configured || !any_configured || !args.names.is_empty();
     let is_builtin = |one: &AgentStatus| matches!(one.agent.kind, AgentKind::Checks | AgentKind::Demo);
-    let looks = seen.iter().map(|one| {
+    let listed = statuses.iter().map(|one| {
         let row = one.row().redacted(&secrets);
-        let tried = args.check && asked_for(one) && row.problem.is_none() && !is_builtin(one);
-        ListedAgent { status: one, row, check: tried }
+        let check = args.check && asked_for(one) && row.problem.is_none() && !is_builtin(one);
+        ListedAgent { status: one, row, check }
     });
     let (program, git) = (host::program()?, Git::new(host::environment()));
-    let ctx = CheckContext { settings: &settings, checkout: &checkout, hold, secrets: &secrets, program, git };
-    let rows = run_loop::runtime()?.block_on(ctx.rows(looks.collect(), console))?;
+    let ctx = CheckContext { settings: &settings, checkout: &checkout, sandbox, secrets: &secrets, program, git };
+    let rows = run_loop::runtime()?.block_on(ctx.rows(listed.collect(), console))?;
     let counts = |one: &AgentStatus| one.configured || !args.names.is_empty();
-    let ok = seen.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
-    let text = none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power));
-    console.print(&AgentsReport::new(rows, ok, hold), || text)?;
+    let ok = statuses.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
+    let text = none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &support));
+    console.print(&AgentsReport::new(rows, ok, sandbox), || text)?;
     Ok(if ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
@@ -72,20 +72,20 @@ fn none_found_text(rows: &[AgentRow]) -> String {
         return String::new();
     }
     let known: Vec<_> = signoff_engine::agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
-    format!("no agent is configured, and none was found on PATH, of {}\n", known.join(", "))
+    format!("no agent is configured or on PATH (looked for {})\n", known.join(", "))
 }
 
 /// Returns the named agents, or all.
-fn select(seen: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>> {
+fn select(statuses: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>> {
     for name in names {
-        if seen.iter().all(|one| one.agent.name != *name) {
-            let known: Vec<_> = seen.iter().map(|one| one.agent.name.as_str()).collect();
+        if statuses.iter().all(|one| one.agent.name != *name) {
+            let known: Vec<_> = statuses.iter().map(|one| one.agent.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let failure = CliError::usage(format!("there is no agent {name}"));
             return Err(failure.hint(format!("configured or installed: {known}")));
         }
     }
-    Ok(seen.into_iter().filter(|one| names.is_empty() || names.contains(&one.agent.name)).collect())
+    Ok(statuses.into_iter().filter(|one| names.is_empty() || names.contains(&one.agent.name)).collect())
 }
 
 /// Time limit of a check. With the grace period it ends within a minute.
@@ -105,7 +105,7 @@ struct ListedAgent<'a> {
 struct CheckContext<'a> {
     settings: &'a Settings,
     checkout: &'a Path,
-    hold: SandboxBackend,
+    sandbox: SandboxBackend,
     secrets: &'a Secrets,
     program: PathBuf,
     git: Git,
@@ -114,10 +114,10 @@ struct CheckContext<'a> {
 impl CheckContext<'_> {
     /// Returns the rows of all agents. Prints each as soon as it and those before it are done, so that an interrupt
     /// leaves the finished rows on the terminal.
-    async fn rows(&self, looks: Vec<ListedAgent<'_>>, console: &Console) -> Result<Vec<AgentRow>> {
-        self.announce(&looks, console);
+    async fn rows(&self, agents: Vec<ListedAgent<'_>>, console: &Console) -> Result<Vec<AgentRow>> {
+        self.announce(&agents, console);
         let interrupted = interrupt_flag()?;
-        let rows = stream::iter(looks).map(|look| self.row(look, interrupted.clone()));
+        let rows = stream::iter(agents).map(|listed| self.row(listed, interrupted.clone()));
         let mut rows = pin!(rows.buffered(PARALLEL));
         let mut done = Vec::new();
         while let Some(row) = rows.next().await {
@@ -130,50 +130,54 @@ impl CheckContext<'_> {
         if *interrupted.borrow() { Err(CliError::interrupted()) } else { Ok(done) }
     }
 
-    fn announce(&self, looks: &[ListedAgent<'_>], console: &Console) {
-        let tried: Vec<_> =
-            looks.iter().filter(|look| look.check).map(|look| look.status.agent.name.as_str()).collect();
-        let said = format!("Asking {} for a word", tried.join(", "));
-        match (tried.is_empty(), console.can_draw()) {
+    fn announce(&self, agents: &[ListedAgent<'_>], console: &Console) {
+        let checked: Vec<_> =
+            agents.iter().filter(|listed| listed.check).map(|listed| listed.status.agent.name.as_str()).collect();
+        let note = format!("Sending a test prompt to {}", checked.join(", "));
+        match (checked.is_empty(), console.can_draw()) {
             (true, _) => {}
-            (false, true) => console.note(&said),
-            (false, false) => console.detail(&said),
+            (false, true) => console.note(&note),
+            (false, false) => console.detail(&note),
         }
     }
 
     /// Returns the row of one agent; `None` if it was interrupted.
-    async fn row(&self, look: ListedAgent<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>> {
-        if !look.check {
-            return Ok(Some(look.row));
+    async fn row(&self, listed: ListedAgent<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>> {
+        if !listed.check {
+            return Ok(Some(listed.row));
         }
-        let check = self.check(&look, interrupted).await?;
-        Ok(check.map(|check| AgentRow { check: Some(check), ..look.row }.redacted(self.secrets)))
+        let check = self.check(&listed, interrupted).await?;
+        Ok(check.map(|check| AgentRow { check: Some(check), ..listed.row }.redacted(self.secrets)))
     }
 
-    async fn check(&self, look: &ListedAgent<'_>, mut interrupted: Receiver<bool>) -> Result<Option<AgentCheckReport>> {
-        let (person, variables) = (settings::home().unwrap_or_default(), agents::variables());
-        let place = TemporaryDirectory::new("trial")?;
+    async fn check(
+        &self,
+        listed: &ListedAgent<'_>,
+        mut interrupted: Receiver<bool>,
+    ) -> Result<Option<AgentCheckReport>> {
+        let (user_home, variables) = (settings::home().unwrap_or_default(), agents::variables());
+        let temp_dir = TemporaryDirectory::new("trial")?;
         let limit = host::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
-        let agent = &look.status.agent;
-        let trial = AgentCheck {
+        let agent = &listed.status.agent;
+        let check = AgentCheck {
             settings: self.settings,
             agent,
             program: &self.program,
             checkout: self.checkout,
-            user_home: &person,
+            user_home: &user_home,
             variables: &variables,
-            sandbox: self.hold,
-            scratch_dir: place.path(),
+            sandbox: self.sandbox,
+            scratch_dir: temp_dir.path(),
             git: &self.git,
             time_limit: limit,
         };
-        let Some(AgentCheckOutcome { answer, usage, duration }) = run_check(&trial, &mut interrupted).await? else {
+        let Some(AgentCheckOutcome { answer, usage, duration }) = run_check(&check, &mut interrupted).await? else {
             return Ok(None);
         };
-        let by_hand = look.row.program.as_deref().unwrap_or(agent.kind.as_str());
+        let command = listed.row.program.as_deref().unwrap_or(agent.kind.as_str());
         let answer = answer.map_err(|failure| {
-            let late = if failure == Missed::TimedOut { format!(" after {limit:?}") } else { String::new() };
-            let hint = failure.hint_for_check(&agent.name, by_hand);
+            let late = if failure == AttemptFailure::TimedOut { format!(" after {limit:?}") } else { String::new() };
+            let hint = failure.hint_for_check(&agent.name, command);
             FailedAnswer { message: format!("{failure}{late}"), hint }
         });
         let duration = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -184,25 +188,25 @@ impl CheckContext<'_> {
 /// Returns a value that becomes true on a termination signal.
 fn interrupt_flag() -> Result<Receiver<bool>> {
     let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
-    let (tell, flag) = watch::channel(false);
+    let (sender, flag) = watch::channel(false);
     tokio::spawn(async move {
         run_loop::any_signal(signals).await;
-        tell.send_replace(true);
+        sender.send_replace(true);
     });
     Ok(flag)
 }
 
 /// Runs a check. An interrupt stops the agent before it returns `None`.
-async fn run_check(trial: &AgentCheck<'_>, interrupted: &mut Receiver<bool>) -> Result<Option<AgentCheckOutcome>> {
+async fn run_check(check: &AgentCheck<'_>, interrupted: &mut Receiver<bool>) -> Result<Option<AgentCheckOutcome>> {
     if *interrupted.borrow() {
         return Ok(None);
     }
-    let running = trial.start().await?;
+    let running = check.start().await?;
     let stopper = running.stopper();
     let ended = running.wait();
     tokio::pin!(ended);
     tokio::select! {
-        ended = &mut ended => return Ok(Some(trial.finish(&ended))),
+        ended = &mut ended => return Ok(Some(check.finish(&ended))),
         _ = interrupted.wait_for(|is| *is) => {}
     }
     stopper.stop();

@@ -26,32 +26,32 @@ pub struct Args {
 /// A recorded answer.
 pub struct RecordedAnswer {
     pub question: QuestionRow,
-    pub place: QuestionRef,
+    pub question_ref: QuestionRef,
     pub result: DecisionResult,
 }
 
 /// Answers an open question, identified by its own number or that of its task.
 pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<RecordedAnswer> {
-    let question = find(project, id)?;
+    let question = open_question(project, id)?;
     if !question.choices.iter().any(|known| known == choice) {
         return Err(CliError::usage(format!("`{choice}` is not a choice of {}", question.id))
             .hint(format!("choose one of {}", question.choices.join(", "))));
     }
-    let place = place(project, &question)?;
-    let asked = Some(place.question);
+    let question_ref = find_question(project, &question)?;
+    let asked = Some(question_ref.question);
     let choice = parse_choice(choice, &question)?;
     let command = LoopCommand::Answer { question: asked, choice, by: host::user_name() };
-    let result = decide(project, place.run, &place.loop_id, command)?;
-    Ok(RecordedAnswer { question, place, result })
+    let result = decide(project, question_ref.run, &question_ref.loop_id, command)?;
+    Ok(RecordedAnswer { question, question_ref, result })
 }
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| no_question(&args.id))?;
-    let RecordedAnswer { question, place, result: taken } = answer(&project, &args.id, &args.choice)?;
-    let QuestionRef { run, loop_id, .. } = place;
-    taken.print_note(console);
-    let recorded = matches!(taken, DecisionResult::Recorded { .. });
+    let RecordedAnswer { question, question_ref, result } = answer(&project, &args.id, &args.choice)?;
+    let QuestionRef { run, loop_id, .. } = question_ref;
+    result.print_note(console);
+    let recorded = matches!(result, DecisionResult::Recorded { .. });
     // Otherwise the process that drives the run prints it.
     let ended =
         if recorded { line::ending_lines(&queries::run_state(&*project.store, run)?, &loop_id) } else { Vec::new() };
@@ -71,12 +71,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended: &[String]) -> Result<Option<String>> {
     // The result of a loop of the run itself is applied when the run is resumed.
     if loop_id.is_run_level() {
-        return Ok(Some(format!("`signoff run --resume {run}` goes on")));
+        return Ok(Some(format!("`signoff run --resume {run}` continues")));
     }
-    let left =
+    let unfinished =
         |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
-    let goes_on = ended.is_empty() || project.tasks()?.iter().any(left);
-    Ok(goes_on.then(|| "`signoff work` goes on".to_owned()))
+    let continues = ended.is_empty() || project.tasks()?.iter().any(unfinished);
+    Ok(continues.then(|| "`signoff work` continues".to_owned()))
 }
 
 fn no_question(id: &str) -> CliError {
@@ -84,14 +84,14 @@ fn no_question(id: &str) -> CliError {
 }
 
 /// Looks up the loop that asked a question.
-fn place(project: &ReadOnlyProject, question: &QuestionRow) -> Result<QuestionRef> {
+fn find_question(project: &ReadOnlyProject, question: &QuestionRow) -> Result<QuestionRef> {
     let number = question.id.strip_prefix('q').and_then(|number| number.parse().ok());
-    let place = number.map(|number| project.store.question(number)).transpose()?.flatten();
-    place.filter(|place| place.open).ok_or_else(|| no_question(&question.id))
+    let question_ref = number.map(|number| project.store.question(number)).transpose()?.flatten();
+    question_ref.filter(|question| question.open).ok_or_else(|| no_question(&question.id))
 }
 
 /// Finds an open question by its number or that of its task.
-fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow> {
+fn open_question(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow> {
     let open = project.store.questions()?;
     let task = crate::run_loop::task_id(id).ok();
     let own = |row: &&QuestionRow| row.id == id || task.is_some_and(|task| row.task_id == Some(task.0));
@@ -102,5 +102,5 @@ fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow> {
         return Err(no_question(id));
     }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    Err(CliError::usage(format!("there is no open question {id}")).hint(format!("open are {}", ids.join(", "))))
+    Err(CliError::usage(format!("there is no open question {id}")).hint(format!("open questions: {}", ids.join(", "))))
 }

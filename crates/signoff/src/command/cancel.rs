@@ -45,13 +45,13 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 
 /// Releases the task in its tracker. An error there does not undo the cancellation.
 fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Option<String>> {
-    let Some(tracked) = project.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(None) };
+    let Some(tracked) = project.store.task_spec(task)?.and_then(|spec| spec.tracker) else { return Ok(None) };
     let run_state = queries::run_state(&*project.store, run)?;
     let Some(policy) = run_state.run_policy().filter(|policy| policy.task_source.closes_tasks()) else {
         return Ok(None);
     };
     let repository = project.repository()?;
-    let tracker = Tracker { supply: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
+    let tracker = Tracker { source: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {
         Ok(None) => None,

@@ -37,8 +37,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     }
     let text = table(&rows);
     console.print(&ConfigReport::new(rows), || text)?;
-    for said in settings.unknown_tools() {
-        console.note(&format!("warning: {said}"));
+    for warning in settings.unknown_tools() {
+        console.note(&format!("warning: {warning}"));
     }
     Ok(CommandExit::Done)
 }
@@ -49,7 +49,7 @@ fn below(rows: Vec<SettingRow>, key: &str) -> Result<Vec<SettingRow>> {
     let found: Vec<_> = rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
     if found.is_empty() {
         return Err(CliError::usage(format!("nothing is set under `{key}`"))
-            .hint("`signoff config` lists every setting that holds"));
+            .hint("`signoff config` lists the settings in effect"));
     }
     Ok(found)
 }
@@ -60,6 +60,6 @@ const WIDEST: usize = 60;
 fn table(rows: &[SettingRow]) -> String {
     let lines: Vec<_> =
         rows.iter().map(|row| (format!("{} = {}", row.key, row.text()), row.origin.to_string())).collect();
-    let width = lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0).min(WIDEST);
-    lines.iter().map(|(said, origin)| format!("{said:<width$}  # {origin}\n")).collect()
+    let width = lines.iter().map(|(setting, _)| setting.chars().count()).max().unwrap_or(0).min(WIDEST);
+    lines.iter().map(|(setting, origin)| format!("{setting:<width$}  # {origin}\n")).collect()
 }

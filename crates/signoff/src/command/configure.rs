@@ -80,7 +80,7 @@ fn show(console: &Console) -> Result<CommandExit> {
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let text = rows.iter().map(|row: &PhaseRow| row.line(width) + "\n").collect();
     console.print(&PhasesReport::new(rows), || text)?;
-    settings.unknown_tools().iter().for_each(|said| console.note(&format!("warning: {said}")));
+    settings.unknown_tools().iter().for_each(|warning| console.note(&format!("warning: {warning}")));
     Ok(CommandExit::Done)
 }
 
@@ -177,14 +177,15 @@ impl<'t> Proposal<'t> {
         for changed in self.edited.changed.iter().filter(|changed| changed.new.is_some()) {
             if changed.key.starts_with("defaults.") && !self.settings.defaults_apply() {
                 let (set, preset) = (&changed.key, self.settings.preset());
-                self.notes.push(format!("`{set}` is for workflows with one gate, and `{preset}` is none"));
+                self.notes
+                    .push(format!("`{set}` applies only to workflows with one gate; `{preset}` has none or several"));
             }
             for (key, by) in self.settings.deciding_keys(&changed.key) {
                 if key != changed.key && !self.edited.sets(&key) {
                     let set = &changed.key;
-                    self.notes.push(format!("`{key}` is set by {by}, which wins over `{set}`"));
+                    self.notes.push(format!("`{key}` is set by {by}, which overrides `{set}`"));
                 } else if key == changed.key && !self.is_target(&by) {
-                    self.notes.push(format!("`{key}` is also set by {by}, which wins"));
+                    self.notes.push(format!("`{key}` is also set by {by}, which overrides it"));
                 }
             }
         }
@@ -198,8 +199,8 @@ impl<'t> Proposal<'t> {
     pub fn note_remaining(&mut self) {
         let rows = self.settings.workflow_rows(PHASES);
         let files: BTreeSet<_> = rows.iter().filter_map(|row| file_of(&row.origin)).collect();
-        let said = |file: &str| format!("{file} still contains settings of the phases");
-        self.notes.extend(files.into_iter().map(said));
+        let note = |file: &str| format!("{file} still contains settings of the phases");
+        self.notes.extend(files.into_iter().map(note));
     }
 
     /// Writes the file and reports it. Fails if the file has changed since it was read.
@@ -207,7 +208,7 @@ impl<'t> Proposal<'t> {
         let target = self.target;
         self.try_apply(dry_run, console)?.ok_or_else(|| {
             CliError::failed(format!("{} was changed by another program", target.name))
-                .hint("nothing was written: look at it, then type the same again")
+                .hint("nothing was written: check the file, then run the command again")
         })
     }
 
@@ -276,10 +277,10 @@ fn located_error(target: &ConfigTarget, edited: &EditedFile, error: ConfigError)
             CliError::usage(message).at(key).hint("nothing was written: `signoff config` lists the settings in effect")
         }
         None => {
-            let said = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+            let text = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
             CliError::usage(message)
-                .at(format!("{file}, where it says `{}`", said.trim()))
-                .hint("nothing was written: fix that first, or with the same command")
+                .at(format!("{file}, at the line `{}`", text.trim()))
+                .hint("nothing was written: fix that line first, or with another --set in the same command")
         }
     }
 }
@@ -307,7 +308,7 @@ impl ConfigTarget {
             })?,
             (false, None) => {
                 return Err(CliError::usage("this is not a git repository")
-                    .hint("go to one, or use --global to change your own file"));
+                    .hint("cd into a repository, or use --global to change your own file"));
             }
         };
         let text = settings::text(&path, &name)?.unwrap_or_default();

@@ -74,7 +74,7 @@ fn remove_parallel_worktrees(
 ) -> Result<Option<String>> {
     let run = lease.run();
     let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(None) };
-    let Some(own) = loop_state.workspace.as_ref().map(|place| Path::new(&place.worktree)) else {
+    let Some(own) = loop_state.workspace.as_ref().map(|workspace| Path::new(&workspace.worktree)) else {
         return Ok(None);
     };
     if ParallelNeed::for_stage(&loop_state.machine.stage) != ParallelNeed::Nothing
@@ -97,17 +97,17 @@ fn remove_parallel_worktrees(
 /// Commits the user's own changes in the worktree, so that a review does not undo them. Returns the new head if the
 /// branch has moved.
 fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_id: &LoopId) -> Result<Option<Head>> {
-    let place = run_state.loops.get(loop_id).and_then(|loop_state| Some((loop_state, loop_state.workspace.as_ref()?)));
+    let found = run_state.loops.get(loop_id).and_then(|loop_state| Some((loop_state, loop_state.workspace.as_ref()?)));
     // Planning and checkpoint reviews have no branch that the user could change; the final review uses the run's
     // branch.
-    let Some((loop_state, place)) = place else { return Ok(None) };
+    let Some((loop_state, workspace)) = found else { return Ok(None) };
     let branch = if *loop_id == LoopId::final_review() { run_state.run.branch() } else { loop_state.branch.clone() };
     if branch.is_empty() {
         return Ok(None);
     }
-    let _occupied = WorktreeLock::acquire(&project.layout(), Path::new(&place.worktree))?;
+    let _occupied = WorktreeLock::acquire(&project.layout(), Path::new(&workspace.worktree))?;
     let repository = project.repository()?;
-    let head = match repository.worktree(Path::new(&place.worktree)) {
+    let head = match repository.worktree(Path::new(&workspace.worktree)) {
         Ok(worktree) if worktree.exists() => Some(worktree.commit_all("Changes by hand")?.head),
         Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&branch)?,
         Err(error) => return Err(error.into()),
@@ -119,7 +119,7 @@ fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_i
 pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_hand: Option<Head>) -> Result<Vec<Fact>> {
     let known = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
     let Some((loop_state, policy)) = known else {
-        return Err(CliError::failed("the log does not know this task"));
+        return Err(CliError::failed("the log has no loop for this task").hint("`signoff doctor` checks the store"));
     };
     let decided = command::decide(&loop_state.machine, command, policy)?;
     let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
@@ -137,9 +137,9 @@ pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_ha
     }
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
-    let standing = LoopStatus::for_loop(&next);
-    if standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
-        let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+    let status = LoopStatus::for_loop(&next);
+    if status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
+        let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status };
         facts.push(Fact::Run(RunFact::Transitioned(moved)));
     }
     Ok(facts)
@@ -153,7 +153,7 @@ fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
         .as_ref()
         .map(|_| format!(", or merge its branch by hand: git merge {}", loop_state.branch));
     CliError::usage(format!("{task} cannot land any more: its run {} is over", run_state.run))
-        .hint(format!("`signoff add` adds it again{}", by_hand.unwrap_or_default()))
+        .hint(format!("`signoff add` adds a new task{}", by_hand.unwrap_or_default()))
 }
 
 /// Posts a request and waits for the other process, which polls several times a second. If that process ends without an
@@ -161,8 +161,8 @@ fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
 fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<DecisionResult> {
     let request = project.store.post_request(run, loop_id, command)?;
     for _ in 0..MAX_POLLS {
-        let left = try_acquire(&*project.store, run)?;
-        match (project.store.request_answer(request)?, left) {
+        let lease = try_acquire(&*project.store, run)?;
+        match (project.store.request_answer(request)?, lease) {
             (Some(Ok(())), _) => return Ok(DecisionResult::HandedOver),
             (Some(Err(refusal)), _) => {
                 return Err(CliError::usage(refusal).hint("`signoff show ID` shows the state of the task"));
@@ -175,7 +175,7 @@ fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &
             (None, None) => host::sleep_briefly(),
         }
     }
-    Err(CliError::failed("the signoff that works on it did not answer")
+    Err(CliError::failed(format!("the process driving run {run} did not answer"))
         .hint("it will apply your decision with its next poll; `signoff status` shows the result"))
 }
 

@@ -24,10 +24,10 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let place = args.directory.clone().map_or_else(|| host::temporary_directory("demo"), Ok)?;
-    make_project(&place)?;
-    console.note(&format!("A project was made in {}", place.display()));
-    let project = Project::open_at(&place)?;
+    let directory = args.directory.clone().map_or_else(|| host::temporary_directory("demo"), Ok)?;
+    make_project(&directory)?;
+    console.note(&format!("Created a project in {}", directory.display()));
+    let project = Project::open_at(&directory)?;
     for text in demo::tasks() {
         let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(text) };
         let task = add::add(&project, spec.clone())?;
@@ -38,22 +38,21 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let exit = work::work(project, &work::Args { jobs: Some(1), ..work::Args::default() }, console)?;
     if !console.json {
         console.progress("$ signoff status\n");
-        super::status::print(&*Project::open_at(&place)?.store, console)?;
-        console.note(&format!("Look around: cd {} && signoff show 1", place.display()));
+        super::status::print(&*Project::open_at(&directory)?.store, console)?;
+        console.note(&format!("Look around: cd {} && signoff show 1", directory.display()));
     }
     // The demo is meant to end with a task that needs discussion.
-    Ok(if exit == CommandExit::Attention { CommandExit::Done } else { exit })
+    Ok(if exit == CommandExit::NeedsUser { CommandExit::Done } else { exit })
 }
 
-fn make_project(place: &Path) -> Result<()> {
-    if place.exists() && place.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(
-            CliError::usage(format!("{} is not empty", place.display())).hint("name a directory that does not exist")
-        );
+fn make_project(directory: &Path) -> Result<()> {
+    if directory.exists() && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(CliError::usage(format!("{} is not empty", directory.display()))
+            .hint("name a directory that does not exist"));
     }
     for (name, text) in demo::project_files().into_iter().chain([("signoff.toml", demo::config())]) {
-        host::write_new(&place.join(name), text)?;
+        host::write_new(&directory.join(name), text)?;
     }
-    Repository::init(&Git::new(host::environment()), place, "A small project")?;
+    Repository::init(&Git::new(host::environment()), directory, "A small project")?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::{CliError, CommandExit, Console, Project, Result};
 
 /// Show what a task has changed
 ///
-/// The diff goes from the commit it began at to its worktree, with uncommitted changes.
+/// Shows the diff from the task's base commit to its worktree, with uncommitted changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff diff 29 | less")]
 pub struct Args {
@@ -56,7 +56,7 @@ pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff> {
         Ok(worktree) if worktree.exists() => Ok(worktree.preview_diff(&commit)?),
         Ok(_) | Err(GitError::WorktreeGone(_)) if !repository.has_branch(branch)? => {
             Err(CliError::from(GitError::BranchGone(branch.clone()))
-                .hint(format!("`signoff review {}` makes it again at its last commit, if git still has that", row.id)))
+                .hint(format!("`signoff review {}` recreates it at its last commit, if git still has it", row.id)))
         }
         // The worktree is gone, but the branch still has the commits.
         Ok(_) | Err(GitError::WorktreeGone(_)) => {

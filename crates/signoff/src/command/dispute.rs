@@ -36,10 +36,10 @@ pub fn dispute(
     task: Option<TaskId>,
     reason: &str,
 ) -> Result<(FindingRef, DecisionResult)> {
-    let place = find(project, prefix, task)?;
-    let (finding, by, reason) = (place.finding.clone(), host::user_name(), reason.to_owned());
-    let result = decide(project, place.run, &place.loop_id, LoopCommand::Dispute { finding, by, reason })?;
-    Ok((place, result))
+    let finding_ref = find(project, prefix, task)?;
+    let (finding, by, reason) = (finding_ref.finding.clone(), host::user_name(), reason.to_owned());
+    let result = decide(project, finding_ref.run, &finding_ref.loop_id, LoopCommand::Dispute { finding, by, reason })?;
+    Ok((finding_ref, result))
 }
 
 /// Runs the command.
@@ -59,13 +59,13 @@ pub fn unknown_finding(finding: &str) -> CliError {
 fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result<FindingRef> {
     let mut found = without_checkpoint_duplicates(project.store.findings(prefix)?);
     if let Some(task) = task {
-        found.retain(|place| place.task == Some(task));
+        found.retain(|finding_ref| finding_ref.task == Some(task));
         if found.is_empty() {
             return Err(CliError::usage(format!("task {task} has no finding {prefix}"))
                 .hint(format!("`signoff show {task}` lists its findings")));
         }
     }
-    let ids: BTreeSet<&str> = found.iter().map(|place| place.finding.as_str()).collect();
+    let ids: BTreeSet<&str> = found.iter().map(|finding_ref| finding_ref.finding.as_str()).collect();
     if ids.len() > 1 {
         let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
         return Err(CliError::usage(format!("{prefix} stands for several findings: {ids}"))
@@ -76,10 +76,11 @@ fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result
 
 /// Drops the places in checkpoint reviews whose task has the same finding: it is decided in the task.
 fn without_checkpoint_duplicates(found: Vec<FindingRef>) -> Vec<FindingRef> {
-    let tasks: Vec<_> = found.iter().map(|place| (place.run, place.loop_id.clone())).collect();
-    let is_elsewhere =
-        |place: &FindingRef| place.loop_id.checkpoint_target().is_some_and(|(of, _)| tasks.contains(&(place.run, of)));
-    found.into_iter().filter(|place| !is_elsewhere(place)).collect()
+    let tasks: Vec<_> = found.iter().map(|finding_ref| (finding_ref.run, finding_ref.loop_id.clone())).collect();
+    let is_elsewhere = |finding_ref: &FindingRef| {
+        finding_ref.loop_id.checkpoint_target().is_some_and(|(of, _)| tasks.contains(&(finding_ref.run, of)))
+    };
+    found.into_iter().filter(|finding_ref| !is_elsewhere(finding_ref)).collect()
 }
 
 /// Picks one of the tasks that have the finding: the latest one where it is open. All must be on the same branch.
@@ -87,30 +88,32 @@ fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> 
     let mut families = BTreeSet::new();
     let mut best: Option<(bool, FindingRef)> = None;
     let several = found.len() > 1;
-    let tasks: Vec<u64> = found.iter().filter_map(|place| Some(place.task?.0)).collect();
-    for place in found {
-        families.insert(branch_root(project, &place)?);
-        let open = several && is_open(project, &place)?;
-        if best.as_ref().is_none_or(|(was, other)| (open, place.task) >= (*was, other.task)) {
-            best = Some((open, place));
+    let tasks: Vec<u64> = found.iter().filter_map(|finding_ref| Some(finding_ref.task?.0)).collect();
+    for finding_ref in found {
+        families.insert(branch_root(project, &finding_ref)?);
+        let open = several && is_open(project, &finding_ref)?;
+        if best.as_ref().is_none_or(|(was, other)| (open, finding_ref.task) >= (*was, other.task)) {
+            best = Some((open, finding_ref));
         }
     }
     if families.len() > 1 {
         let options: Vec<_> = tasks.iter().map(|task| format!("--task {task}")).collect();
         return Err(CliError::usage(format!("several tasks have the finding {prefix}"))
-            .hint(format!("say which: {}", options.join(" or "))));
+            .hint(format!("select one with {}", options.join(" or "))));
     }
-    best.map(|(_, place)| place).ok_or_else(|| unknown_finding(prefix))
+    best.map(|(_, finding_ref)| finding_ref).ok_or_else(|| unknown_finding(prefix))
 }
 
 /// The first task of the branch.
-fn branch_root(project: &ReadOnlyProject, place: &FindingRef) -> Result<Option<u64>> {
-    let Some(task) = place.task else { return Ok(None) };
+fn branch_root(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<Option<u64>> {
+    let Some(task) = finding_ref.task else { return Ok(None) };
     Ok(Some(project.task(task)?.continues.unwrap_or(task.0)))
 }
 
-fn is_open(project: &ReadOnlyProject, place: &FindingRef) -> Result<bool> {
-    let run_state = queries::run_state(&*project.store, place.run)?;
-    let ledger = run_state.loops.get(&place.loop_id).map(|loop_state| &loop_state.machine.ledger);
-    Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == FindingState::Open))
+fn is_open(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<bool> {
+    let run_state = queries::run_state(&*project.store, finding_ref.run)?;
+    let ledger = run_state.loops.get(&finding_ref.loop_id).map(|loop_state| &loop_state.machine.ledger);
+    Ok(ledger
+        .and_then(|ledger| ledger.get(&finding_ref.finding))
+        .is_some_and(|entry| entry.state == FindingState::Open))
 }

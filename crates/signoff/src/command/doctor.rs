@@ -6,9 +6,10 @@ use std::path::Path;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{ChannelTarget, Sandbox, Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
-use signoff_engine::confine::SandboxSupport;
 use signoff_engine::git::{CheckoutHead, Repository};
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_store::Store;
+use signoff_term::fit;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 
 use crate::{CliError, CommandExit, Console, Project, Result, preflight};
@@ -34,32 +35,32 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
             .push(DoctorCheck::passed("rebuild", format!("{} runs, {} events replayed", rebuilt.runs, rebuilt.facts)));
     }
     checks.push(store(&project)?);
-    let power = preflight::sandbox_support();
-    checks.push(sandbox(&project.settings, &power));
+    let support = preflight::sandbox_support();
+    checks.push(sandbox(&project.settings, &support));
     checks.extend(channels(&project.settings));
     checks.extend(worktrees(&project)?);
     let prompts = preflight::check_named_prompts(&project.settings, project.repository.root());
     checks.extend(prompts.err().map(|failure| DoctorCheck::failed("prompts", one_line(&failure))));
-    checks.extend(preflight::warnings(&project).into_iter().map(|said| DoctorCheck::warning("settings", said)));
+    checks.extend(preflight::warnings(&project).into_iter().map(|text| DoctorCheck::warning("settings", text)));
     checks
-        .extend(project.settings.unknown_tools().iter().map(|said| DoctorCheck::warning("settings", said.to_string())));
-    let held = project.settings.sandbox() != Sandbox::Off;
-    let report = DoctorReport::new(checks, if held { power.backend } else { SandboxBackend::None });
+        .extend(project.settings.unknown_tools().iter().map(|text| DoctorCheck::warning("settings", text.to_string())));
+    let sandboxed = project.settings.sandbox() != Sandbox::Off;
+    let report = DoctorReport::new(checks, if sandboxed { support.backend } else { SandboxBackend::None });
     if console.json {
         console.json(&report)?;
     } else {
-        report.checks.iter().try_for_each(|look| console.text(&check_line(look)))?;
+        report.checks.iter().try_for_each(|check| console.text(&check_line(check)))?;
     }
     Ok(if report.ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn check_line(look: &DoctorCheck) -> String {
-    let mark = match (look.ok, look.warning) {
+fn check_line(check: &DoctorCheck) -> String {
+    let mark = match (check.ok, check.warning) {
         (true, false) => "✓",
         (true, true) => "!",
         (false, _) => "✗",
     };
-    format!("{mark} {}: {}\n", look.what, look.message)
+    format!("{mark} {}: {}\n", check.what, check.message)
 }
 
 fn repository(project: &Project) -> DoctorCheck {
@@ -96,47 +97,47 @@ fn agents(project: &Project) -> DoctorCheck {
 fn channels(settings: &Settings) -> Option<DoctorCheck> {
     let channels = settings.channels().into_iter().filter(|channel| channel.target != ChannelTarget::Bell);
     let names: Vec<String> = channels.map(|channel| channel.name).collect();
-    let message = || format!("{}; `signoff notify` tries them", names.join(", "));
+    let message = || format!("{}; `signoff notify` tests them", names.join(", "));
     (!names.is_empty()).then(|| DoctorCheck::passed("notify", message()))
 }
 
 fn one_line(failure: &CliError) -> String {
-    let said = failure.to_string();
-    said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
+    let text = failure.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
 }
 
 /// Describes what the sandbox prevents agents from writing.
-pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
-    let by = match (power.backend, power.landlock) {
+pub fn sandbox(settings: &Settings, support: &SandboxSupport) -> DoctorCheck {
+    let by = match (support.backend, support.landlock) {
         (SandboxBackend::Landlock, Some(version)) => format!("Landlock, version {version}"),
         (SandboxBackend::Landlock, None) => "Landlock".to_owned(),
         (SandboxBackend::Bubblewrap, _) => "bubblewrap".to_owned(),
         (SandboxBackend::None, _) => "no sandbox".to_owned(),
     };
-    let writers = if settings.sandboxes_writers() { "writers only to their own work" } else { "writers can" };
-    let lacks = power.missing.as_deref();
-    let held = format!("reviewers cannot write, {writers} ({by})");
-    match (settings.sandbox(), lacks) {
-        (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; what reviewers change is undone"),
+    let writers = if settings.sandboxes_writers() { "own worktree only" } else { "anywhere" };
+    let missing = support.missing.as_deref();
+    let held = format!("reviewers: read-only; writers: {writers} ({by})");
+    match (settings.sandbox(), missing) {
+        (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; signoff reverts reviewers' changes"),
         (Sandbox::On | Sandbox::Required, None) => {
-            DoctorCheck::passed("sandbox", format!("{held}, and what reviewers change is undone"))
+            DoctorCheck::passed("sandbox", format!("{held}; signoff reverts reviewers' changes"))
         }
         (Sandbox::Required, Some(_)) => match preflight::check_sandbox(settings) {
             Err(failure) => DoctorCheck::failed("sandbox", one_line(&failure)),
             Ok(()) => DoctorCheck::passed("sandbox", held),
         },
-        (Sandbox::On, Some(lacks)) if power.backend == SandboxBackend::None => {
-            let open = "agents can write anywhere; what reviewers change is undone";
-            DoctorCheck::warning("sandbox", format!("{open} ({lacks})"))
+        (Sandbox::On, Some(missing)) if support.backend == SandboxBackend::None => {
+            let open = "agents can write anywhere; signoff reverts reviewers' changes";
+            DoctorCheck::warning("sandbox", format!("{open} ({missing})"))
         }
-        (Sandbox::On, Some(lacks)) => DoctorCheck::warning("sandbox", format!("{held}; but {lacks}")),
+        (Sandbox::On, Some(missing)) => DoctorCheck::warning("sandbox", format!("{held}; but {missing}")),
     }
 }
 
 fn store(project: &Project) -> Result<DoctorCheck> {
     let problems = project.store.check()?;
     if problems.is_empty() {
-        return Ok(DoctorCheck::passed("store", "the log can be read and the tables agree with it"));
+        return Ok(DoctorCheck::passed("store", "the log is readable and the tables match it"));
     }
     Ok(DoctorCheck::failed("store", format!("{}; `signoff doctor --rebuild` rebuilds the tables", problems.join("; "))))
 }
@@ -144,19 +145,20 @@ fn store(project: &Project) -> Result<DoctorCheck> {
 /// Checks that the worktree of every unfinished task exists and is on its branch.
 fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
     let mut wrong = Vec::new();
-    let mut there: BTreeSet<String> = BTreeSet::new();
+    let mut existing: BTreeSet<String> = BTreeSet::new();
     for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
-            Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),
-            None => drop(there.insert(path.clone())),
+            Some(problem) => wrong.push(format!("task {} ({path}): {problem}", row.id)),
+            None => drop(existing.insert(path.clone())),
         }
     }
-    Ok(match (wrong.is_empty(), there.len()) {
+    Ok(match (wrong.is_empty(), existing.len()) {
         (false, _) => vec![DoctorCheck::failed("worktrees", wrong.join("; "))],
         (true, 0) => Vec::new(),
         (true, count) => {
-            vec![DoctorCheck::passed("worktrees", format!("{count} of unfinished tasks, each on its branch"))]
+            let worktrees = fit::count(count as u64, "worktree");
+            vec![DoctorCheck::passed("worktrees", format!("{worktrees} of unfinished tasks, each on its branch"))]
         }
     })
 }
@@ -165,7 +167,7 @@ fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
 fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<String> {
     let is_there = project.repository.worktree(path).is_ok_and(|worktree| worktree.exists());
     if !is_there {
-        return Some("gone; `signoff work` makes it again".to_owned());
+        return Some("missing; `signoff work` recreates it".to_owned());
     }
     let at = Repository::discover(project.repository.git(), path).and_then(|worktree| worktree.checkout_head());
     let is = match at {

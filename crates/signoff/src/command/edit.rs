@@ -12,8 +12,8 @@ use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queri
 
 /// Set the final verdict of a task, or of a run's final review, without a review
 ///
-/// The verdict is recorded in your name. Only APPROVED lets dependent tasks start. It is refused while an agent is
-/// changing files, because its unfinished work would be lost.
+/// The verdict is recorded in your name. Only APPROVED lets dependent tasks start. signoff refuses this while an
+/// agent changes files, because the agent's unfinished work would be lost.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""
@@ -37,15 +37,15 @@ fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, 
         return Ok(());
     }
     let Some(task) = task else {
-        return Err(CliError::usage(format!("the final review of run {run} is being worked on"))
-            .hint(format!("wait for it, or go on with `signoff run --resume {run}`")));
+        return Err(CliError::usage(format!("an agent is changing the files of the final review of run {run}"))
+            .hint(format!("wait for it, or continue it with `signoff run --resume {run}`")));
     };
     let hint = if project.store.is_held(run)? {
-        format!("wait for it (`signoff logs {task} -f`), or call it off with `signoff cancel {task}`")
+        format!("wait for it (`signoff logs {task} -f`), or cancel it with `signoff cancel {task}`")
     } else {
-        format!("`signoff work {task}` goes on with it; `signoff cancel {task}` calls it off")
+        format!("`signoff work {task}` continues it; `signoff cancel {task}` cancels it")
     };
-    Err(CliError::usage(format!("task {task} is being worked on")).hint(hint))
+    Err(CliError::usage(format!("an agent is changing the files of task {task}")).hint(hint))
 }
 
 /// Sets the final verdict of a task.
@@ -57,7 +57,7 @@ pub fn edit(
     reason: &str,
 ) -> Result<DecisionResult> {
     let (run, loop_id) = project.loop_of(task)?;
-    let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: head_of(project, task)? };
+    let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: branch_head(project, task)? };
     check_no_writer(project, Some(task), run, &loop_id)?;
     decide(project, run, &loop_id, command)
 }
@@ -68,8 +68,8 @@ fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<()> {
     rows.retain(|row| row.run_id == Some(run.0));
     project.mark_landed(&mut rows);
     match rows.last().filter(|_| rows.iter().all(|row| row.state() == TaskState::Landed)) {
-        Some(last) => Err(CliError::usage(format!("run {run} is in the default branch already"))
-            .hint(format!("`signoff improve {}` goes on with a task of it, `signoff add` adds another", last.id))),
+        Some(last) => Err(CliError::usage(format!("run {run} is already in the default branch"))
+            .hint(format!("`signoff improve {}` improves one of its tasks, `signoff add` adds a new one", last.id))),
         None => Ok(()),
     }
 }
@@ -112,7 +112,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// The tip of the task's branch, which the verdict is about.
-pub fn head_of(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>> {
+pub fn branch_head(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>> {
     let Some(branch) = project.task(task)?.branch else { return Ok(None) };
     Ok(project.repository()?.head_of(&branch)?)
 }

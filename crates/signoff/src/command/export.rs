@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use signoff_core::ids::{LoopId, ReviewerName, RunId, TaskId};
+use signoff_core::ids::{LoopId, ReviewerName, TaskId};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{self, render};
@@ -16,7 +16,6 @@ use signoff_store::Store;
 use signoff_term::json;
 
 use crate::host::replace::replace;
-use crate::project::not_started;
 use crate::run_loop::task_id;
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, queries};
 
@@ -65,20 +64,14 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let (run, loop_id) = place(project, task)?;
+    let (run, loop_id) = project.loop_of(task)?;
     let spec = project.store.task_spec(task)?.unwrap_or_default();
     let exported = state_v4::export(&project.store.log(run)?, &loop_id, &spec);
     let state = exported.map_err(|error| {
         CliError::usage(format!("task {task} is not an iteration: {error}"))
-            .hint("--format state-v4 is for what `signoff iterate` began; --format jsonl is for every task")
+            .hint("--format state-v4 is for tasks of `signoff iterate`; --format jsonl is for every task")
     })?;
     Ok(state.to_json())
-}
-
-/// The run and the loop of a task.
-fn place(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId)> {
-    let row = project.task(task)?;
-    project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))
 }
 
 fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
@@ -104,12 +97,12 @@ fn is_about(fact: &Fact, task: TaskId, own: Option<&LoopId>) -> bool {
 }
 
 fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
-    let (run, loop_id) = place(project, task)?;
+    let (run, loop_id) = project.loop_of(task)?;
     let run_state = queries::run_state(&*project.store, run)?;
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
         return Err(CliError::usage(format!("task {task} has no review yet"))
-            .hint(format!("`signoff review {task} --format sarif` makes one")));
+            .hint(format!("`signoff review {task} --format sarif` creates one")));
     }
     Ok(render(&merge(&open_findings(&loop_state), FailThreshold::Low), FailThreshold::Low, render::ReviewFormat::Sarif))
 }

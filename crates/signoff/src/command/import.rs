@@ -66,15 +66,15 @@ fn read(file: &Path, console: &Console) -> Result<IterationState> {
 fn spec(project: &Project, state: IterationState, commit: Commit, console: &Console) -> Result<TaskSpec> {
     let spec = TaskSpec::from_text(&state.task);
     if spec.title.is_empty() {
-        return Err(CliError::usage("task: is empty").hint("write what is to be done"));
+        return Err(CliError::usage("task: is empty").hint("describe what to do"));
     }
     let ExistingDocuments { design, plan, items, note } =
         attempt::find_documents(&project.repository, &commit, &spec.title)?;
     if let Some(note) = note {
         console.note(&format!("warning: {note}: the whole task is one item"));
     }
-    let taken_over = ImportedIteration { state, commit, design, plan, items };
-    Ok(TaskSpec { auto_review: Some(true), taken_over: Some(Box::new(taken_over)), ..spec })
+    let imported = ImportedIteration { state, commit, design, plan, items };
+    Ok(TaskSpec { auto_review: Some(true), imported: Some(Box::new(imported)), ..spec })
 }
 
 /// Fails if all remaining phases are switched off.
@@ -94,10 +94,10 @@ fn warn(project: &Project, file: &Path, commit: &Commit, console: &Console) -> R
     let checkout = project.repository.checkout();
     let uncommitted = project.repository.uncommitted()?;
     let is_own = |path: &PathBuf| own.is_some() && std::fs::canonicalize(checkout.join(path)).ok() == own;
-    let left = uncommitted.iter().find(|path| !is_own(path));
-    if let Some(left) = left {
-        let left = left.display();
-        console.note(&format!("warning: uncommitted files are not imported, such as {left}"));
+    let other = uncommitted.iter().find(|path| !is_own(path));
+    if let Some(file) = other {
+        let file = file.display();
+        console.note(&format!("warning: uncommitted files are not imported, such as {file}"));
     }
     if project.repository.base_of(commit)? == *commit {
         console.note("warning: the work so far is already on the default branch: reviews cover only new changes");

@@ -42,7 +42,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let tasks: Vec<TaskId> = rows.map(|row| TaskId(row.id)).collect();
     let Some((review, number)) = artifact::latest(&project.layout.reviews(), &tasks) else {
         return Err(CliError::usage(format!("task {} has no review to improve from", args.task))
-            .hint(format!("`signoff review {}` makes one", args.task)));
+            .hint(format!("`signoff review {}` creates one", args.task)));
     };
     let before = project.store.task_spec(root)?.unwrap_or_default();
     let spec = TaskSpec {
@@ -50,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         auto_review: args.review.then_some(true),
         continues: Some(root),
         first_review: Some(number),
-        answers: Some(review),
+        answered_review: Some(review),
         guidance: args.guidance.clone(),
         max_review_cycles: before.max_review_cycles,
         title: before.title,

@@ -13,8 +13,8 @@ use crate::{CliError, CommandExit, Console, Result, host, project, settings};
 
 /// Find the agents of this machine and write signoff.toml
 ///
-/// Writes signoff.toml, its schema for editors and .signoff/.gitignore at the root of the repository. A signoff.toml
-/// that is there already is not overwritten.
+/// Writes signoff.toml, its schema for editors and .signoff/.gitignore at the root of the repository. An existing
+/// signoff.toml is not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff init")]
 pub struct Args {
@@ -41,7 +41,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport> {
     let checks = checks.map(|found| ProjectCheck { name: found.name, command: found.command }).collect();
     let file = root.join(settings::FILE);
     if !force && file.symlink_metadata().is_ok() {
-        return Err(CliError::usage("signoff.toml is there already").at(settings::FILE).hint(
+        return Err(CliError::usage("signoff.toml already exists").at(settings::FILE).hint(
             "`signoff config` shows the settings in effect; `signoff init --force` writes a new one and keeps the old one beside it",
         ));
     }
@@ -79,7 +79,7 @@ fn usable(seen: &[AgentStatus]) -> Vec<AgentKind> {
 
 fn agent_line(seen: &AgentStatus) -> String {
     let row = seen.row();
-    let left_out = row.problem.as_ref().map(|problem| format!("{problem}; left out"));
+    let left_out = row.problem.as_ref().map(|problem| format!("{problem}; not configured"));
     let version = row.program_version.clone().filter(|_| left_out.is_none());
     let parts: Vec<String> = [version, left_out, row.login()].into_iter().flatten().collect();
     format!("agent {}: {}", row.name, parts.join(", "))
@@ -94,11 +94,11 @@ fn text(report: &InitReport) -> String {
     let mut lines = Vec::new();
     lines.extend(report.backup.iter().map(|name| format!("kept the old signoff.toml as {name}")));
     lines.extend(report.written.iter().map(|name| format!("wrote {name}")));
-    lines.extend(report.kept.iter().map(|name| format!("kept {name}, which was there")));
+    lines.extend(report.kept.iter().map(|name| format!("kept the existing {name}")));
     lines.extend(report.agent_lines.iter().cloned());
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
     lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
-    lines.extend(report.found.iter().map(|name| format!("found {name}, which is read as it is")));
+    lines.extend(report.found.iter().map(|name| format!("found {name}: its settings apply too")));
     lines.extend(next(report));
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
@@ -108,11 +108,11 @@ fn next(report: &InitReport) -> Vec<String> {
     if report.agents.is_empty() {
         let known: Vec<_> = agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
         return vec![
-            format!("no agent that can be used was found on PATH, of {}", known.join(", ")),
+            format!("no usable agent on PATH (looked for {})", known.join(", ")),
             "next: install one and run `signoff init --force`, or describe yours in signoff.toml".to_owned(),
         ];
     }
-    vec!["next: `signoff agents --check` tries them; `signoff config` shows every setting".to_owned()]
+    vec!["next: `signoff agents --check` checks them; `signoff config` shows every setting".to_owned()]
 }
 
 /// The path of the schema, as named in the file.
@@ -150,7 +150,7 @@ fn template_line(line: &str, set: &[SettingRow], has_checks: bool) -> String {
     let by = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
     match by {
         Some((start, row)) => {
-            format!("{:<36} # left to {}, over which it would win\n", format!("# {start}"), row.origin)
+            format!("{:<36} # set by {}; uncomment to override\n", format!("# {start}"), row.origin)
         }
         None => format!("{line}\n"),
     }
@@ -161,7 +161,7 @@ fn agent_sections(agents: &[AgentKind]) -> String {
     let section = |agent: &AgentKind| format!("[agents.{0}]\nkind = \"{0}\"\n", agent.as_str());
     let mut sections: Vec<String> = agents.iter().map(section).collect();
     if let (Some(first), Some(agent)) = (sections.first_mut(), agents.first()) {
-        *first += &example_model(Some(*agent), "the model it is asked to use");
+        *first += &example_model(Some(*agent), "the model to use");
         let fallback = agents.get(1).map(|second| format!("# fallback = \"{}\"", second.as_str()));
         first.extend(fallback.map(|line| format!("{line:<36} # fallback while it is rate limited\n")));
     }
@@ -283,25 +283,25 @@ mod tests {
         # Agents: the programs that do the work.
         [agents.claude]
         kind = "claude"
-        # model = "opus"                     # the model it is asked to use
+        # model = "opus"                     # the model to use
         # fallback = "codex"                 # fallback while it is rate limited
 
         [agents.codex]
         kind = "codex"
 
-        # Any program will do: the prompt comes on stdin, its answer goes to stdout.
+        # Any program can be an agent: it reads the prompt from stdin and writes its answer to stdout.
         # [agents.mine]
         # kind = "command"
         # command = ["./agent.sh"]
         # timeout = "30m"
 
-        # Roles: which agent does what. One that is not named is done by `implement`. There are implement, fix, review,
-        # enumerate, plan, brainstorm and simplify.
+        # Roles: which agent does what; a missing role uses `implement`. The roles are implement, fix, review, enumerate, plan,
+        # brainstorm and simplify.
         [roles]
         implement = "claude"
         # fix = { agent = "claude", model = "haiku" } # with a model of its own
 
-        # Reviewers: what each looks for (spec, code, security, tests or general), and which agent plays it.
+        # Reviewers: what each looks for (spec, code, security, tests or general), and which agent runs it.
         [reviewers.spec]
         kind = "spec"
         agent = "claude"

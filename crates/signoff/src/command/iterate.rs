@@ -53,7 +53,7 @@ fn free_branch(project: &Project, spec: &TaskSpec, task: TaskId) -> Result<Strin
     let name = spec.branch(task);
     let mut branch = name.clone();
     let mut number = 1_u32;
-    while spec.taken_over.is_some() && project.repository.has_branch(&branch)? {
+    while spec.imported.is_some() && project.repository.has_branch(&branch)? {
         number += 1;
         branch = format!("{name}-{number}");
     }
@@ -81,7 +81,7 @@ impl Args {
         let no_ask = console.no_ask || project.settings.no_ask();
         let lease = project.store.open_run(clock::now())?;
         let numbers = project.store.reserve_tasks(1)?;
-        let task = numbers.into_iter().next().ok_or_else(|| CliError::failed("the task was not kept"))?;
+        let task = numbers.into_iter().next().ok_or_else(add::no_task_id)?;
         let branch = free_branch(&project, &spec, task)?;
         let facts = start_run::single(workflow, task, spec, branch, no_ask);
         if self.queue {

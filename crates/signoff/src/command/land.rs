@@ -59,7 +59,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&nothing_text(&rows, &target));
     }
     let (mut landed_tasks, mut exit) =
-        (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::Attention });
+        (Vec::new(), if changed.is_empty() { CommandExit::Done } else { CommandExit::NeedsUser });
     for unit in &units {
         let (tasks, end) =
             if args.dry_run { dry_run(&project, unit, &target, console)? } else { land(&project, unit, console)? };
@@ -80,7 +80,7 @@ fn nothing_text(rows: &[TaskRow], target: &str) -> String {
     let waiting = rows.iter().filter(|row| waits_for_its_group(row));
     let named: Vec<String> = waiting.map(|row| format!("#{}", row.id)).collect();
     if named.is_empty() {
-        return format!("Nothing to land: everything that is approved is in {target}");
+        return format!("Nothing to land: all approved work is in {target}");
     }
     format!(
         "Nothing to land yet: {} approved and waiting for the group (`signoff` shows what it waits for)",
@@ -283,7 +283,7 @@ fn land(project: &ReadOnlyProject, unit: &LandUnit, console: &Console) -> Result
             for row in unit.rows.iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", landed_line(TaskId(row.id), &landed)))?;
             }
-            Ok((unit.rows_with(landed.arrival.status(), Some(&landed.commit), None), CommandExit::Done))
+            Ok((unit.rows_with(landed.when.status(), Some(&landed.commit), None), CommandExit::Done))
         }
         Ok(None) => Ok((unit.rows_with(LandedStatus::Refused, None, None), CommandExit::Interrupted)),
         Err(failure) => Ok(unit.refused(&failure, console)),

@@ -10,7 +10,7 @@ use signoff_core::settings::LandingMethod;
 use signoff_core::view::inbox::NextStep;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_engine::clock;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
@@ -33,7 +33,7 @@ pub struct LandedWork {
     pub target: String,
     /// The commit that landed it; the approved commit if it was there before.
     pub commit: String,
-    pub arrival: LandedWhen,
+    pub when: LandedWhen,
 }
 
 /// When work landed on the default branch.
@@ -42,7 +42,7 @@ pub enum LandedWhen {
     Now,
     Before,
     /// Never: the work has no changes.
-    Nothing,
+    NoChanges,
 }
 
 impl LandedWhen {
@@ -50,7 +50,7 @@ impl LandedWhen {
     pub fn status(self) -> LandedStatus {
         match self {
             Self::Now => LandedStatus::Landed,
-            Self::Before | Self::Nothing => LandedStatus::Already,
+            Self::Before | Self::NoChanges => LandedStatus::Already,
         }
     }
 
@@ -71,37 +71,37 @@ pub fn land_task(read_only: &ReadOnlyProject, task: TaskId, console: &Console) -
     let (row, rows) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
     let run_state = project.store.preload(run)?;
-    let under_way = is_landing(&run_state, &loop_id);
+    let landing_started = is_landing(&run_state, &loop_id);
     let target = project.repository.default_branch()?;
     if !project.repository.has_branch(&target)? {
         return Err(GitError::BranchGone(target).into());
     }
-    if !under_way {
+    if !landing_started {
         let commit = approved(&row)?;
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Nothing }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), when: LandedWhen::NoChanges }));
         }
         let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &run_state, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
             return land_with_run(&project, &run_state, console).map(Some);
         }
         if is_in {
-            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), when: LandedWhen::Before }));
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
-            let commit = with_tick_commit(read_only, &row, &rows, commit);
+            let commit = with_check_off_commit(read_only, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
             let direct = DirectLanding { run, what, name, commit, message, own };
             return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
-        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
+        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: true };
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
     let commit = land_through_loop(read_only, task, console)?;
-    Ok(commit.map(|commit| LandedWork { target, commit, arrival: LandedWhen::Now }))
+    Ok(commit.map(|commit| LandedWork { target, commit, when: LandedWhen::Now }))
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
@@ -119,7 +119,7 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
     let commit = landing::approved_commit(&project.repository, run_state)?;
     let (what, own) = (format!("run {}", run_state.run), landing::approved_range(run_state));
     let asked =
-        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), asks_again: false };
+        LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), can_rereview: false };
     landing::check(records(project), target, asked)?;
     Ok(commit)
 }
@@ -147,8 +147,8 @@ pub fn check_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<()> {
         return Ok(());
     }
     let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
-    let asks_again = lands_through_loop(&run_state, &loop_id, &row);
-    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again };
+    let can_rereview = lands_through_loop(&run_state, &loop_id, &row);
+    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview };
     Ok(landing::check(records(&project), &target, asked)?)
 }
 
@@ -159,15 +159,15 @@ pub fn land_run(read_only: &ReadOnlyProject, run: RunId, console: &Console) -> R
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
-        return Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::Before });
+        return Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::Before });
     }
     let branch = run.branch();
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
-        console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
+        console.note(&format!("{branch} has moved since it was approved; later commits do not land"));
     }
     let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
+    Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::new(now) })
 }
 
 /// Whether a loop is in the middle of landing on the default branch.
@@ -234,10 +234,10 @@ fn refused(row: &TaskRow) -> CliError {
 }
 
 /// For the last task of a plan, returns the commit that also checks off the plan's tasks.
-fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], commit: Commit) -> Commit {
+fn with_check_off_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], commit: Commit) -> Commit {
     let Some(branch) = row.branch.as_deref().filter(|branch| is_run_branch(branch)) else { return commit };
     let later = |one: &TaskRow| one.branch == row.branch && one.id > row.id && one.base.is_some();
-    if rows.iter().any(later) { commit } else { project.tip_if_tick_commit(branch).map_or(commit, Commit::new) }
+    if rows.iter().any(later) { commit } else { project.tip_if_check_off_commit(branch).map_or(commit, Commit::new) }
 }
 
 /// Lands a task through its loop, again after each time it is sent back and approved again. The limits of the loop
@@ -247,8 +247,8 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
     loop {
         let project = read_only.open_for_work()?;
         let lease = run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
-            CliError::failed(StoreError::LeaseHeld(run).to_string())
-                .hint("merge it when that is done: `signoff status` shows how far it is")
+            CliError::from(StoreError::LeaseHeld(run))
+                .hint("merge it when that run has ended: `signoff status` shows its progress")
         })?;
         let mut run_state = project.store.preload(run)?;
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
@@ -262,7 +262,7 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
             project.store.append_to(&mut run_state, &lease, clock::now(), &granted)?;
         }
         let no_ask = console.no_ask || project.settings.no_ask();
-        let drive = DriveOptions { only: vec![task], no_ask, ..DriveOptions::default() };
+        let drive = RunLoopOptions { only: vec![task], no_ask, ..RunLoopOptions::default() };
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
         let RunResult { summary, .. } = run_loop::run(project, request, console)?;
         if summary.interrupted {
@@ -279,7 +279,7 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
         if !state.is_some_and(Loop::is_done) {
             let (row, _) = read_only.task_and_all(task)?;
             return Err(CliError::failed(format!("task {task} has not landed: {}", status_line(&row).trim_end()))
-                .hint("`signoff` says what it waits for; then merge it again"));
+                .hint("`signoff` shows what it waits for; then merge it again"));
         }
     }
 }
@@ -296,7 +296,7 @@ fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console
         tokio::pin!(work);
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(NOTE_DELAY) => console.note("Landing takes a while: checks are running, or another landing is first"),
+            () = tokio::time::sleep(NOTE_DELAY) => console.note("Landing takes a while: checks are running, or another landing holds the lock"),
         }
         work.await
     });
@@ -321,7 +321,8 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let ctx = Arc::new(run_loop::engine_context(project)?);
-    let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
-    let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
-    Ok(LandedWork { target, commit: commit.to_string(), arrival: LandedWhen::new(now) })
+    let landing_result = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
+    let (commit, now) =
+        landing_result.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    Ok(LandedWork { target, commit: commit.to_string(), when: LandedWhen::new(now) })
 }

@@ -104,9 +104,9 @@ fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<()> 
     }
     let known: Vec<String> = made.iter().map(u64::to_string).collect();
     let hint = match known.as_slice() {
-        [] => "none was made yet".to_owned(),
-        [one] => format!("the only one is {one}"),
-        [_, ..] => format!("there are {}", known.join(", ")),
+        [] => "it has no attempts yet".to_owned(),
+        [one] => format!("the only attempt is {one}"),
+        [_, ..] => format!("known attempts: {}", known.join(", ")),
     };
     Err(CliError::usage(format!("task {} has no attempt {wanted}", args.task)).hint(hint))
 }

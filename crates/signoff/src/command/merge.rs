@@ -9,7 +9,7 @@ use signoff_store::Store;
 use signoff_term::json::{LandedStatus, LandedTask, MergeReport};
 
 use super::decide::decide;
-use super::edit::head_of;
+use super::edit::branch_head;
 use super::landing::{self, LandedWhen, LandedWork};
 use crate::run_loop::task_id;
 use crate::{CommandExit, Console, ReadOnlyProject, Result, host, queries};
@@ -57,7 +57,7 @@ fn approve_in_users_name(project: &ReadOnlyProject, task: TaskId, reason: &str, 
         return Ok(());
     }
     let (run, loop_id) = project.loop_of(task)?;
-    let (by, reason, head) = (host::user_name(), reason.to_owned(), head_of(project, task)?);
+    let (by, reason, head) = (host::user_name(), reason.to_owned(), branch_head(project, task)?);
     let command = LoopCommand::Edit { verdict: FinalVerdict::Approved, by, reason, head };
     decide(project, run, &loop_id, command)?.print_note(console);
     Ok(())
@@ -80,13 +80,13 @@ fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &
     let person = host::user_name();
     console.text(&format!("✓ Task #{task} is APPROVED by {person}, and lands with its group on {}\n", run.branch()))?;
     if !project.store.is_held(run)? {
-        console.note(&format!("`signoff run --resume {run}` goes on"));
+        console.note(&format!("`signoff run --resume {run}` continues"));
     }
     Ok(CommandExit::Done)
 }
 
 fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<CommandExit> {
-    let (status, commit) = (landed.arrival.status(), Some(landed.commit.clone()));
+    let (status, commit) = (landed.when.status(), Some(landed.commit.clone()));
     let one = LandedTask { task_id: task.0, status, commit, reason: None };
     let report = MergeReport::new(landed.target.clone(), vec![one]);
     console.print(&report, || format!("{}\n", landed_line(task, landed)))
@@ -94,11 +94,11 @@ fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<
 
 /// One line about a landed task.
 pub fn landed_line(task: TaskId, landed: &LandedWork) -> String {
-    let LandedWork { target, commit, arrival } = landed;
+    let LandedWork { target, commit, when } = landed;
     let commit = commit.get(..12).unwrap_or(commit);
-    match arrival {
+    match when {
         LandedWhen::Now => format!("✓ Task #{task} is in {target} ({commit})"),
-        LandedWhen::Before => format!("✓ Task #{task} was in {target} before"),
-        LandedWhen::Nothing => format!("Task #{task} changes nothing: there is nothing to land"),
+        LandedWhen::Before => format!("✓ Task #{task} is already in {target}"),
+        LandedWhen::NoChanges => format!("Task #{task} has no changes to land"),
     }
 }

@@ -45,9 +45,9 @@ struct ReviewInput<'a> {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let seats = args.inputs();
-    check_inputs(&seats)?;
-    let reviews = seats.into_iter().map(|seat| read_input(seat, console)).collect::<Result<Vec<Review>>>()?;
+    let inputs = args.inputs();
+    check_inputs(&inputs)?;
+    let reviews = inputs.into_iter().map(|input| read_input(input, console)).collect::<Result<Vec<Review>>>()?;
     super::print_merged(&reviews, args.fail_on, args.format, console)?;
     Ok(CommandExit::Done)
 }
@@ -66,17 +66,17 @@ impl Args {
     }
 }
 
-fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<()> {
-    if seats.is_empty() {
+fn check_inputs(inputs: &[ReviewInput<'_>]) -> Result<()> {
+    if inputs.is_empty() {
         return Err(CliError::usage("no reviews to merge")
             .hint("name at least one with --spec FILE, --code FILE or --reviewer NAME=FILE"));
     }
     let mut names = BTreeSet::new();
-    if let Some(twice) = seats.iter().find(|seat| !names.insert(&seat.name)) {
+    if let Some(twice) = inputs.iter().find(|input| !names.insert(&input.name)) {
         return Err(CliError::usage(format!("two reviewers are called {}", twice.name))
             .hint("give each --reviewer a name of its own"));
     }
-    if seats.iter().filter(|seat| is_stdin(seat.file)).count() > 1 {
+    if inputs.iter().filter(|input| is_stdin(input.file)).count() > 1 {
         return Err(
             CliError::usage("stdin can be read only once").hint("use `-` for one reviewer, files for the others")
         );
@@ -84,22 +84,22 @@ fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<()> {
     Ok(())
 }
 
-fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review> {
-    let shown = seat.file.display().to_string();
-    let bytes = match is_stdin(seat.file) {
+fn read_input(input: ReviewInput<'_>, console: &Console) -> Result<Review> {
+    let shown = input.file.display().to_string();
+    let bytes = match is_stdin(input.file) {
         true => console.stdin(host::FILE_LIMIT)?,
-        false => host::read(seat.file)
+        false => host::read(input.file)
             .map_err(|failure| failure.hint("name an output of `signoff parse`, or `-` for stdin"))?,
     };
     let report: ParseReport = serde_json::from_slice(&bytes).map_err(|error| not_a_report(&shown, &error))?;
     let review = report.into_review();
-    if let Some(kind) = seat.kind
+    if let Some(kind) = input.kind
         && kind != review.kind
     {
         let (was, is) = (review.kind.as_str(), kind.as_str());
         console.note(&format!("warning: {shown} was parsed with --role {was}; it counts as the {is} review"));
     }
-    Ok(with_reviewer(review, seat.name, seat.kind))
+    Ok(with_reviewer(review, input.name, input.kind))
 }
 
 /// Replaces the reviewer's name given when parsing, also in the findings.
@@ -119,8 +119,8 @@ fn not_a_report(file: &str, error: &serde_json::Error) -> CliError {
 /// The parser's message without the position, which is printed on its own line.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
 fn is_stdin(file: &Path) -> bool {

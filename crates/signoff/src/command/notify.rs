@@ -22,13 +22,13 @@ pub struct Args {
     #[arg(value_name = "CHANNEL")]
     channels: Vec<String>,
     /// The event to notify about
-    #[arg(long, value_name = "EVENT", default_value = "done", value_parser = occasion)]
+    #[arg(long, value_name = "EVENT", default_value = "done", value_parser = event_kind)]
     event: NotificationKind,
 }
 
-fn occasion(word: &str) -> Result<NotificationKind, String> {
+fn event_kind(name: &str) -> Result<NotificationKind, String> {
     let known = NotificationKind::ALL.map(NotificationKind::as_str).join(", ");
-    NotificationKind::parse(word).ok_or_else(|| format!("expected one of {known}"))
+    NotificationKind::parse(name).ok_or_else(|| format!("expected one of {known}"))
 }
 
 /// Runs the command.
@@ -37,16 +37,16 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let settings = settings::load(root.as_deref())?;
     let root = root.map_or_else(host::current_directory, Ok)?;
     // A test is sent even with `--quiet`.
-    let around = channel_context(&root, terminal_presence());
+    let context = channel_context(&root, terminal_presence());
     let message = sample(args.event, &project(&root), host::now().to_string());
     let mut rows = Vec::new();
     for name in names(&settings, &args.channels) {
         let channel = settings.channel(&name).ok_or_else(|| unknown(&settings, &name))?;
-        let outlet = NotifyChannel::new(channel, around.clone());
+        let notify_channel = NotifyChannel::new(channel, context.clone());
         let events = NotificationKind::ALL.into_iter().filter(|one| settings.channels_for(*one).contains(&name));
         let events = events.map(NotificationKind::as_str).collect();
-        let problem = outlet.send(&message).err().map(|why| why.to_string());
-        rows.push(ChannelRow { what: outlet.description(), name, events, problem });
+        let problem = notify_channel.send(&message).err().map(|why| why.to_string());
+        rows.push(ChannelRow { what: notify_channel.description(), name, events, problem });
     }
     let report = NotifyReport::new(rows);
     console.print(&report, || text(&report))?;
@@ -65,7 +65,7 @@ fn names(settings: &Settings, wanted: &[String]) -> Vec<String> {
 fn unknown(settings: &Settings, name: &str) -> CliError {
     let known = settings.channel_names().join(", ");
     CliError::usage(format!("there is no channel {name}"))
-        .hint(format!("there are {known}; `[notify.channels.{name}]` makes it one"))
+        .hint(format!("known channels: {known}; add `[notify.channels.{name}]` to signoff.toml"))
 }
 
 fn text(report: &NotifyReport) -> String {

@@ -35,11 +35,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let ask = args.ask();
+    let request = args.review_request();
     let input = console.stdin(MAX_BYTES)?;
-    console.detail(&format!("read {} bytes; bar {:?}", input.len(), ask.fail_on));
-    let result = contract::parse(args.contract, args.answer(&input), &ask);
-    console.json(&ParseReport::new(&result, &ask))?;
+    console.detail(&format!("read {} bytes; threshold {:?}", input.len(), request.fail_on));
+    let result = contract::parse(args.contract, args.answer(&input), &request);
+    console.json(&ParseReport::new(&result, &request))?;
     match result {
         Ok(_) => Ok(CommandExit::Done),
         Err(violation) => {
@@ -50,13 +50,13 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 impl Args {
-    fn ask(&self) -> ReviewRequest {
+    fn review_request(&self) -> ReviewRequest {
         ReviewRequest {
             reviewer: ReviewerName::new(self.role.as_str()),
             kind: self.role,
             nonce: self.nonce.as_deref().map(Nonce::from),
             require_nonce: self.require_nonce,
-            fail_on: self.fail_on.unwrap_or(self.contract.default_bar()),
+            fail_on: self.fail_on.unwrap_or(self.contract.default_threshold()),
             commit: self.commit.as_deref().map(Commit::from),
             loop_id: None,
             task: None,

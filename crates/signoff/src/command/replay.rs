@@ -17,12 +17,12 @@ use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest
 
 use self::clock::{ReplayClock, Speed, speed};
 use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
+use crate::line_output::LineOutput;
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, StallDetector,
     TerminationSignals,
 };
-use crate::show::LineOutput;
 use crate::{CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Interval at which the clock of the replay advances.
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Replay a recorded run
 ///
 /// On a terminal it shows a screen, with keys to pause and to change the speed, until you close it. Otherwise, and with
-/// --plain, it prints lines. Without --speed it runs ten times as fast as recorded and waits at most two seconds
+/// --plain, it prints lines. Without --speed it runs ten times as fast as recorded and pauses at most two seconds
 /// between two events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff replay 3\n  signoff replay 3 --speed max --plain")]
@@ -51,21 +51,21 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     super::watch::check_run_exists(project.as_ref(), args.run)?;
     let Some(project) = project else { return Ok(CommandExit::Done) };
     let log = project.store.log(args.run)?;
-    let pacing = ReplayClock::new(args.speed);
-    let (tell, inputs) = mpsc::channel();
+    let clock = ReplayClock::new(args.speed);
+    let (input_sender, inputs) = mpsc::channel();
     let screen =
         Screen::open(console, TuiMode::Replaying, TerminationSignals::HandledByScreen, &project.root, |sender| {
             Box::new(ReplayHandler {
                 background: BackgroundWorker::new(project.root.clone(), None, &sender),
-                inputs: tell,
+                inputs: input_sender,
             })
         });
     match screen {
         Some(screen) => {
             let replayed = ReplayedRun { project, log, applied: 0, history: RunHistory::default() };
-            on_screen(&screen, replayed, pacing, &inputs)
+            on_screen(&screen, replayed, clock, &inputs)
         }
-        None => in_lines(log, pacing, console),
+        None => in_lines(log, clock, console),
     }
 }
 
@@ -87,7 +87,7 @@ impl RequestHandler for ReplayHandler {
     fn handle(&mut self, request: TuiRequest) {
         let input = match request {
             TuiRequest::Load(DataRequest::Report(task)) => ReplayInput::Report(task),
-            TuiRequest::Replay(tempo) => ReplayInput::Speed(tempo),
+            TuiRequest::Replay(control) => ReplayInput::Speed(control),
             TuiRequest::Load(DataRequest::Diff(_) | DataRequest::Transcript { .. }) => {
                 return self.background.handle(request);
             }
@@ -99,43 +99,43 @@ impl RequestHandler for ReplayHandler {
         self.inputs.send(input).ok();
     }
 
-    fn set_visible(&mut self, _seen: bool) {}
+    fn set_visible(&mut self, _visible: bool) {}
 
-    fn closed(&mut self, left: CloseReason) {
-        self.inputs.send(ReplayInput::Closed(left)).ok();
+    fn closed(&mut self, reason: CloseReason) {
+        self.inputs.send(ReplayInput::Closed(reason)).ok();
     }
 }
 
 fn on_screen(
     screen: &Screen,
     mut replayed: ReplayedRun,
-    mut pacing: ReplayClock,
+    mut clock: ReplayClock,
     inputs: &Receiver<ReplayInput>,
 ) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let mut due = 0;
-    let on_its_way = Arc::default();
-    sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())), &Arc::default());
+    let in_flight = Arc::default();
+    sender.send_data(TuiData::ReplayState(clock.state(replayed.is_over())), &Arc::default());
     loop {
-        due += pacing.due(replayed.log.get(due..).unwrap_or_default(), host::now());
-        if replayed.applied < due && Arc::strong_count(&on_its_way) == 1 {
+        due += clock.due(replayed.log.get(due..).unwrap_or_default(), host::now());
+        if replayed.applied < due && Arc::strong_count(&in_flight) == 1 {
             let next = replayed.advance(due.min(replayed.applied + MAX_TRANSITIONS));
-            sender.send(ScreenMessage::Transitions(next, Arc::clone(&on_its_way)));
+            sender.send(ScreenMessage::Transitions(next, Arc::clone(&in_flight)));
             if replayed.is_over() {
-                sender.supply(TuiData::ReplayState(pacing.pace(true)), &Arc::default());
+                sender.send_data(TuiData::ReplayState(clock.state(true)), &Arc::default());
             }
         }
-        pacing.time().map(ScreenMessage::Time).into_iter().for_each(|time| sender.send(time));
+        clock.time().map(ScreenMessage::Time).into_iter().for_each(|time| sender.send(time));
         match inputs.recv_timeout(if replayed.applied < due { LOAD_INTERVAL } else { TICK }) {
-            Ok(ReplayInput::Closed(left)) => return Ok(exit(left)),
+            Ok(ReplayInput::Closed(reason)) => return Ok(exit(reason)),
             Ok(ReplayInput::Report(task)) => {
                 if let Some(report) = replayed.report(task)? {
-                    sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
+                    sender.send_data(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
                 }
             }
-            Ok(ReplayInput::Speed(tempo)) => {
-                pacing.change(tempo);
-                sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())), &Arc::default());
+            Ok(ReplayInput::Speed(control)) => {
+                clock.change(control);
+                sender.send_data(TuiData::ReplayState(clock.state(replayed.is_over())), &Arc::default());
             }
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
@@ -146,7 +146,7 @@ fn on_screen(
     }
 }
 
-fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit> {
+fn in_lines(log: Vec<RecordedFact>, mut clock: ReplayClock, console: &Console) -> Result<CommandExit> {
     let mut output = LineOutput::new(naming(&log));
     let mut state = RunState::default();
     for recorded in log {
@@ -154,9 +154,9 @@ fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) 
         let lines =
             if console.json_events { vec![json::event(&recorded)] } else { output.apply(&state.apply(recorded)) };
         // Facts without lines do not cause a wait of their own.
-        let wait = pacing.wait(at);
+        let wait = clock.wait(at);
         if !wait.is_zero() && !lines.is_empty() {
-            host::sleep(pacing.take_wait());
+            host::sleep(clock.take_wait());
         }
         for line in lines {
             if !console.line(&line)? {

@@ -72,7 +72,11 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let data = match (args.subject, args.run) {
         (_, Some(run)) | (Some(TaskOrRun::Run(RunId(run))), None) => for_run(RunId(run))?,
         (Some(TaskOrRun::Task(task)), None) => for_task(task)?,
-        (None, None) => return Err(CliError::usage("a task or a run is missing")),
+        (None, None) => {
+            return Err(
+                CliError::usage("a task or a run is missing").hint("signoff report 29, or signoff report run-3")
+            );
+        }
     };
     let text = render(data, format);
     match output {
@@ -87,7 +91,7 @@ fn check_directory(path: &Path) -> Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let Some(missing) = directory.filter(|directory| !directory.is_dir()).map(Path::display) else { return Ok(()) };
     Err(CliError::usage(format!("there is no directory {missing}"))
-        .hint(format!("`mkdir -p {missing}` makes it; or name another file with --output")))
+        .hint(format!("`mkdir -p {missing}` creates it; or name another file with --output")))
 }
 
 fn render(data: ReportData, format: ReportFormat) -> String {

@@ -49,8 +49,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (project, (run, loop_id), tasks) = match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
-            let place = loop_to_retry(&project, task)?;
-            (project, place, vec![task])
+            let target = loop_to_retry(&project, task)?;
+            (project, target, vec![task])
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;

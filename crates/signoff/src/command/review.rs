@@ -50,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     // Progress goes to stderr, because the review is the output.
     let quiet = console.for_data();
     let spec = match args.task {
-        Some(task) => spec_of(&project, task)?,
+        Some(task) => review_spec(&project, task)?,
         None => checkout(&project, args.base.as_deref())?,
     };
     let workflow = args.workflow(&project, &spec)?;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let (request, reviewed) = match args.task {
         Some(task) => {
             let own = project.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
-            let facts = start_run::single(workflow, own, spec, branch_of(&project, task)?, no_ask);
+            let facts = start_run::single(workflow, own, spec, task_branch(&project, task)?, no_ask);
             (RunRequest::open(lease, facts, no_ask), loop_id(own))
         }
         None => {
@@ -68,9 +68,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     };
     preflight::print_warnings(&project, console);
     let mut result = run_loop::run(project, request, &quiet)?;
-    let end = print_review(&mut result, run, &reviewed, args, console);
+    let exit = print_review(&mut result, run, &reviewed, args, console);
     result.remove_review_worktree(run);
-    end
+    exit
 }
 
 /// Prints the merged review and returns its exit code.
@@ -88,19 +88,19 @@ fn print_review(
     run_loop::fail_with(std::mem::take(&mut result.summary.errors))?;
     let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
     let workflow = run_state.policy(loop_id).map(|policy| &policy.workflow);
-    let bar = args.fail_on.or(workflow.and_then(fail_on_of)).unwrap_or(FailThreshold::Medium);
+    let bar = args.fail_on.or(workflow.and_then(gate_fail_on)).unwrap_or(FailThreshold::Medium);
     let reviews = loop_state.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
     super::print_merged(&reviews, bar, args.format, console)?;
     if args.task.is_none() && is_inconclusive(&loop_state) {
-        let said = result.ctx.layout.attempts(run, loop_id);
-        let said = said.strip_prefix(result.ctx.repository.root()).unwrap_or(&said).display();
+        let attempts = result.ctx.layout.attempts(run, loop_id);
+        let attempts = attempts.strip_prefix(result.ctx.repository.root()).unwrap_or(&attempts).display();
         console.note(&format!(
-            "Not every reviewer gave a usable review: their output is in {said}; type the same again to repeat it"
+            "Not every reviewer gave a usable review: their output is in {attempts}; run the command again to repeat the review"
         ));
     }
     if has_no_changes(&loop_state) {
         console.note("Nothing to review: there is no change since its base");
-        return Ok(CommandExit::Attention);
+        return Ok(CommandExit::NeedsUser);
     }
     if let Some(task) = args.task.filter(|_| !passed(&loop_state) && !is_inconclusive(&loop_state)) {
         revoke_approvals(task, run, &loop_state, console)?;
@@ -109,16 +109,16 @@ fn print_review(
 }
 
 /// Revokes the approval of tasks that were approved at the commit this review refuses.
-fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<()> {
+fn revoke_approvals(task: TaskId, run: RunId, loop_state: &LoopState, console: &Console) -> Result<()> {
     let project = ReadOnlyProject::for_task(task)?;
-    let (branch, commit) = (project.task(task)?.branch, worked.machine.head.commit.as_str());
+    let (branch, commit) = (project.task(task)?.branch, loop_state.machine.head.commit.as_str());
     let is_approved = |row: &TaskRow| {
         let here = row.branch == branch && row.approved_commit.as_deref() == Some(commit);
         here && row.state() == TaskState::Approved
     };
     for row in project.tasks()?.iter().filter(|row| is_approved(row)) {
         let (id, by) = (row.id, format!("the review of run {run}"));
-        let reason = format!("it refuses the approved commit:\n{}", findings(worked));
+        let reason = format!("it refuses the approved commit:\n{}", findings(loop_state));
         let verdict = FinalVerdict::ChangesRequested;
         edit::edit(&project, TaskId(id), verdict, by, &reason)?.print_note(console);
         console
@@ -151,8 +151,8 @@ fn passed(loop_state: &LoopState) -> bool {
     matches!(&loop_state.machine.stage, Stage::Done(ending) if matches!(ending.outcome, Outcome::Approved { .. }))
 }
 
-fn fail_on_of(workflow: &Workflow) -> Option<FailThreshold> {
-    workflow.phases.iter().find_map(|phase| phase.policy()).map(|judge| judge.gate.fail_on)
+fn gate_fail_on(workflow: &Workflow) -> Option<FailThreshold> {
+    workflow.phases.iter().find_map(|phase| phase.policy()).map(|gate_policy| gate_policy.gate.fail_on)
 }
 
 impl Args {
@@ -164,7 +164,7 @@ impl Args {
 }
 
 /// The spec of a review of a task's work; it gets the task's next review number.
-fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec> {
+fn review_spec(project: &Project, task: TaskId) -> Result<TaskSpec> {
     let row = improve::continuable_task(project, task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
     let before = project.store.task_spec(root)?.unwrap_or_default();
@@ -184,12 +184,10 @@ fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec> {
     })
 }
 
-fn branch_of(project: &Project, task: TaskId) -> Result<String> {
-    project
-        .store
-        .task(task)?
-        .and_then(|row| row.branch)
-        .ok_or_else(|| CliError::failed(format!("task {task} has no branch")))
+fn task_branch(project: &Project, task: TaskId) -> Result<String> {
+    project.store.task(task)?.and_then(|row| row.branch).ok_or_else(|| {
+        CliError::failed(format!("task {task} has no branch")).hint(format!("`signoff show {task}` shows its state"))
+    })
 }
 
 /// The spec of a review of the checkout, described by its commits.

@@ -22,7 +22,8 @@ use crate::{CliError, CommandExit, Console, Project, Result, host, preflight};
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
 /// The tasks of a plan run one after the other on one branch: each is implemented, committed and reviewed by all
-/// reviewers in parallel; their findings are fixed and all review again. Later tasks wait for a task that needs you.
+/// reviewers in parallel; their findings are fixed and all review again. If a task needs
+/// you, later tasks wait until you decide.
 ///
 /// Any other text is a specification: a planner lists its tasks, another one groups them, and both results are
 /// reviewed. The tasks of a group run in parallel, each in its own worktree. When all are signed off, they land one by
@@ -94,7 +95,7 @@ impl Args {
     fn reject_tick(&self) -> Result<()> {
         let source = self.source.as_deref().filter(|_| self.tick);
         source.map_or(Ok(()), |source| {
-            Err(CliError::usage("--tick is for a plan file: only that has boxes to tick")
+            Err(CliError::usage("--tick is for a plan file: only plan files have check boxes")
                 .at(source.display().to_string())
                 .hint("leave it out"))
         })
@@ -136,15 +137,15 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String)> {
         Some(SourceKind::Plan) => source::read_plan(&name, &bytes, Some(host::now())),
         None => source::read(&name, &bytes, Some(host::now())),
     };
-    let file = file
-        .map_err(|error| CliError::from(error).hint("fix the file, or say what it is with --as: plan, spec, beads"))?;
+    let file =
+        file.map_err(|error| CliError::from(error).hint("fix the file, or set its kind with --as: plan, spec, beads"))?;
     // A tracker file may be read in the middle of a write and end with an incomplete character.
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let meant_as_plan = args.kind.is_none() && file.format == TaskFormat::Text && is_called_plan(path, &text);
     if meant_as_plan {
-        return Err(CliError::usage(format!("{name} is called a plan and contains no tasks"))
+        return Err(CliError::usage(format!("{name} looks like a plan but has no tasks"))
             .at(format!("{name}:1"))
-            .hint("write them as `### Task 1: …`, or have them made of it with --as spec"));
+            .hint("write them as `### Task 1: …`, or let a planner derive them with --as spec"));
     }
     if file.format == TaskFormat::Text || file.format == TaskFormat::Beads {
         return Ok((file, text));
@@ -180,16 +181,16 @@ fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Con
     preflight::check_workflow(&project, &workflow, first)?;
     preflight::print_warnings(&project, console);
     if args.jobs.is_some_and(|jobs| jobs > 1) {
-        console.note("The tasks of a plan are worked one after the other, whatever -j says");
+        console.note("The tasks of a plan run one after the other; -j is ignored");
     }
     let no_ask = console.no_ask || project.settings.no_ask();
     let lease = project.store.open_run(clock::now())?;
     let numbers = project.store.reserve_tasks(specs.len())?;
-    let tasks = numbers.into_iter().zip(specs).collect();
+    let tasks = numbers.into_iter().zip(specs).map(|(task, spec)| start_run::NumberedTask { task, spec }).collect();
     let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
     let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
     let mut request = RunRequest::open(lease, facts, no_ask);
-    request.drive.tick = args.tick;
+    request.drive.check_off_in_checkout = args.tick;
     run_loop::run(project, request, console)?.print_result(console)
 }
 
@@ -227,7 +228,7 @@ fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> 
     if text.trim().is_empty() {
         return Err(CliError::usage(format!("{name} is empty"))
             .at(format!("{name}:1"))
-            .hint("write down what is to be built, or name another file"));
+            .hint("describe what to build, or name another file"));
     }
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
@@ -255,7 +256,7 @@ fn specification_text(name: &str, text: &str) -> String {
     };
     format!(
         "{name}: a specification of {lines}\n\
-         Its tasks are listed by a planner, put into groups by another, and worked group by group.\n\
-         Is it a plan of tasks instead? Say so with --as plan.\n"
+         A planner lists its tasks, a second one groups them, and signoff runs group by group.\n\
+         To read it as a plan, use --as plan.\n"
     )
 }

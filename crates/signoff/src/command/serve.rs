@@ -70,7 +70,7 @@ fn check_remote(args: &Args) -> Result<()> {
 async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<()> {
     // Install the handlers first: a reader of the address may send a signal at once.
     // A signal ends the server successfully.
-    let ends = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
+    let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let at = SocketAddr::new(args.host, args.port);
     let usual = ConnectionLimits::default();
     let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
@@ -95,7 +95,7 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     {
         console.note(&format!("cannot open a browser ({error}): open the page yourself"));
     }
-    run_loop::any_signal(ends).await;
+    run_loop::any_signal(signals).await;
     web.shutdown().await;
     Ok(())
 }

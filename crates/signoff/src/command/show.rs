@@ -37,12 +37,12 @@ pub fn load(task: TaskId) -> Result<TaskDetails> {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let TaskDetails { report, tasks, project: desk } = load(args.task)?;
+    let TaskDetails { report, tasks, project } = load(args.task)?;
     if console.json {
         console.json(&report)?
     } else {
-        let driven = queries::driven(&*desk.store, &tasks, &[])?;
-        console.text(&text(&report, &ProjectSnapshot { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
+        let driven = queries::driven(&*project.store, &tasks, &[])?;
+        console.text(&text(&report, &ProjectSnapshot { tasks: &tasks, runs: &project.runs()?, driven: &driven }))?
     }
     Ok(CommandExit::Done)
 }

@@ -69,9 +69,9 @@ fn count_runs(project: &ReadOnlyProject, args: &Args, stats: &mut StatsCollector
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
-            let mut folded = RunHistory::default();
-            queries::for_each_chunk(&*project.store, row.id, 0, |part| folded.extend_attempts(&part))?;
-            stats.add_run(&folded);
+            let mut history = RunHistory::default();
+            queries::for_each_chunk(&*project.store, row.id, 0, |part| history.extend_attempts(&part))?;
+            stats.add_run(&history);
         }
     }
     Ok(presets)
@@ -83,7 +83,7 @@ fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<()> {
     match &args.preset {
         Some(wanted) if !presets.contains(wanted) => {
             let known = presets.into_iter().collect::<Vec<_>>().join(", ");
-            Err(CliError::usage(format!("there is no preset `{wanted}`")).hint(format!("there are {known}")))
+            Err(CliError::usage(format!("there is no preset `{wanted}`")).hint(format!("known presets: {known}")))
         }
         Some(_) | None => Ok(()),
     }

@@ -63,7 +63,7 @@ pub fn run(_args: &Args, console: &Console) -> Result<CommandExit> {
 }
 
 /// Prints what needs attention, what is running and what to type next, for a bare `signoff`.
-pub fn attention(console: &Console) -> Result<CommandExit> {
+pub fn print_inbox(console: &Console) -> Result<CommandExit> {
     let listed = StatusData::load(console.json)?;
     let text = inbox::text(&listed.context.snapshot(), &listed.questions, TITLE_WIDTH);
     console.print(&listed.report(), || text)
@@ -72,6 +72,6 @@ pub fn attention(console: &Console) -> Result<CommandExit> {
 /// Prints the list of tasks.
 pub fn print(store: &dyn Store, console: &Console) -> Result<()> {
     let tasks = store.tasks()?;
-    let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
-    console.text(&status::text(&scene, &store.questions()?, TITLE_WIDTH))
+    let snapshot = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
+    console.text(&status::text(&snapshot, &store.questions()?, TITLE_WIDTH))
 }

@@ -20,20 +20,20 @@ use signoff_term::json;
 use signoff_term::tui::{InboxHints, TuiMode, TuiRequest};
 
 use super::replay::naming;
+use crate::line_output::LineOutput;
 use crate::queries::{self, AgentKinds, LogFollower, TaskContext};
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, InboxWatcher, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, ScreenSender,
     StallDetector, TerminationSignals, is_queued,
 };
-use crate::show::LineOutput;
 use crate::web_backend::StoreId;
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, project};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The same while a part of a long log is on its way to the screen.
+/// The same while a part of a long log is sent to the screen.
 pub const LOAD_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Watch running tasks in a terminal UI
@@ -54,12 +54,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     reject_json(console)?;
     let root = project::root()?;
     let mut feed = Feed::new(root.clone(), args.run)?;
-    let (tell, left) = mpsc::channel();
+    let (close_sender, close_reasons) = mpsc::channel();
     let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |sender| {
-        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), None, &sender), left: tell })
+        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), None, &sender), close_sender })
     });
     match screen {
-        Some(screen) => on_screen(&screen, &mut feed, &left),
+        Some(screen) => on_screen(&screen, &mut feed, &close_reasons),
         None => in_lines(&mut feed, args.run, console),
     }
 }
@@ -76,7 +76,7 @@ pub fn reject_json(console: &Console) -> Result<()> {
 /// Handles the requests of the screen while other processes work.
 struct WatchHandler {
     background: BackgroundWorker,
-    left: Sender<CloseReason>,
+    close_sender: Sender<CloseReason>,
 }
 
 impl RequestHandler for WatchHandler {
@@ -84,16 +84,16 @@ impl RequestHandler for WatchHandler {
         self.background.handle(request);
     }
 
-    fn set_visible(&mut self, _seen: bool) {}
+    fn set_visible(&mut self, _visible: bool) {}
 
-    fn closed(&mut self, left: CloseReason) {
-        self.left.send(left).ok();
+    fn closed(&mut self, reason: CloseReason) {
+        self.close_sender.send(reason).ok();
     }
 }
 
 /// The exit when the screen is closed. A terminal that is gone is not an error.
-pub fn exit(left: CloseReason) -> CommandExit {
-    match left {
+pub fn exit(reason: CloseReason) -> CommandExit {
+    match reason {
         CloseReason::Quit | CloseReason::Gone => CommandExit::Done,
         CloseReason::Interrupted => CommandExit::Interrupted,
     }
@@ -101,13 +101,13 @@ pub fn exit(left: CloseReason) -> CommandExit {
 
 /// The error if the drawing thread has ended unexpectedly.
 pub fn screen_error() -> CliError {
-    CliError::failed("the screen broke").hint("--plain shows the same in lines")
+    CliError::failed("the terminal UI crashed").hint("--plain prints lines instead")
 }
 
-fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> Result<CommandExit> {
+fn on_screen(screen: &Screen, feed: &mut Feed, close_reasons: &Receiver<CloseReason>) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let (mut hints, mut queue_changed) = (None, false);
-    let on_its_way = Arc::default();
+    let in_flight = Arc::default();
     loop {
         if feed.was_replaced()? {
             sender.send(ScreenMessage::Reset);
@@ -116,13 +116,13 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> 
             hints = feed.inbox()?.or(hints);
             feed.poll()?;
         }
-        if Arc::strong_count(&on_its_way) == 1 {
+        if Arc::strong_count(&in_flight) == 1 {
             let next: Vec<_> = std::iter::from_fn(|| feed.next_transition()).take(MAX_TRANSITIONS).collect();
             // A fact adds, cancels or starts a task.
             let is_change = |fact: &Fact| matches!(fact, Fact::Task(..) | Fact::Loop(_, LoopFact::Added { .. }));
             queue_changed |= next.iter().any(|transition| is_change(&transition.event.fact));
             if !next.is_empty() {
-                sender.send(ScreenMessage::Transitions(next, Arc::clone(&on_its_way)));
+                sender.send(ScreenMessage::Transitions(next, Arc::clone(&in_flight)));
             }
         }
         let is_loading = feed.has_unapplied();
@@ -133,8 +133,8 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> 
             feed.send_agent_lines(sender);
         }
         host::panic_for_test("watching");
-        match left.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
-            Ok(left) => return Ok(exit(left)),
+        match close_reasons.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
+            Ok(reason) => return Ok(exit(reason)),
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
             }
@@ -190,7 +190,7 @@ struct Feed {
     /// `None` as long as there is no store.
     open: Option<WatchedStore>,
     /// The watched store was deleted or replaced, and the caller does not know it yet.
-    gone: bool,
+    replaced: bool,
     output_read_at: Option<Timestamp>,
     transcripts: BTreeMap<AttemptKey, TranscriptReader>,
 }
@@ -208,7 +208,7 @@ struct WatchedStore {
 }
 
 impl WatchedStore {
-    fn new(project: ReadOnlyProject, same: Option<StoreId>, run: Option<RunId>) -> Result<Self> {
+    fn new(project: ReadOnlyProject, store_id: Option<StoreId>, run: Option<RunId>) -> Result<Self> {
         let before = match run {
             // A replaced store may not have a run with this number.
             Some(run) if project.store.runs()?.iter().any(|row| row.id == run) => project.store.log(run)?,
@@ -218,10 +218,10 @@ impl WatchedStore {
         if run.is_none() {
             seen.extend(runs_needing_attention(&project)?.into_iter().map(|run| (run, 0)));
         }
-        let follow = LogFollower::new(project.store.clone(), seen)?;
+        let follower = LogFollower::new(project.store.clone(), seen)?;
         let kinds = AgentKinds::load(&project);
         let (states, inbox) = (BTreeMap::new(), InboxWatcher::default());
-        Ok(Self { id: same, project, follower: follow, kinds, states, unapplied: before.into(), queue: None, inbox })
+        Ok(Self { id: store_id, project, follower, kinds, states, unapplied: before.into(), queue: None, inbox })
     }
 }
 
@@ -230,22 +230,22 @@ impl Feed {
         if let Some(run) = run {
             check_run_exists(ReadOnlyProject::open_at(root.clone())?.as_ref(), run)?;
         }
-        Ok(Self { root, run, open: None, gone: false, output_read_at: None, transcripts: BTreeMap::new() })
+        Ok(Self { root, run, open: None, replaced: false, output_read_at: None, transcripts: BTreeMap::new() })
     }
 
     /// Opens the store if there is one. A store may be created, deleted or replaced at any time.
     fn open(&mut self) -> Result<()> {
-        let same = StoreId::of_directory(&self.root.join(DIRECTORY));
-        if self.open.take_if(|open| open.id != same).is_some() {
-            self.gone = true;
+        let store_id = StoreId::from_directory(&self.root.join(DIRECTORY));
+        if self.open.take_if(|open| open.id != store_id).is_some() {
+            self.replaced = true;
             self.transcripts.clear();
         }
         // A store that is just being created is opened by the next poll.
         if self.open.is_none()
-            && same.is_some()
+            && store_id.is_some()
             && let Some(project) = ReadOnlyProject::open_at(self.root.clone())?
         {
-            self.open = Some(WatchedStore::new(project, same, self.run)?);
+            self.open = Some(WatchedStore::new(project, store_id, self.run)?);
         }
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Feed {
     /// Whether the store was deleted or replaced since the last call.
     fn was_replaced(&mut self) -> Result<bool> {
         self.open()?;
-        Ok(std::mem::take(&mut self.gone))
+        Ok(std::mem::take(&mut self.replaced))
     }
 
     /// Reads the facts recorded since the last call; first those of the open runs or of the watched run.
@@ -262,9 +262,9 @@ impl Feed {
             self.open()?;
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        let mut news = open.follower.poll()?;
-        news.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
-        open.unapplied.extend(news);
+        let mut facts = open.follower.poll()?;
+        facts.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
+        open.unapplied.extend(facts);
         Ok(())
     }
 
@@ -286,15 +286,15 @@ impl Feed {
     }
 
     /// Returns the queued tasks if they changed. The queue is empty if only one run is watched.
-    fn queue(&mut self, moved: bool) -> Result<Option<Vec<TaskRow>>> {
-        let Some(open) = self.open.as_mut().filter(|open| moved || open.queue.is_none()) else {
+    fn queue(&mut self, changed: bool) -> Result<Option<Vec<TaskRow>>> {
+        let Some(open) = self.open.as_mut().filter(|open| changed || open.queue.is_none()) else {
             return Ok(None);
         };
         let tasks = if self.run.is_some() { Vec::new() } else { open.project.store.tasks()? };
         let tasks: Vec<TaskRow> = tasks.into_iter().filter(is_queued).collect();
-        let same = open.queue.as_ref() == Some(&tasks);
+        let unchanged = open.queue.as_ref() == Some(&tasks);
         open.queue = Some(tasks.clone());
-        Ok((!same).then_some(tasks))
+        Ok((!unchanged).then_some(tasks))
     }
 
     /// Returns the state of all tasks and runs if it changed. Call `poll` only after it.
@@ -302,8 +302,8 @@ impl Feed {
         let Some(open) = &mut self.open else { return Ok(None) };
         match open.inbox.poll(&open.project) {
             // The store is being deleted.
-            Err(_) if StoreId::of_directory(&self.root.join(DIRECTORY)) != open.id => Ok(None),
-            looked => looked,
+            Err(_) if StoreId::from_directory(&self.root.join(DIRECTORY)) != open.id => Ok(None),
+            polled => polled,
         }
     }
 
@@ -321,13 +321,13 @@ impl Feed {
         }
         self.output_read_at = Some(now);
         let Some(open) = &self.open else { return };
-        let at_work = running_attempts(&open.states);
-        self.transcripts.retain(|speaker, _| at_work.contains(speaker));
-        for speaker in at_work {
-            let transcript = self.transcripts.entry(speaker.clone()).or_insert_with(|| {
-                let dir = queries::attempt_dir(&open.project, &speaker);
-                let state = open.states.get(&speaker.run);
-                let kind = state.and_then(|state| open.kinds.kind(state, &speaker.loop_id, speaker.attempt));
+        let running = running_attempts(&open.states);
+        self.transcripts.retain(|attempt, _| running.contains(attempt));
+        for attempt in running {
+            let transcript = self.transcripts.entry(attempt.clone()).or_insert_with(|| {
+                let dir = queries::attempt_dir(&open.project, &attempt);
+                let state = open.states.get(&attempt.run);
+                let kind = state.and_then(|state| open.kinds.kind(state, &attempt.loop_id, attempt.attempt));
                 TranscriptReader::tail(&dir, kind, TAIL)
             });
             // If an agent writes faster than this polls, skip to the end.
@@ -335,7 +335,7 @@ impl Feed {
             // A file that cannot be read may be written later.
             let lines = transcript.read_more().unwrap_or_default();
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
-                sender.agent_line(speaker, line, &Arc::default());
+                sender.agent_line(attempt, line, &Arc::default());
             }
         }
     }
@@ -367,7 +367,7 @@ pub fn check_run_exists(project: Option<&ReadOnlyProject>, run: RunId) -> Result
         return Ok(());
     }
     let hint = match runs.as_slice() {
-        [] => "nothing was run here yet: `signoff work` works the queue".to_owned(),
+        [] => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
         [one] => format!("the only one is run {}", one.id),
         [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
-use signoff_engine::dispatcher::{DriveOptions, ready};
+use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, Store};
 use signoff_term::exit::InvocationSummary;
@@ -55,7 +55,7 @@ pub fn work(project: Project, args: &Args, console: &Console) -> Result<CommandE
     let Args { ref tasks, watch, jobs } = *args;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
-        drive: DriveOptions { only: tasks.clone(), watch, no_ask, ..DriveOptions::default() },
+        drive: RunLoopOptions { only: tasks.clone(), watch, no_ask, ..RunLoopOptions::default() },
         jobs: jobs.map(usize::from),
         resumed: resumable(&project, tasks)?,
         ..RunRequest::default()
@@ -114,12 +114,12 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     let exit = exit_of(&rows, &all, tasks);
     console.note(&match (of(TaskStatus::Pending).count(), of(TaskStatus::InProgress).count()) {
         (0, 0) => nothing_to_do_text(&rows, &all, tasks),
-        (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
-        (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
+        (0, _) => "Nothing to do here: another signoff process is running".to_owned(),
+        (_, _) => "Nothing is ready: pending tasks wait for other tasks (`signoff status`)".to_owned(),
     });
     let failed = if tasks.is_empty() { project.read_only().failed_final_reviews()? } else { Vec::new() };
     for run in &failed {
-        console.note(&format!("The final review of run {run} failed: `signoff run --resume {run}` says what to do"));
+        console.note(&format!("The final review of run {run} failed: `signoff run --resume {run}` shows what to do"));
     }
     Ok(if failed.is_empty() { exit } else { CommandExit::Failed })
 }
@@ -128,8 +128,8 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
 fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit {
     let unsettled = inbox::unsettled(all);
     let open = |row: &TaskRow| !row.status.is_over() || unsettled.contains(&row.id);
-    let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
-    let tasks: Vec<TaskRow> = meant.cloned().collect();
+    let selected = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
+    let tasks: Vec<TaskRow> = selected.cloned().collect();
     let invocation = InvocationSummary { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
     CommandExit::from_code(invocation.code())
 }
@@ -170,7 +170,7 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let failure =
         CliError::failed(format!("task {id} waits for task {cause}, which did not pass ({})", status_line(task)));
     if task.status == TaskStatus::Cancelled {
-        return failure.hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it"));
+        return failure.hint(format!("`signoff cancel {id}`, then add it again without `--depends-on`"));
     }
     let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
     failure.hint(NextStep::for_task(task, &snapshot).to_string())
@@ -194,7 +194,7 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
     match (failed.as_slice(), tasks.is_empty()) {
         ([], _) if !waiting.is_empty() => decisions_text(&waiting, all),
         ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
-        ([], false) => "Nothing to do: what you name is over (`signoff status`)".to_owned(),
+        ([], false) => "Nothing to do: the named tasks have ended (`signoff status`)".to_owned(),
         ([one], _) => format!("Nothing to do: task {} failed: {}", one.id, next(one)),
         ([first, ..], _) => format!(
             "Nothing to do: {} tasks failed (`{}`); the first one: {}",
@@ -209,12 +209,12 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
 fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     const NAMED: usize = 5;
     let driven = BTreeSet::new();
-    let scene = ProjectSnapshot { tasks: all, runs: &[], driven: &driven };
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &driven };
     let line = |row: &&TaskRow| {
-        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), NextStep::for_task(row, &scene))
+        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), NextStep::for_task(row, &snapshot))
     };
     let named: String = waiting.iter().take(NAMED).map(line).collect();
     let more = waiting.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
-    format!("Nothing to do before you decide:{named}{more}")
+    format!("Nothing to do: these tasks need a decision:{named}{more}")
 }

@@ -74,9 +74,8 @@ fn list(console: &Console) -> Result<CommandExit> {
 fn check(file: &Path, console: &Console) -> Result<CommandExit> {
     let name = file.display().to_string();
     let bytes = host::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
-    let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?).map_err(|error| {
-        CliError::from(error).hint("`signoff workflow show task` shows the words a workflow is written in")
-    })?;
+    let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?)
+        .map_err(|error| CliError::from(error).hint("`signoff workflow show task` shows the keys of a workflow"))?;
     if workflows.is_empty() {
         return Err(CliError::usage(format!("{name} holds no workflow"))
             .at(format!("{name}:1"))

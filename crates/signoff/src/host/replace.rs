@@ -31,23 +31,23 @@ impl<'p> Replacement<'p> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(failed)?;
         }
-        let place = resolve_link(path)?;
-        let draft = match place.metadata() {
+        let destination = resolve_link(path)?;
+        let temp_file = match destination.metadata() {
             Ok(found) if !found.is_file() => None,
             Ok(found) if found.permissions().readonly() => {
                 return Err(CliError::failed(format!("cannot write {}: it is read-only", path.display()))
-                    .hint("make it writable, then type the same again"));
+                    .hint("make it writable, then run the command again"));
             }
-            Ok(_) | Err(_) => Some(LockedTempFile::open(&place).map_err(failed)?),
+            Ok(_) | Err(_) => Some(LockedTempFile::open(&destination).map_err(failed)?),
         };
-        Ok(Self { path, destination: place, temp_file: draft })
+        Ok(Self { path, destination, temp_file })
     }
 
     /// Replaces the contents of the file.
     pub fn write(self, text: &str) -> Result<()> {
         let written = match self.temp_file {
             None => write_to_pipe(&self.destination, text),
-            Some(draft) => draft.commit(text, &self.destination),
+            Some(temp_file) => temp_file.commit(text, &self.destination),
         };
         written.map_err(|error| failed(self.path, &error))
     }
@@ -59,12 +59,12 @@ pub fn replace_own_file(path: &Path, text: &str) -> Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
     }
-    LockedTempFile::open(path).and_then(|draft| draft.commit(text, path)).map_err(failed)
+    LockedTempFile::open(path).and_then(|temp_file| temp_file.commit(text, path)).map_err(failed)
 }
 
 fn failed(path: &Path, error: &io::Error) -> CliError {
     let failure = CliError::failed(format!("cannot write {}: {error}", path.display()));
-    failure.at(path.display().to_string()).hint("what was there before is as it was")
+    failure.at(path.display().to_string()).hint("the old file is unchanged")
 }
 
 /// Resolves a symbolic link to the file that is written.
@@ -78,13 +78,13 @@ fn resolve_link(path: &Path) -> Result<PathBuf> {
     }
     path.canonicalize().map_err(|error| {
         CliError::failed(format!("cannot write {}: {error}", path.display()))
-            .hint("it is a link that leads nowhere: remove it, or make the file it names")
+            .hint("it is a broken symbolic link: remove it, or create its target")
     })
 }
 
 /// Writes to a pipe or a terminal. A reader that closed the pipe is not an error.
-fn write_to_pipe(place: &Path, text: &str) -> io::Result<()> {
-    match fs::write(place, text) {
+fn write_to_pipe(destination: &Path, text: &str) -> io::Result<()> {
+    match fs::write(destination, text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -109,12 +109,12 @@ impl Drop for LockedTempFile {
 }
 
 impl LockedTempFile {
-    fn open(place: &Path) -> io::Result<Self> {
-        let mut path = OsString::from(place);
+    fn open(destination: &Path) -> io::Result<Self> {
+        let mut path = OsString::from(destination);
         path.push(".signoff-draft");
         let path = PathBuf::from(path);
         // The target may be private, so a temporary file that replaces it starts private.
-        let mode = if place.exists() { 0o600 } else { 0o666 };
+        let mode = if destination.exists() { 0o600 } else { 0o666 };
         loop {
             // A link planted here would redirect the write.
             if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
@@ -131,20 +131,20 @@ impl LockedTempFile {
             if !path.symlink_metadata().is_ok_and(is_own) {
                 continue;
             }
-            let draft = Self { file, path: path.clone(), renamed: false };
+            let temp_file = Self { file, path: path.clone(), renamed: false };
             if own.len() == 0 {
-                return Ok(draft);
+                return Ok(temp_file);
             }
             // Left by a killed process: dropping it removes it.
         }
     }
 
-    fn commit(mut self, text: &str, place: &Path) -> io::Result<()> {
-        let permissions = place.metadata().ok().map(|found| found.permissions());
+    fn commit(mut self, text: &str, destination: &Path) -> io::Result<()> {
+        let permissions = destination.metadata().ok().map(|found| found.permissions());
         self.write(text, permissions)?;
-        fs::rename(&self.path, place)?;
+        fs::rename(&self.path, destination)?;
         self.renamed = true;
-        let directory = place.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let directory = destination.parent().filter(|directory| !directory.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
     }
 

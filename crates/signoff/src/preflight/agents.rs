@@ -25,27 +25,33 @@ pub struct AgentStatus {
     pub login: AgentLogin,
 }
 
+/// Why the program of an agent cannot be used.
+pub struct AgentProblem {
+    pub message: String,
+    pub hint: String,
+}
+
 /// Probes every configured agent and every other installed one.
 pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>> {
     let configured = settings.agents();
     let other = |known: &&KnownAgent| configured.iter().all(|agent| agent.kind != known.kind);
     let installed = agent_probe::KNOWN_AGENTS.iter().filter(other).map(|known| agent_probe::default_agent(known.kind));
-    let mut seen: Vec<AgentStatus> = configured.iter().cloned().map(|agent| probe(agent, true, checkout)).collect();
+    let mut statuses: Vec<AgentStatus> = configured.iter().cloned().map(|agent| probe(agent, true, checkout)).collect();
     let found = installed.map(|agent| probe(agent, false, checkout));
-    seen.extend(found.filter(AgentStatus::is_installed));
-    ask_versions(&mut seen)?;
-    cache_versions(&seen, checkout);
-    Ok(seen)
+    statuses.extend(found.filter(AgentStatus::is_installed));
+    ask_versions(&mut statuses)?;
+    cache_versions(&statuses, checkout);
+    Ok(statuses)
 }
 
 /// Probes only the agents whose program is on `PATH`, regardless of the configuration.
 pub fn installed() -> Result<Vec<AgentStatus>> {
-    let seen = agent_probe::KNOWN_AGENTS
+    let statuses = agent_probe::KNOWN_AGENTS
         .iter()
         .map(|known| probe(agent_probe::default_agent(known.kind), false, Path::new("/")));
-    let mut seen: Vec<AgentStatus> = seen.filter(AgentStatus::is_installed).collect();
-    ask_versions(&mut seen)?;
-    Ok(seen)
+    let mut statuses: Vec<AgentStatus> = statuses.filter(AgentStatus::is_installed).collect();
+    ask_versions(&mut statuses)?;
+    Ok(statuses)
 }
 
 fn probe(agent: AgentConfig, configured: bool, checkout: &Path) -> AgentStatus {
@@ -62,12 +68,12 @@ pub fn variables() -> BTreeSet<String> {
 
 /// Asks all agents for their version in parallel, because some take seconds. Each runs with its own temporary home, so
 /// that it writes nothing into the user's.
-fn ask_versions(seen: &mut [AgentStatus]) -> Result<()> {
-    let place = TemporaryDirectory::new("agents")?;
+fn ask_versions(statuses: &mut [AgentStatus]) -> Result<()> {
+    let temp_dir = TemporaryDirectory::new("agents")?;
     thread::scope(|scope| {
-        for (number, one) in seen.iter_mut().enumerate() {
+        for (number, one) in statuses.iter_mut().enumerate() {
             let Some(program) = one.version_program() else { continue };
-            let home = place.path().join(number.to_string());
+            let home = temp_dir.path().join(number.to_string());
             if std::fs::create_dir(&home).is_ok() {
                 scope.spawn(move || one.version = Some(version(&program, &home)));
             }
@@ -102,11 +108,11 @@ fn version_cache(root: &Path) -> VersionCache {
 }
 
 /// Stores the versions in the cache, so that the next run need not ask again.
-fn cache_versions(seen: &[AgentStatus], root: &Path) {
-    let mut remembered = version_cache(root);
-    for one in seen {
+fn cache_versions(statuses: &[AgentStatus], root: &Path) {
+    let mut cache = version_cache(root);
+    for one in statuses {
         if let (Some(program), Some(version)) = (one.version_program(), &one.version) {
-            remember(&mut remembered, &program, version);
+            remember(&mut cache, &program, version);
         }
     }
 }
@@ -132,8 +138,8 @@ impl AgentStatus {
         agent_probe::understands_version_flag(&self.agent).then(|| path.clone())
     }
 
-    /// Why it cannot be used, with a hint.
-    pub fn problem(&self) -> Option<(String, String)> {
+    /// Why it cannot be used.
+    pub fn problem(&self) -> Option<AgentProblem> {
         program_problem(&self.agent, self.program.as_ref()?, |path| {
             version_problem(&self.agent, path, self.version.as_ref()?)
         })
@@ -147,7 +153,7 @@ impl AgentStatus {
             AgentLogin::Unknown => ("unknown", None),
             AgentLogin::NotNeeded => ("not_needed", None),
         };
-        let (problem, hint) = self.problem().unzip();
+        let (problem, hint) = self.problem().map(|problem| (problem.message, problem.hint)).unzip();
         let version = self.version.as_ref().and_then(|version| version.as_ref().ok());
         let least = agent_probe::known_agent(self.agent.kind).and_then(|known| known.min_version);
         let note = match &self.version {
@@ -180,13 +186,12 @@ impl AgentStatus {
     }
 }
 
-/// The error and hint for an agent whose program cannot be used. `version` looks for a problem of a program that can be
-/// started.
+/// The problem of an agent's program. `version` looks for a problem of a program that can be started.
 pub fn program_problem(
     agent: &AgentConfig,
     program: &ProgramStatus,
-    version: impl FnOnce(&Path) -> Option<(String, String)>,
-) -> Option<(String, String)> {
+    version: impl FnOnce(&Path) -> Option<AgentProblem>,
+) -> Option<AgentProblem> {
     match program {
         ProgramStatus::Startable(path) => version(path),
         ProgramStatus::Missing => Some(missing(agent)),
@@ -194,54 +199,57 @@ pub fn program_problem(
             // Show the path as it is configured.
             let given = agent_probe::program_of(agent).filter(|program| program.contains('/'));
             let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
-            Some((format!("{path} is not executable"), format!("make it so: chmod +x {path}")))
+            Some(AgentProblem { message: format!("{path} is not executable"), hint: format!("run `chmod +x {path}`") })
         }
-        ProgramStatus::MissingInterpreter { path, interpreter: by } => {
-            let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
-            Some((format!("{} is run by {by}, which is not there", path.display()), hint))
+        ProgramStatus::MissingInterpreter { path, interpreter } => {
+            let hint = format!("install {interpreter}, or put it on PATH; or set [agents.{}] command", agent.name);
+            let message = format!("{} needs the interpreter {interpreter}, which was not found", path.display());
+            Some(AgentProblem { message, hint })
         }
     }
 }
 
-fn missing(agent: &AgentConfig) -> (String, String) {
+fn missing(agent: &AgentConfig) -> AgentProblem {
     let program = agent_probe::program_of(agent).unwrap_or_default();
     let known = agent_probe::known_agent(agent.kind).filter(|_| agent.command.is_empty());
     let install = known
         .map_or_else(|| "install it".to_owned(), |known| format!("install it (`npm install -g {}`)", known.package));
     let hint = format!("{install}, or set [agents.{}] command in signoff.toml", agent.name);
-    (format!("there is no program {program}"), hint)
+    AgentProblem { message: format!("program {program} was not found"), hint }
 }
 
-/// The error and hint for a program whose version cannot be used.
+/// The problem of a program whose version cannot be used.
 fn version_problem(
     agent: &AgentConfig,
     path: &Path,
     version: &Result<AgentVersion, VersionError>,
-) -> Option<(String, String)> {
+) -> Option<AgentProblem> {
     match version {
         Ok(version) => {
             let least = agent_probe::required_version(agent.kind, version)?;
             let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
-            let said = format!("version {version} is too old: it must be {least} or later");
-            Some((said, format!("update it (`npm install -g {package}@latest`, or as you installed it)")))
+            let message = format!("version {version} is too old: it must be {least} or later");
+            let hint = format!("update it (`npm install -g {package}@latest`, or with your package manager)");
+            Some(AgentProblem { message, hint })
         }
         Err(VersionError::NotStarted(why)) => {
-            let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
-            Some((format!("it cannot be started: {why}"), hint))
+            let hint =
+                format!("check the output of `{} --version`, or set [agents.{}] command", path.display(), agent.name);
+            Some(AgentProblem { message: format!("it cannot be started: {why}"), hint })
         }
         Err(VersionError::NotReported(_)) => None,
     }
 }
 
-/// Returns the error and hint if the version of an agent's program is unusable. An unchanged program is asked only
+/// Returns the problem if the version of an agent's program is unusable. An unchanged program is asked only
 /// once, and a program of an npm package not at all. A cached version that is too old is checked again.
-pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option<(String, String)> {
+pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option<AgentProblem> {
     if !agent_probe::understands_version_flag(agent) {
         return None;
     }
-    let mut remembered = version_cache(root);
+    let mut cache = version_cache(root);
     if let Some((least, node)) = agent_probe::required_node(program)
-        && let Err(why) = check_node(least, cached_version(&mut remembered, &node, least))
+        && let Err(why) = check_node(least, cached_version(&mut cache, &node, least))
     {
         return version_problem(agent, program, &Err(why));
     }
@@ -250,16 +258,12 @@ pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option
     }
     let least =
         agent_probe::known_agent(agent.kind).and_then(|known| known.min_version).unwrap_or(AgentVersion(0, 0, 0));
-    version_problem(agent, program, &cached_version(&mut remembered, program, least))
+    version_problem(agent, program, &cached_version(&mut cache, program, least))
 }
 
 /// Returns the cached version if it is recent enough, or if the program reports none; otherwise asks the program.
-fn cached_version(
-    remembered: &mut VersionCache,
-    program: &Path,
-    least: AgentVersion,
-) -> Result<AgentVersion, VersionError> {
-    match remembered.get(program) {
+fn cached_version(cache: &mut VersionCache, program: &Path, least: AgentVersion) -> Result<AgentVersion, VersionError> {
+    match cache.get(program) {
         Some(Some(version)) if version >= least => return Ok(version),
         Some(None) => {
             return Err(VersionError::NotReported("it did not report its version before".to_owned()));
@@ -267,8 +271,9 @@ fn cached_version(
         Some(Some(_)) | None => {}
     }
     // If there is no directory to run it in, the agent is started without the check.
-    let place = TemporaryDirectory::new("agents").map_err(|failure| VersionError::NotReported(failure.to_string()))?;
-    let asked = agent_probe::query_version(program, place.path());
-    remember(remembered, program, &asked);
+    let temp_dir =
+        TemporaryDirectory::new("agents").map_err(|failure| VersionError::NotReported(failure.to_string()))?;
+    let asked = agent_probe::query_version(program, temp_dir.path());
+    remember(cache, program, &asked);
     asked
 }

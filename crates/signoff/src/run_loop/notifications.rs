@@ -26,19 +26,20 @@ pub struct NotifyingRenderer<R> {
     /// `None` if no channel is configured.
     notifier: Option<Notifier>,
     watches: BTreeMap<RunId, NotificationWatcher>,
-    /// The caps of a task and of a run.
-    caps: (Caps, Caps),
+    task_caps: Caps,
+    run_caps: Caps,
     store: Arc<dyn Store>,
     /// The name of the repository's directory.
     project: String,
 }
 
 impl<R: Renderer> NotifyingRenderer<R> {
-    pub fn new(shown: R, settings: &Settings, channels: &ChannelContext, store: Arc<dyn Store>) -> Self {
+    pub fn new(renderer: R, settings: &Settings, channels: &ChannelContext, store: Arc<dyn Store>) -> Self {
         let notifier = Notifier::start(settings, channels, store.clone());
         let limits = settings.limits();
-        let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
-        Self { inner: shown, notifier, watches, caps, store, project: project(&channels.directory) }
+        let (task_caps, run_caps) = (limits.task, limits.run);
+        let (watches, project) = (BTreeMap::new(), project(&channels.directory));
+        Self { inner: renderer, notifier, watches, task_caps, run_caps, store, project }
     }
 
     /// Waits a short time for pending notifications and returns the inner renderer.
@@ -70,35 +71,34 @@ impl<R: Renderer> NotifyingRenderer<R> {
     }
 
     fn watch(&mut self, run: RunId) -> &mut NotificationWatcher {
-        let (task, whole) = self.caps;
-        self.watches.entry(run).or_insert_with(|| NotificationWatcher::new(task, whole))
+        self.watches.entry(run).or_insert_with(|| NotificationWatcher::new(self.task_caps, self.run_caps))
     }
 
     fn send(&self, all: &[Notification]) {
         let Some(notifier) = &self.notifier else { return };
         for notification in all {
             let question = self.question(notification);
-            let known = MessageContext { project: &self.project, question: question.as_deref() };
-            notifier.send(message(notification, known), notification.key());
+            let context = MessageContext { project: &self.project, question: question.as_deref() };
+            notifier.send(message(notification, context), notification.key());
         }
     }
 
     /// Resends undelivered notifications of finished runs if they still apply.
     pub fn resend_undelivered(&self) {
         let Some(notifier) = &self.notifier else { return };
-        let owed = runs_with_undelivered(&*self.store);
-        let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
+        let undelivered = runs_with_undelivered(&*self.store);
+        let open = if undelivered.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
         let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
-        let (task, whole) = self.caps;
-        for run in owed.iter().filter(|run| is_over(run)) {
+        for run in undelivered.iter().filter(|run| is_over(run)) {
             // A run whose log is missing has nothing to send.
             let log = self.store.log(*run).unwrap_or_default();
-            let (mut state, mut watcher) = (RunState::new(*run), NotificationWatcher::new(task, whole));
+            let (mut state, mut watcher) =
+                (RunState::new(*run), NotificationWatcher::new(self.task_caps, self.run_caps));
             log.into_iter().for_each(|recorded| watcher.replay(&state.apply(recorded)));
             for notification in watcher.pending_notifications() {
                 let question = self.question(&notification);
-                let known = MessageContext { project: &self.project, question: question.as_deref() };
-                notifier.resend(message(&notification, known), &notification.key());
+                let context = MessageContext { project: &self.project, question: question.as_deref() };
+                notifier.resend(message(&notification, context), &notification.key());
             }
         }
     }
@@ -154,20 +154,20 @@ pub fn resend_undelivered(project: &Project, console: &Console) {
     if !runs_with_undelivered(&*project.store).is_empty() {
         let channels = channel_context(project.repository.root(), user_presence(console));
         let store = project.store.clone();
-        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, &channels, store);
-        telling.resend_undelivered();
-        telling.finish();
+        let renderer = NotifyingRenderer::new(NoteRenderer(console), &project.settings, &channels, store);
+        renderer.resend_undelivered();
+        renderer.finish();
     }
 }
 
 /// The environment in which channels run.
-pub fn channel_context(root: &Path, person: TerminalPresence) -> ChannelContext {
+pub fn channel_context(root: &Path, presence: TerminalPresence) -> ChannelContext {
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let variables = host::environment().into_iter().map(|(name, value)| (text(name), text(value)));
     let variables = variables.collect();
     // Without its own path signoff can start no command either; starting one then fails with an error.
     let program = host::program().unwrap_or_default();
-    ChannelContext { directory: root.to_owned(), variables, presence: person, program, timeouts: notify_timeouts() }
+    ChannelContext { directory: root.to_owned(), variables, presence, program, timeouts: notify_timeouts() }
 }
 
 /// Where the user can be reached; with `--quiet` nowhere on this terminal.

@@ -31,22 +31,22 @@ impl BackgroundWorker {
     /// Starts the threads for the repository at `root`. Lookups use the store of the dispatcher, if there is one, because
     /// it knows the state of the driven runs.
     pub fn new(root: PathBuf, store: Option<Arc<SqliteStore>>, sender: &ScreenSender) -> Self {
-        let ((lookups, to_look), (decisions, to_decide)) = (mpsc::channel(), mpsc::channel());
-        let (own, tell) = (root.clone(), sender.clone());
+        let ((lookups, lookup_requests), (decisions, decision_requests)) = (mpsc::channel(), mpsc::channel());
+        let (lookup_root, sender_clone) = (root.clone(), sender.clone());
         let open = move || match &store {
-            Some(store) => Ok(Some(ReadOnlyProject { root: own.clone(), store: store.clone() })),
-            None => ReadOnlyProject::open_at(own.clone()),
+            Some(store) => Ok(Some(ReadOnlyProject { root: lookup_root.clone(), store: store.clone() })),
+            None => ReadOnlyProject::open_at(lookup_root.clone()),
         };
-        std::thread::spawn(move || look_up(&open, &to_look, &tell));
-        let tell = sender.clone();
-        std::thread::spawn(move || record_decisions(&root, &to_decide, &tell));
+        std::thread::spawn(move || look_up(&open, &lookup_requests, &sender_clone));
+        let sender_clone = sender.clone();
+        std::thread::spawn(move || record_decisions(&root, &decision_requests, &sender_clone));
         Self { lookups, decisions }
     }
 
     /// Handles a request. The result is sent to the screen.
     pub fn handle(&self, request: TuiRequest) {
         match request {
-            TuiRequest::Load(errand) => self.lookups.send(errand).ok(),
+            TuiRequest::Load(request) => self.lookups.send(request).ok(),
             TuiRequest::QuestionDecided(_) | TuiRequest::Decide(..) => self.decisions.send(request).ok(),
             TuiRequest::Quit | TuiRequest::Interrupt | TuiRequest::Replay(_) => None,
         };
@@ -68,7 +68,7 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(None) };
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
-            let text = format!("Answered {}; the task goes on", choice.as_str());
+            let text = format!("Answered {}", choice.as_str());
             Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
@@ -84,8 +84,8 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
             Some(format!("Task #{task} is {} by {}{note}", verdict.as_str(), host::user_name()))
         }
         TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason }) => {
-            let (place, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;
-            Some(format!("Finding {} is refuted by {}", place.finding, host::user_name()))
+            let (finding_ref, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;
+            Some(format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name()))
         }
         // The question stays open; the screen has shown how to answer it later.
         TuiRequest::QuestionDecided(QuestionDecision::Later { .. }) => None,
@@ -96,9 +96,9 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
 /// Adds how to continue if no process is driving the run.
 fn with_next_step(result: &DecisionResult, text: String) -> String {
     match result {
-        DecisionResult::HandedOver => text,
-        DecisionResult::Recorded { note: None } => format!("{text}: `signoff work` does"),
-        DecisionResult::Recorded { note: Some(note) } => format!("{text}: `signoff work` does; {note}"),
+        DecisionResult::HandedOver => format!("{text}; the task continues"),
+        DecisionResult::Recorded { note: None } => format!("{text}; run `signoff work` to continue"),
+        DecisionResult::Recorded { note: Some(note) } => format!("{text}; run `signoff work` to continue; {note}"),
     }
 }
 
@@ -114,24 +114,28 @@ struct FollowedTranscript {
     transcript: TranscriptReader,
     /// The attempt has ended.
     ended: bool,
-    /// Cloned into the part that is on its way to the screen.
+    /// Cloned into the part that was sent to the screen and is not consumed yet.
     pending: Arc<()>,
 }
 
 /// Handles lookups until the channel closes.
-fn look_up(open: &dyn Fn() -> Result<Option<ReadOnlyProject>>, errands: &Receiver<DataRequest>, sender: &ScreenSender) {
+fn look_up(
+    open: &dyn Fn() -> Result<Option<ReadOnlyProject>>,
+    requests: &Receiver<DataRequest>,
+    sender: &ScreenSender,
+) {
     let mut followed = None;
     loop {
         let first = if followed.is_some() {
-            errands.recv_timeout(POLL_INTERVAL)
+            requests.recv_timeout(POLL_INTERVAL)
         } else {
-            errands.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            requests.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
         match first {
             Ok(first) => {
-                for errand in deduplicated(first, errands) {
+                for request in deduplicated(first, requests) {
                     let result = open().and_then(|project| match project {
-                        Some(project) => handle(&project, errand, sender, &mut followed),
+                        Some(project) => handle(&project, request, sender, &mut followed),
                         None => Ok(()),
                     });
                     if let Err(failure) = result {
@@ -149,11 +153,11 @@ fn look_up(open: &dyn Fn() -> Result<Option<ReadOnlyProject>>, errands: &Receive
 }
 
 /// Collects the pending requests without duplicates.
-fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<DataRequest> {
+fn deduplicated(first: DataRequest, requests: &Receiver<DataRequest>) -> Vec<DataRequest> {
     let mut all = vec![first];
-    for errand in errands.try_iter() {
-        if !all.contains(&errand) {
-            all.push(errand);
+    for request in requests.try_iter() {
+        if !all.contains(&request) {
+            all.push(request);
         }
     }
     all
@@ -161,20 +165,20 @@ fn deduplicated(first: DataRequest, errands: &Receiver<DataRequest>) -> Vec<Data
 
 fn handle(
     project: &ReadOnlyProject,
-    errand: DataRequest,
+    request: DataRequest,
     sender: &ScreenSender,
     followed: &mut Option<FollowedTranscript>,
 ) -> Result<()> {
-    match errand {
+    match request {
         DataRequest::Report(task) => {
             let (report, _) = queries::task_report(project, task)?;
-            sender.supply(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
+            sender.send_data(TuiData::Report { task, report: Box::new(report) }, &Arc::default());
         }
         DataRequest::Diff(task) => {
             let diff = diff(project, task);
             let nothing = TuiData::Diff { task, patch: String::new(), stat: String::new() };
             // Send an empty diff on error, so that the screen stops waiting.
-            sender.supply(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
+            sender.send_data(diff.as_ref().ok().cloned().unwrap_or(nothing), &Arc::default());
             diff?;
         }
         DataRequest::Transcript { run, loop_id, attempt } => {
@@ -213,7 +217,7 @@ fn send_more(followed: &mut FollowedTranscript, sender: &ScreenSender) -> bool {
     if !lines.is_empty() {
         let AttemptKey { run, loop_id, attempt } = followed.attempt.clone();
         let text = lines.iter().map(|line| format!("{line}\n")).collect();
-        sender.supply(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
+        sender.send_data(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
     }
     !(last && followed.ended)
 }

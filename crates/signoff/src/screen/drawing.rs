@@ -25,7 +25,7 @@ const MAX_MESSAGES: usize = 20_000;
 /// Maximum time for applying messages before a frame is drawn.
 const MAX_APPLY: SignedDuration = SignedDuration::from_millis(20);
 
-/// The same while events are taken in: a long log loads faster with fewer frames in between.
+/// The same while events are applied: a long log loads faster with fewer frames in between.
 const MAX_APPLY_LOG: SignedDuration = SignedDuration::from_millis(100);
 
 /// The state of the drawing thread.
@@ -35,7 +35,7 @@ pub struct DrawingThread {
     console: Console,
     keys: KeyReader,
     /// Whether this thread handles termination signals, and the received signals.
-    ends: TerminationSignals,
+    termination_signals: TerminationSignals,
     signals: Receiver<TerminalSignal>,
     /// `None` while another process owns the terminal, or after the screen was closed.
     terminal: Option<RawTerminal>,
@@ -57,7 +57,7 @@ impl DrawingThread {
         tui: Tui,
         handler: Box<dyn RequestHandler>,
         console: Console,
-        ends: TerminationSignals,
+        termination_signals: TerminationSignals,
         signals: Receiver<TerminalSignal>,
     ) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl DrawingThread {
             handler,
             console,
             keys: KeyReader::default(),
-            ends,
+            termination_signals,
             signals,
             terminal: None,
             closed: false,
@@ -80,16 +80,16 @@ impl DrawingThread {
 
     /// Takes the terminal.
     pub fn begin(&mut self) -> io::Result<()> {
-        self.terminal = Some(RawTerminal::take()?);
+        self.terminal = Some(RawTerminal::acquire()?);
         self.redraw = true;
         Ok(())
     }
 
     /// Runs until the last message and then restores the terminal.
-    pub fn run(mut self, news: &Receiver<ScreenMessage>) {
+    pub fn run(mut self, messages: &Receiver<ScreenMessage>) {
         loop {
             self.read_keys();
-            if !self.apply_messages(news) {
+            if !self.apply_messages(messages) {
                 break;
             }
             self.follow_the_foreground();
@@ -143,7 +143,7 @@ impl DrawingThread {
         for request in requests {
             match request {
                 TuiRequest::Quit => self.close(CloseReason::Quit),
-                TuiRequest::Interrupt if self.ends == TerminationSignals::HandledByScreen => {
+                TuiRequest::Interrupt if self.termination_signals == TerminationSignals::HandledByScreen => {
                     self.close(CloseReason::Interrupted)
                 }
                 // Not sent as a signal, because two pending signals merge into one.
@@ -157,17 +157,17 @@ impl DrawingThread {
     }
 
     /// Closes the screen for good.
-    fn close(&mut self, left: CloseReason) {
+    fn close(&mut self, reason: CloseReason) {
         drop(self.terminal.take());
         if !std::mem::replace(&mut self.closed, true) {
-            self.handler.closed(left);
+            self.handler.closed(reason);
         }
     }
 
     /// Applies pending messages. Without the terminal it waits for the first one. Returns false after the last message.
-    fn apply_messages(&mut self, news: &Receiver<ScreenMessage>) -> bool {
+    fn apply_messages(&mut self, messages: &Receiver<ScreenMessage>) -> bool {
         if self.terminal.is_none() {
-            match news.recv_timeout(if self.closed { Duration::from_secs(60) } else { FRAME }) {
+            match messages.recv_timeout(if self.closed { Duration::from_secs(60) } else { FRAME }) {
                 Ok(first) => {
                     if !self.apply(first) {
                         return false;
@@ -183,7 +183,7 @@ impl DrawingThread {
             if host::now().duration_since(begun).abs() > longest {
                 return true;
             }
-            match news.try_recv() {
+            match messages.try_recv() {
                 Ok(next) => {
                     longest = if matches!(next, ScreenMessage::Transitions(..)) { MAX_APPLY_LOG } else { longest };
                     if !self.apply(next) {
@@ -213,12 +213,13 @@ impl DrawingThread {
     }
 
     /// Applies one message. Returns false for the last one.
-    fn apply(&mut self, news: ScreenMessage) -> bool {
+    fn apply(&mut self, message: ScreenMessage) -> bool {
         // A closed screen shows nothing more.
-        if self.closed && !matches!(news, ScreenMessage::Ring(_) | ScreenMessage::Signal | ScreenMessage::Over) {
+        if self.closed && !matches!(message, ScreenMessage::WriteRaw(_) | ScreenMessage::Signal | ScreenMessage::Close)
+        {
             return true;
         }
-        match news {
+        match message {
             ScreenMessage::Transitions(transitions, _pending) => {
                 transitions.iter().for_each(|transition| self.tui.apply(transition));
             }
@@ -226,15 +227,15 @@ impl DrawingThread {
                 self.tui.add_live_line(run, &loop_id, attempt, &line);
             }
             ScreenMessage::Queue(tasks) => self.tui.set_queue(tasks),
-            ScreenMessage::Inbox(standings) => self.tui.set_inbox_hints(standings),
+            ScreenMessage::Inbox(hints) => self.tui.set_inbox_hints(hints),
             ScreenMessage::Reset => self.tui.reset(),
             ScreenMessage::Time(time) => self.time = Some(time),
-            ScreenMessage::Supply(material, _pending) => self.tui.receive(*material),
+            ScreenMessage::Data(data, _pending) => self.tui.receive(*data),
             ScreenMessage::Note(note) => self.tui.show_note(&note),
-            ScreenMessage::Ending => self.tui.set_shutting_down(),
-            ScreenMessage::Ring(bytes) => terminal::ring(&bytes),
+            ScreenMessage::ShuttingDown => self.tui.set_shutting_down(),
+            ScreenMessage::WriteRaw(bytes) => terminal::write_raw(&bytes),
             ScreenMessage::Signal => self.handle_signals(),
-            ScreenMessage::Over => return false,
+            ScreenMessage::Close => return false,
         }
         true
     }
@@ -253,12 +254,12 @@ impl DrawingThread {
     /// Continues after a stop. The shell may have changed the terminal in the meantime.
     fn resume(&mut self) {
         self.stopped = false;
-        if self.terminal.as_ref().is_some_and(|taken| !taken.is_raw()) {
-            // The terminal is taken again at once if this process is in the foreground.
+        if self.terminal.as_ref().is_some_and(|terminal| !terminal.is_raw()) {
+            // The terminal is acquired again at once if this process is in the foreground.
             drop(self.terminal.take());
         }
-        if let Some(taken) = &mut self.terminal {
-            taken.redraw().ok();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.redraw().ok();
         }
         self.redraw = true;
     }
@@ -289,13 +290,13 @@ impl DrawingThread {
         if !self.until_due().is_zero() {
             return;
         }
-        let Some(taken) = &mut self.terminal else { return };
+        let Some(terminal) = &mut self.terminal else { return };
         let now = host::now();
         let shown = self.time.unwrap_or(now);
-        let drawn = taken.draw(|frame| self.tui.draw(frame, shown));
+        let result = terminal.draw(|frame| self.tui.draw(frame, shown));
         (self.drawn_at, self.redraw) = (Some(now), false);
         self.frames += 1;
-        if drawn.is_err() {
+        if result.is_err() {
             self.close(CloseReason::Gone);
         }
     }

@@ -38,7 +38,7 @@ pub struct RawTerminal(Option<Terminal<CrosstermBackend<BufWriter<Stdout>>>>);
 
 impl RawTerminal {
     /// Takes the terminal. Other output is held back until it is restored.
-    pub fn take() -> io::Result<Self> {
+    pub fn acquire() -> io::Result<Self> {
         restore_on_panic();
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
@@ -153,7 +153,7 @@ pub fn restore() {
 }
 
 /// Writes bytes to the terminal that draw nothing.
-pub fn ring(bytes: &[u8]) {
+pub fn write_raw(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     counted_write(|| out.write_all(bytes).and_then(|()| out.flush())).ok();
 }
@@ -189,10 +189,10 @@ pub fn has_job_control() -> bool {
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let tell = std::panic::take_hook();
+        let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
-            tell(panic);
+            previous_hook(panic);
         }));
     });
 }
@@ -219,14 +219,17 @@ pub enum TerminationSignals {
     HandledElsewhere,
 }
 
-/// Starts a thread that passes signals to `tell` until it returns false.
-pub fn listen(ends: TerminationSignals, tell: impl Fn(TerminalSignal) -> bool + Send + 'static) -> io::Result<()> {
+/// Starts a thread that passes signals to `on_signal` until it returns false.
+pub fn listen(
+    termination_signals: TerminationSignals,
+    on_signal: impl Fn(TerminalSignal) -> bool + Send + 'static,
+) -> io::Result<()> {
     let mut meanings = vec![
         (Signal::TSTP, TerminalSignal::Stop),
         (Signal::CONT, TerminalSignal::Continue),
         (Signal::WINCH, TerminalSignal::Resized),
     ];
-    if ends == TerminationSignals::HandledByScreen {
+    if termination_signals == TerminationSignals::HandledByScreen {
         meanings.extend([Signal::INT, Signal::TERM, Signal::HUP].map(|kind| (kind, TerminalSignal::End)));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -234,7 +237,7 @@ pub fn listen(ends: TerminationSignals, tell: impl Fn(TerminalSignal) -> bool + 
     let stream = |(kind, meaning): (Signal, _)| Ok((signal(SignalKind::from_raw(kind.as_raw()))?, meaning));
     let mut streams = meanings.into_iter().map(stream).collect::<io::Result<Vec<_>>>()?;
     drop(inside);
-    std::thread::spawn(move || while tell(runtime.block_on(next_signal(&mut streams))) {});
+    std::thread::spawn(move || while on_signal(runtime.block_on(next_signal(&mut streams))) {});
     Ok(())
 }
 

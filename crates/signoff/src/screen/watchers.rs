@@ -25,7 +25,7 @@ const READ_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 /// Polls the store and returns changes.
 #[derive(Debug, Default)]
 pub struct InboxWatcher {
-    looked_at: Option<Timestamp>,
+    polled_at: Option<Timestamp>,
     read_at: Option<Timestamp>,
     version: Option<u64>,
     /// The unfinished runs, and those of them that a process is driving.
@@ -39,19 +39,19 @@ impl InboxWatcher {
     /// has released its lease has recorded all of its facts.
     pub fn poll(&mut self, project: &ReadOnlyProject) -> Result<Option<InboxHints>> {
         let now = host::now();
-        if is_fresh(self.looked_at, now, LEASE_INTERVAL) {
+        if is_fresh(self.polled_at, now, LEASE_INTERVAL) {
             return Ok(None);
         }
-        self.looked_at = Some(now);
+        self.polled_at = Some(now);
         let (version, held) = (project.store.version()?, queries::held_runs(&*project.store, &self.open)?);
         let same = self.version == Some(version) && self.held == held;
         if same && is_fresh(self.read_at, now, READ_INTERVAL) {
             return Ok(None);
         }
         (self.version, self.read_at) = (Some(version), Some(now));
-        let standings = self.read(project)?;
-        let last = self.last.replace(standings.clone());
-        Ok(Some(standings).filter(|standings| last.as_ref() != Some(standings)))
+        let hints = self.read(project)?;
+        let last = self.last.replace(hints.clone());
+        Ok(Some(hints).filter(|hints| last.as_ref() != Some(hints)))
     }
 
     fn read(&mut self, project: &ReadOnlyProject) -> Result<InboxHints> {
@@ -61,8 +61,8 @@ impl InboxWatcher {
         let open = runs.iter().filter(|run| !run.failed_as_a_whole()).map(|run| run.id);
         self.open = taken_up.chain(open).collect();
         self.held = queries::held_runs(&*project.store, &self.open)?;
-        let left = self.open.difference(&self.held).copied().map(RunId).collect();
-        Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, left))
+        let abandoned = self.open.difference(&self.held).copied().map(RunId).collect();
+        Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, abandoned))
     }
 }
 
@@ -73,13 +73,13 @@ fn is_fresh(at: Option<Timestamp>, now: Timestamp, longest: SignedDuration) -> b
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Starts a thread that polls the store until the returned sender is dropped. `takes` tells whether to send the queue:
-/// only if the run takes tasks from it.
-pub fn watch_queue(root: PathBuf, takes: bool, sender: ScreenSender) -> Sender<()> {
-    let (kept, over) = mpsc::channel();
+/// Starts a thread that polls the store until the returned sender is dropped. It sends the queue only if `shows_queue`:
+/// if the run takes tasks from the queue.
+pub fn watch_queue(root: PathBuf, shows_queue: bool, sender: ScreenSender) -> Sender<()> {
+    let (stop_sender, stop) = mpsc::channel();
     // Errors are ignored here; the dispatcher reports them.
-    std::thread::spawn(move || watch(&root, takes, &over, &sender).ok());
-    kept
+    std::thread::spawn(move || watch(&root, shows_queue, &stop, &sender).ok());
+    stop_sender
 }
 
 /// Whether a task is pending and belongs to no run.
@@ -87,22 +87,22 @@ pub fn is_queued(row: &TaskRow) -> bool {
     row.run_id.is_none() && row.status == TaskStatus::Pending
 }
 
-fn watch(root: &Path, takes: bool, over: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
+fn watch(root: &Path, shows_queue: bool, stop: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
     let (mut version, mut sent, mut inbox) = (None, None, InboxWatcher::default());
     loop {
-        if let Some(standings) = inbox.poll(&project)? {
-            sender.send(ScreenMessage::Inbox(standings));
+        if let Some(hints) = inbox.poll(&project)? {
+            sender.send(ScreenMessage::Inbox(hints));
         }
         let newest = project.store.version()?;
-        if takes && version.replace(newest) != Some(newest) {
+        if shows_queue && version.replace(newest) != Some(newest) {
             let tasks: Vec<_> = project.store.tasks()?.into_iter().filter(is_queued).collect();
             if sent.as_ref() != Some(&tasks) {
                 sender.send(ScreenMessage::Queue(tasks.clone()));
                 sent = Some(tasks);
             }
         }
-        if over.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+        if stop.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Timeout) {
             return Ok(());
         }
     }

@@ -33,9 +33,9 @@ impl RequestHandler for WorkHandler {
                 let command = answer(question, choice);
                 self.dispatcher.send(DispatcherInput::Decided { run, loop_id, command });
             }
-            TuiRequest::QuestionDecided(QuestionDecision::Later { run, loop_id, question, answer_command: how }) => {
+            TuiRequest::QuestionDecided(QuestionDecision::Later { run, loop_id, question, answer_command }) => {
                 // Printed when the screen closes.
-                write_stderr(&format!("Left for later: {how}\n"));
+                write_stderr(&format!("Left for later: {answer_command}\n"));
                 self.dispatcher.send(DispatcherInput::QuestionDeferred { run, loop_id, question });
             }
             TuiRequest::Interrupt => self.dispatcher.interrupt(),
@@ -45,12 +45,12 @@ impl RequestHandler for WorkHandler {
         }
     }
 
-    fn set_visible(&mut self, seen: bool) {
-        self.dispatcher.set_attended(seen && self.attended);
+    fn set_visible(&mut self, visible: bool) {
+        self.dispatcher.set_attended(visible && self.attended);
     }
 
     /// Work continues with progress lines, which cannot ask questions.
-    fn closed(&mut self, _left: CloseReason) {
+    fn closed(&mut self, _reason: CloseReason) {
         self.dispatcher.set_attended(false);
         drop(self.queue.take());
     }
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn two_keys_at_once_are_two_interrupts() {
-        let (tell, mut received) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
         let handle = DispatcherHandle::default();
         handle.interrupt();
-        handle.connect(tell);
+        handle.connect(sender);
         (0..2).for_each(|_| handle.interrupt());
         let mut interrupts = Vec::new();
         while let Ok(DispatcherInput::Interrupted(interrupt)) = received.try_recv() {

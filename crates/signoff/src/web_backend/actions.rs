@@ -43,13 +43,14 @@ fn done(message: String, hint: Option<String>) -> ActionOutcome {
 fn answered(question: &str, choice: &str) -> Result<ActionOutcome> {
     let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
     let project = ReadOnlyProject::find()?.ok_or_else(none)?;
-    let answer::RecordedAnswer { question, place, result: taken } = answer::answer(&project, question, choice)?;
+    let answer::RecordedAnswer { question, question_ref, result } = answer::answer(&project, question, choice)?;
     let message = format!("{} answered: {choice}", question.id);
-    let hint = match &taken {
+    let hint = match &result {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended = line::ending_lines(&queries::run_state(&*project.store, place.run)?, &place.loop_id);
-            let next = answer::next_step(&project, place.run, &place.loop_id, &ended)?;
+            let ended =
+                line::ending_lines(&queries::run_state(&*project.store, question_ref.run)?, &question_ref.loop_id);
+            let next = answer::next_step(&project, question_ref.run, &question_ref.loop_id, &ended)?;
             joined(note.iter().cloned().chain(next))
         }
     };
@@ -62,7 +63,7 @@ fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
         DecisionResult::HandedOver => None,
         // No process is driving the task.
         DecisionResult::Recorded { note } => {
-            joined(note.into_iter().chain([format!("`signoff work {task}` works it")]))
+            joined(note.into_iter().chain([format!("`signoff work {task}` starts it")]))
         }
     };
     Ok(done(format!("Task #{task} continues"), hint))
@@ -82,8 +83,8 @@ fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> 
 
 fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
-    let (place, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
-    let message = format!("Finding {} is refuted by {}", place.finding, host::user_name());
+    let (finding_ref, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
+    let message = format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
@@ -97,7 +98,7 @@ fn added(new: AddTask) -> Result<ActionOutcome> {
     let task = add::add(&project, spec)?;
     Ok(ActionOutcome {
         message: format!("Added task #{task}: {title}"),
-        hint: Some("`signoff work` works it".to_owned()),
+        hint: Some("`signoff work` starts it".to_owned()),
         added_task: Some(task.0),
     })
 }
@@ -118,7 +119,7 @@ fn spec(new: AddTask) -> Result<TaskSpec> {
         "" => TaskType::default(),
         word => TaskType::parse(word).ok_or_else(|| {
             let known = TaskType::ALL.map(TaskType::as_str).join(", ");
-            CliError::usage(format!("there is no type `{word}`")).hint(format!("there are {known}"))
+            CliError::usage(format!("there is no type `{word}`")).hint(format!("known types: {known}"))
         })?,
     };
     if new.max_cycles == Some(0) {

@@ -52,13 +52,13 @@ impl ChangeWatcher {
 
     /// Opens the store. Returns true if it was opened or if the error is a new one.
     fn open(&mut self) -> bool {
-        let (open, broken) = match FollowedStore::new(&self.store_dir) {
+        let (open, error) = match FollowedStore::new(&self.store_dir) {
             Ok(open) => (open, None),
             Err(failure) => (None, Some(failure.message)),
         };
-        let news = open.is_some() || broken != self.error;
-        (self.open, self.error) = (open, broken);
-        news
+        let changed = open.is_some() || error != self.error;
+        (self.open, self.error) = (open, error);
+        changed
     }
 }
 
@@ -66,12 +66,12 @@ impl Watcher for ChangeWatcher {
     fn poll(&mut self) -> ChangeSet {
         self.polls += 1;
         // The store was deleted or replaced.
-        let gone = self.open.take_if(|open| {
-            self.polls.is_multiple_of(OUTPUT_POLLS) && StoreId::of_directory(&self.store_dir) != open.id
+        let replaced = self.open.take_if(|open| {
+            self.polls.is_multiple_of(OUTPUT_POLLS) && StoreId::from_directory(&self.store_dir) != open.id
         });
         let Some(open) = &mut self.open else {
-            let news = self.open() || gone.is_some();
-            return if news { ChangeSet::everything() } else { ChangeSet::default() };
+            let changed = self.open() || replaced.is_some();
+            return if changed { ChangeSet::everything() } else { ChangeSet::default() };
         };
         let mut change = match open.poll(self.polls.is_multiple_of(LEASE_POLLS)) {
             Ok(change) => change,
@@ -92,16 +92,16 @@ impl ChangeWatcher {
     /// Returns the tasks whose agents have written output since the last call.
     fn tasks_with_output(&mut self) -> BTreeSet<u64> {
         let links = fs::read_dir(self.store_dir.join("live")).into_iter().flatten().flatten();
-        let mut said = BTreeMap::new();
+        let mut lengths = BTreeMap::new();
         let mut tasks = BTreeSet::new();
         for attempt in links.filter_map(|link| fs::read_link(link.path()).ok()) {
             let length = attempt.join("stdout").metadata().map_or(0, |file| file.len());
             if self.transcript_lengths.get(&attempt).copied().unwrap_or(0) != length {
                 tasks.extend(task_of(&attempt));
             }
-            said.insert(attempt, length);
+            lengths.insert(attempt, length);
         }
-        self.transcript_lengths = said;
+        self.transcript_lengths = lengths;
         tasks
     }
 }
@@ -115,11 +115,11 @@ fn task_of(attempt: &Path) -> Option<u64> {
 impl FollowedStore {
     fn new(own: &Path) -> Result<Option<Self>> {
         // Read the identity before opening: a file replaced in between is noticed by the next poll.
-        let same = StoreId::of_directory(own);
+        let id = StoreId::from_directory(own);
         let Some(store) = SqliteStore::open_existing(own)?.map(Arc::new) else { return Ok(None) };
-        let follow = LogFollower::from_now(store.clone())?;
+        let follower = LogFollower::from_now(store.clone())?;
         let driven = open_runs_driven(&store)?;
-        Ok(Some(Self { id: same, store, follower: follow, driven }))
+        Ok(Some(Self { id, store, follower, driven }))
     }
 
     fn poll(&mut self, check_leases: bool) -> Result<ChangeSet> {
@@ -140,9 +140,9 @@ fn open_runs_driven(store: &SqliteStore) -> Result<BTreeSet<u64>> {
 }
 
 /// Returns the tasks and runs that these facts are about.
-fn change_of(news: &[RecordedFact]) -> ChangeSet {
+fn change_of(facts: &[RecordedFact]) -> ChangeSet {
     let mut change = ChangeSet::default();
-    for recorded in news {
+    for recorded in facts {
         if recorded.run != QUEUE {
             change.runs.insert(recorded.run.0);
         }
@@ -168,14 +168,14 @@ fn task_of_loop(loop_id: &LoopId) -> Option<u64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreId {
     device: u64,
-    number: u64,
-    born: Option<SystemTime>,
+    inode: u64,
+    created: Option<SystemTime>,
 }
 
 impl StoreId {
     /// Identifies the store in a directory; `None` if there is none.
-    pub fn of_directory(directory: &Path) -> Option<Self> {
+    pub fn from_directory(directory: &Path) -> Option<Self> {
         let file = SqliteStore::path(directory).metadata().ok()?;
-        Some(Self { device: file.dev(), number: file.ino(), born: file.created().ok() })
+        Some(Self { device: file.dev(), inode: file.ino(), created: file.created().ok() })
     }
 }

@@ -42,15 +42,15 @@ impl DiffCache {
     pub fn get(&self, project: &ReadOnlyProject, row: &TaskRow) -> Result<Option<DiffText>> {
         let Some(run) = row.run_id.filter(|_| row.base.is_some()) else { return Ok(None) };
         let (seq, at) = (project.store.last_seq(RunId(run))?, host::now());
-        let of = StoreId::of_directory(project.layout().root());
+        let store_id = StoreId::from_directory(project.layout().root());
         let is_new =
-            |known: &&CachedDiff| known.seq == seq && known.store == of && at.duration_since(known.at) < MAX_AGE;
+            |known: &&CachedDiff| known.seq == seq && known.store == store_id && at.duration_since(known.at) < MAX_AGE;
         if let Some(known) = self.lock().get(&row.id).filter(is_new) {
             return Ok(known.diff.clone());
         }
         let diff = project.repository().and_then(|repository| compute(&repository, row));
         let diff = diff.map_or_else(|failure| Some(error_text(&failure)), |diff| diff.map(truncated));
-        self.keep(row.id, CachedDiff { seq, at: host::now(), store: of, diff: diff.clone() });
+        self.keep(row.id, CachedDiff { seq, at: host::now(), store: store_id, diff: diff.clone() });
         Ok(diff)
     }
 
@@ -84,15 +84,15 @@ fn compute(repository: &Repository, row: &TaskRow) -> Result<Option<GitDiff>> {
 
 /// The text shown in place of a diff that failed.
 fn error_text(failure: &CliError) -> DiffText {
-    let place = failure.location.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-    DiffText { stat: format!("No diff: {}{place}", failure.message), ..DiffText::default() }
+    let location = failure.location.as_ref().map(|location| format!(" ({location})")).unwrap_or_default();
+    DiffText { stat: format!("No diff: {}{location}", failure.message), ..DiffText::default() }
 }
 
 /// A file that the diff omits, with the reason.
 fn hidden_file(file: OmittedFile) -> HiddenFile {
     let reason = match file.reason {
         OmissionReason::Binary => "a binary file".to_owned(),
-        OmissionReason::Huge { bytes } => format!("too large to be shown: {bytes} bytes"),
+        OmissionReason::Huge { bytes } => format!("too large to show ({} MiB)", bytes.div_ceil(1 << 20)),
     };
     HiddenFile { path: file.path, reason }
 }

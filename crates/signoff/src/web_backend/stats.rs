@@ -33,14 +33,14 @@ struct CountedRun {
 impl WebBackend {
     pub(super) fn stats_report(&self) -> Result<StatsReport> {
         // Concurrent requests wait for the lock and share the result.
-        let mut figures = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut cache = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut stats = StatsCollector::new(Filter::default());
         match ReadOnlyProject::find()? {
             Some(project) => {
-                figures.update(&project)?;
-                figures.counted.values().for_each(|run| stats.merge(&run.stats));
+                cache.update(&project)?;
+                cache.counted.values().for_each(|run| stats.merge(&run.stats));
             }
-            None => *figures = StatsCache::default(),
+            None => *cache = StatsCache::default(),
         }
         Ok(stats.report())
     }
@@ -48,10 +48,10 @@ impl WebBackend {
 
 impl StatsCache {
     fn update(&mut self, project: &ReadOnlyProject) -> Result<()> {
-        let (of, voided) =
-            (StoreId::of_directory(project.layout().root()), queries::tasks_with_void_approval(project)?);
-        if self.store != of || self.voided != voided {
-            *self = Self { store: of, voided, ..Self::default() };
+        let (store_id, voided) =
+            (StoreId::from_directory(project.layout().root()), queries::tasks_with_void_approval(project)?);
+        if self.store != store_id || self.voided != voided {
+            *self = Self { store: store_id, voided, ..Self::default() };
         }
         for row in project.store.runs()? {
             let last = project.store.last_seq(row.id)?;

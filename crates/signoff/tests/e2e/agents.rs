@@ -25,7 +25,7 @@ fn shell(env: &TestEnv, script: &str) -> ProgramOutput {
         "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
          for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
          for made in claude codex gemini opencode; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
-         export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
+         export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_SANDBOX=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));
     ProgramOutput { stdout: timeless(&out.stdout), ..out }
@@ -62,8 +62,8 @@ fn agents_on_the_path_are_listed_outside_of_a_repository_too() {
     insta::assert_snapshot!(shell(&env, "signoff agents"), @"
     exit 0
     --- stdout
-    no agent is configured, and none was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    no agent is configured or on PATH (looked for claude, codex, gemini, opencode, qwen, copilot)
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.100.0", "work");
@@ -75,11 +75,11 @@ fn agents_on_the_path_are_listed_outside_of_a_repository_too() {
     ✓ claude: 2.1.325, [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY), not configured
     ✗ codex: 0.100.0, [ROOT]/agents/codex, logged in (~/.codex), not configured
         version 0.100.0 is too old: it must be 0.122.0 or later
-        hint: update it (`npm install -g @openai/codex@latest`, or as you installed it)
+        hint: update it (`npm install -g @openai/codex@latest`, or with your package manager)
     ✗ gemini: [ROOT]/agents/gemini, not logged in, not configured
         it cannot be started: env: node: not found
-        hint: see what `[ROOT]/agents/gemini --version` says, or set [agents.gemini] command
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+        hint: check the output of `[ROOT]/agents/gemini --version`, or set [agents.gemini] command
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
 
     ../home:
 
@@ -101,21 +101,21 @@ fn configured_agents_are_listed_and_must_be_usable() {
     --- stdout
     ✓ checks: part of signoff
     ✗ codex: not logged in
-        there is no program codex
+        program codex was not found
         hint: install it (`npm install -g @openai/codex`), or set [agents.codex] command in signoff.toml
     ✗ mine: kind command, [ROOT]/work/./mine.sh, login unknown
         ./mine.sh is not executable
-        hint: make it so: chmod +x ./mine.sh
+        hint: run `chmod +x ./mine.sh`
     ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
     ! gemini: [ROOT]/agents/gemini, not logged in, not configured
-        it does not tell its version: who knows
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+        `--version` printed no version: who knows
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     insta::assert_snapshot!(shell(&env, "signoff agents writer"), @"
     exit 0
     --- stdout
     ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     insta::assert_snapshot!(shell(&env, "signoff agents write"), @"
     exit 2
@@ -136,7 +136,7 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     --- stdout
     ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     exit 0
     .
     ..
@@ -149,7 +149,7 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         does not work: not logged in: Not logged in · Please run /login (N s, 0 tokens in, 0 out)
         hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     program(&env, "claude", "2.1.325 (Claude Code)", "status-404");
     insta::assert_snapshot!(shell(&env, "signoff agents --check"), @"
@@ -158,7 +158,7 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         does not work: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (N s, 0 tokens in, 0 out)
         hint: `[agents.claude] model` names the model
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     env.write("../agents/claude", "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n");
     insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_TRIAL_MS=200 signoff agents --check; ls ../tmp"), @"
@@ -167,7 +167,7 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         does not work: timed out after 200ms (N s, 0 tokens in, 0 out)
         hint: start `[ROOT]/agents/claude` by hand and send it a prompt, or read its log
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
 }
 
@@ -214,7 +214,7 @@ fn checks_run_in_parallel_and_each_is_reported_when_it_is_done() {
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
     ✓ codex: 0.166.0, [ROOT]/agents/codex, not logged in, model gpt-6-sol
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, ~$0.0084)
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     // The first check has ended; the second has started and does not end.
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
@@ -242,14 +242,14 @@ fn without_configured_agents_all_installed_agents_are_checked() {
     --- stdout
     ! claude: 2.1.325, [ROOT]/agents/claude, not logged in, not configured
     ! codex: 0.166.0, [ROOT]/agents/codex, not logged in, not configured
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     exit 0
     ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in, not configured
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
     ✗ codex: 0.166.0, [ROOT]/agents/codex, not logged in, not configured
         does not work: not logged in: Missing environment variable: `OPENAI_API_KEY`. (N s, 0 tokens in, 0 out)
         hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
 }
 
@@ -273,7 +273,7 @@ fn an_agent_that_does_not_speak_the_protocol_is_reported() {
     ✗ words: kind acp, [ROOT]/agents/words, login unknown
         does not work: it does not speak the Agent Client Protocol: Hello, what can I do for you? (N s, 0 tokens in, 0 out)
         hint: set `[agents.words] command` to the program and the arguments that enable the protocol
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
 }
 
@@ -293,7 +293,7 @@ fn a_program_of_the_repository_is_checked_whatever_its_kind() {
         hint: set `[agents.acp] command` to the program and the arguments that enable the protocol
     ✓ own: kind command, [ROOT]/work/./tools/words, login unknown
         works: Hello (N s, 0 tokens in, 0 out)
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
 }
 
@@ -315,18 +315,18 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
     exit 0
     --- stdout
     ✗ claude: [ROOT]/agents/claude, not logged in
-        [ROOT]/agents/claude is run by node, which is not there
-        hint: install node, or let PATH lead to it; or set [agents.claude] command
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+        [ROOT]/agents/claude needs the interpreter node, which was not found
+        hint: install node, or put it on PATH; or set [agents.claude] command
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     exit 1
     exit 1
-    ✗ agents: agent claude: [ROOT]/agents/claude is run by node, which is not there; signoff.toml:5; hint: install node, or let PATH lead to it; or set [agents.claude] command
+    ✗ agents: agent claude: [ROOT]/agents/claude needs the interpreter node, which was not found; signoff.toml:5; hint: install node, or put it on PATH; or set [agents.claude] command
     exit 2
     --- stderr
-    `signoff work` works it
-    error: agent claude: [ROOT]/agents/claude is run by node, which is not there
+    `signoff work` starts it
+    error: agent claude: [ROOT]/agents/claude needs the interpreter node, which was not found
       --> signoff.toml:5
-    hint: install node, or let PATH lead to it; or set [agents.claude] command
+    hint: install node, or put it on PATH; or set [agents.claude] command
     ");
     env.write(
         "../agents/node",
@@ -337,16 +337,16 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
     --- stdout
     ✗ claude: [ROOT]/agents/claude, not logged in
         it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1
-        hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+        hint: check the output of `[ROOT]/agents/claude --version`, or set [agents.claude] command
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     exit 1
     exit 1
-    ✗ agents: agent claude: it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1; signoff.toml:5; hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    ✗ agents: agent claude: it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1; signoff.toml:5; hint: check the output of `[ROOT]/agents/claude --version`, or set [agents.claude] command
     exit 2
     --- stderr
     error: agent claude: it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1
       --> signoff.toml:5
-    hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    hint: check the output of `[ROOT]/agents/claude --version`, or set [agents.claude] command
     ");
 }
 
@@ -363,12 +363,12 @@ fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
     exit 0
     --- stdout
     ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
-        it does not tell its version: it printed nothing
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+        `--version` printed no version: no output
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     asked
     --- stderr
-    `signoff work` works it
-    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
+    `signoff work` starts it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
     ");
 }
 
@@ -404,13 +404,13 @@ fn init_writes_a_valid_configuration_that_uses_all_installed_agents() {
     wrote .signoff/signoff.schema.json
     agent claude: 2.1.325, logged in (key in ANTHROPIC_API_KEY)
     agent codex: 0.166.0, logged in (~/.codex)
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     config 0
     ✓ claude: 2.1.325, [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
     ✓ codex: 0.166.0, [ROOT]/agents/codex, logged in (~/.codex)
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out)
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     agents 0
     roles.implement = "claude"
     reviewers.code.agent = "codex"
@@ -428,7 +428,7 @@ fn without_a_login_init_uses_the_default_order_and_matching_examples() {
     insta::assert_snapshot!(shell(&env, look), @r#"
     exit 0
     --- stdout
-    # model = "gemini-2.5-pro"           # the model it is asked to use
+    # model = "gemini-2.5-pro"           # the model to use
     implement = "gemini"
     # fix = { agent = "gemini", model = "gemini-2.5-flash" } # with a model of its own
     # model = "anthropic/claude-opus-5"  # another model than the agent's
@@ -447,8 +447,8 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
     exit 2
       · 1. implement T    pending
     --- stderr
-    `signoff work` works it
-    error: agent claude: there is no program claude
+    `signoff work` starts it
+    error: agent claude: program claude was not found
       --> signoff.toml:5
     hint: install it (`npm install -g @anthropic-ai/claude-code`), or set [agents.claude] command in signoff.toml
     ");
@@ -461,7 +461,7 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
     --- stderr
     error: agent claude: it cannot be started: env: node: not found
       --> signoff.toml:5
-    hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    hint: check the output of `[ROOT]/agents/claude --version`, or set [agents.claude] command
     ");
     program(&env, "claude", "2.0.0 (Claude Code)", "work");
     insta::assert_snapshot!(shell(&env, work), @"
@@ -472,14 +472,14 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
     --- stderr
     error: agent claude: version 2.0.0 is too old: it must be 2.0.44 or later
       --> signoff.toml:5
-    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
+    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or with your package manager)
     ");
     insta::assert_snapshot!(shell(&env, "chmod -x ../agents/claude; signoff work"), @"
     exit 2
     --- stderr
     error: agent claude: [ROOT]/agents/claude is not executable
       --> signoff.toml:5
-    hint: make it so: chmod +x [ROOT]/agents/claude
+    hint: run `chmod +x [ROOT]/agents/claude`
     ");
     // The version of an installed agent is asked for only once.
     program(&env, "claude", "2.1.325 (Claude Code)", "no-login");
@@ -511,7 +511,7 @@ fn an_agent_error_fails_the_attempt_with_its_message_and_a_hint() {
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
 
       a1  hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
     ");
@@ -525,7 +525,7 @@ fn an_agent_error_fails_the_attempt_with_its_message_and_a_hint() {
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
 
       a1  hint: `[agents.claude] model` names the model
     ");
@@ -557,7 +557,7 @@ fn an_agent_that_does_not_reach_the_report_server_has_not_approved() {
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
         Next: signoff show 1, then signoff retry 1
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     "#);
     assert_eq!(shell(&env, "cat .signoff/worktrees/*/f.txt").stdout, "work\n");
 }
@@ -571,8 +571,8 @@ fn a_reviewer_that_must_report_with_a_tool_needs_a_server() {
     insta::assert_snapshot!(shell(&env, work), @r#"
     exit 2
     --- stderr
-    `signoff work` works it
-    error: reviewer code reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available: Cannot assign requested address (os error 99)
+    `signoff work` starts it
+    error: reviewer code reports with a tool, but the report server cannot start: no port on 127.0.0.1 is available: Cannot assign requested address (os error 99)
     hint: enable the loopback interface, or set [reviewers.code] contract = "markdown"
     "#);
 }

@@ -87,7 +87,7 @@ fn a_question_is_shown_until_it_is_answered() {
     --- stdout
     q1 answered: retry
     --- stderr
-    `signoff work` goes on
+    `signoff work` continues
     ");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
@@ -141,13 +141,13 @@ fn an_invalid_answer_names_the_choices() {
     exit 2
     --- stderr
     error: there is no open question q9
-    hint: open are q1
+    hint: open questions: q1
     ");
     insta::assert_snapshot!(project.run(&["answer", "7", "retry"]), @"
     exit 2
     --- stderr
     error: there is no open question 7
-    hint: open are q1
+    hint: open questions: q1
     ");
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed", "--json"]).json(), @r#"{"version":1,"question":"q1","task_id":1,"choice":"proceed"}"#);
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
@@ -231,7 +231,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     exit 1
     --- stderr
     Task #1 is not approved (failed CHANGES_REQUESTED (3 cycles) cycles_exhausted): signoff show 1, then signoff retry 1
-    Nothing to do before you settle what blocks the run: `signoff` shows it
+    Nothing to do: resolve the tasks that block the run first (`signoff` shows them)
     ");
     assert_eq!(project.run(&["run", "--resume"]).to_string(), project.run(&["work"]).to_string());
     let project = endless();
@@ -246,7 +246,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     insta::assert_snapshot!(project.run(&["work"]), @r#"
     exit 3
     --- stderr
-    Nothing to do before you decide:
+    Nothing to do: these tasks need a decision:
       task 1 is not approved (completed MAX_CYCLES_REACHED (3 cycles)): signoff show 1, then signoff improve 1 --review
     "#);
 }

@@ -71,7 +71,7 @@ fn a_repository_whose_path_git_cannot_print() {
     2
     --- stderr
     error: the path "[ROOT]/work/new\nline" has a line break or is not UTF-8
-    hint: give the directory another name
+    hint: rename the directory: UTF-8, no line breaks
     "#);
     insta::assert_snapshot!(add_in("no-*"), @r#"
     exit 0
@@ -79,7 +79,7 @@ fn a_repository_whose_path_git_cannot_print() {
     2
     --- stderr
     error: the path "[ROOT]/work/no-�" has a line break or is not UTF-8
-    hint: give the directory another name
+    hint: rename the directory: UTF-8, no line breaks
     "#);
 }
 
@@ -91,7 +91,7 @@ fn a_bare_repository() {
     exit 2
     --- stderr
     error: [ROOT]/work has no files to work on: it is a bare repository or lies inside of one
-    hint: work in a clone with files
+    hint: use a non-bare clone
     ");
 }
 
@@ -105,7 +105,7 @@ fn a_repository_without_commits() {
     exit 2
     --- stderr
     error: the repository has no commit yet (branch main)
-    hint: make the first one: git commit --allow-empty -m "Start"
+    hint: create the first one: git commit --allow-empty -m "Start"
     "#);
 }
 
@@ -117,7 +117,7 @@ fn no_agent() {
     exit 2
     --- stderr
     error: no agent is configured
-    hint: install one and run `signoff init` (with `--force` where signoff.toml is there already), or write an [agents.NAME] table into signoff.toml
+    hint: install one and run `signoff init` (`--force` if signoff.toml exists), or write an [agents.NAME] table into signoff.toml
     ");
     project.set_agent(agent);
     project.configure("");
@@ -162,7 +162,7 @@ fn a_missing_agent() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
-    error: agent a: there is no program no-such-agent
+    error: agent a: program no-such-agent was not found
       --> signoff.toml:3
     hint: install it, or set [agents.a] command in signoff.toml
     ");
@@ -259,7 +259,7 @@ fn a_database_of_garbage() {
     --- stderr
     error: the database is damaged: file is not a database
       --> .signoff/signoff.db
-    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there
+    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, restore a backup of the file, or move it away and start again: all branches are kept
     ");
     // The file was not overwritten.
     assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
@@ -284,7 +284,7 @@ fn a_damaged_page() {
     --- stderr
     error: the database is damaged: database disk image is malformed
       --> .signoff/signoff.db
-    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there
+    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, restore a backup of the file, or move it away and start again: all branches are kept
     ");
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");
@@ -371,8 +371,8 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-do-it is taken
-    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` continues
+    error: the branch signoff/task-1-do-it already exists
+    hint: rename the other branch, `git branch -m signoff/task-1-do-it OTHER`; then run `signoff work`
     ");
     project.git("branch -m signoff/task-1-do-it other");
     finishes(&project);
@@ -383,7 +383,7 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
 }
 
 /// Limits how long the program waits for a lock.
-const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_PATIENCE_MS", "200")];
+const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_LOCK_TIMEOUT_MS", "200")];
 
 #[test]
 fn a_lock_on_a_ref_is_waited_for_and_then_named() {
@@ -396,7 +396,7 @@ fn a_lock_on_a_ref_is_waited_for_and_then_named() {
     --- stderr
     error: [ROOT]/work/.git/refs/heads/signoff/task-1-do-it.lock is held by another program
       --> [ROOT]/work/.git/refs/heads/signoff/task-1-do-it.lock
-    hint: wait for the other program; if none runs, remove the file and type the same again
+    hint: wait for the other program; if none runs, remove the file and run the command again
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
     fs::remove_file(&lock).unwrap();
@@ -447,7 +447,7 @@ fn a_full_disk() {
     exit 1
     --- stderr
     error: the disk is full
-    hint: make room and type the same again: nothing was lost
+    hint: free disk space and run the command again; nothing was lost
     ");
     project.env.shell("rm .signoff/filler");
     finishes(&project);
@@ -467,8 +467,8 @@ fn a_disk_that_fills_while_an_agent_talks() {
     Running task #1: Do it
       [1/3] Implementing...
     --- stderr
-    error: cannot keep what the agent says in [ROOT]/work/.signoff/runs/1/1/a1: No space left on device (os error 28)
-    hint: nothing was lost: `signoff work` goes on
+    error: cannot store the output in [ROOT]/work/.signoff/runs/1/1/a1: No space left on device (os error 28)
+    hint: nothing was lost: `signoff work` continues
     ");
     project.env.shell("rm -f .signoff/runs/*/*/*/stdout");
     finishes(&project);
@@ -482,7 +482,7 @@ fn a_full_database() {
     exit 1
     --- stderr
     error: the disk is full
-    hint: make room and type the same again: nothing was lost
+    hint: free disk space and run the command again; nothing was lost
     ");
     finishes(&project);
 }
@@ -518,7 +518,7 @@ fn no_agent_starts_if_its_start_cannot_be_recorded() {
       [1/3] Implementing...
     --- stderr
     error: the database is busy: another program holds it
-    hint: try again when it is done
+    hint: run the command again when the other program is done
     ");
     assert_eq!(project.calls().all().len(), 1, "{}", project.calls().summary());
     finishes(&project);
@@ -546,7 +546,7 @@ fn a_database_that_is_moved_away_while_in_use() {
     --- stderr
     error: the database was removed while it was in use
       --> .signoff/signoff.db
-    hint: what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one
+    hint: restore the file and run the command again; otherwise the next command creates an empty store; the agents' commits are on their branches
     ");
     moved("elsewhere", "signoff.db");
     finishes(&project);
@@ -636,8 +636,8 @@ fn settings_that_cannot_be_applied() {
     insta::assert_snapshot!(project.run(&["doctor"]).stdout, @"
     ✓ repository: on branch main
     ✓ agents: scripted
-    ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: switched off; what reviewers change is undone
+    ✓ store: the log is readable and the tables match it
+    ✓ sandbox: switched off; signoff reverts reviewers' changes
     ! settings: [worktree] copy: there is no nope.txt; it is not copied
     ! settings: [worktree] copy: .signoff is a directory; only files are copied
     ");
@@ -660,7 +660,7 @@ fn settings_that_cannot_be_applied() {
     --- stderr
     error: `store` names a PostgreSQL database, which is not supported yet: expected "sqlite"
       --> signoff.toml:3
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     let from_outside = project.env.run_with(&["add", "x"], &[("SIGNOFF_STORE", "postgres://db")]);
     insta::assert_snapshot!(from_outside, @r#"
@@ -681,7 +681,7 @@ fn a_plan_in_another_format_than_stated() {
     --- stderr
     error: not JSON; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line
       --> plan.md:1
-    hint: fix the file, or say what it is with --as: plan, spec, beads
+    hint: fix the file, or set its kind with --as: plan, spec, beads
     "#);
 }
 
@@ -725,7 +725,7 @@ fn a_subdirectory_and_a_linked_worktree() {
       ✓ 1. implement Do it     completed  APPROVED (1 cycle)
       ○ 2. implement Second    completed  not reviewed
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     ");
     assert!(!project.env.root().join("linked/.signoff").exists());
 }
@@ -737,8 +737,8 @@ fn an_existing_branch() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-do-it is taken
-    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` continues
+    error: the branch signoff/task-1-do-it already exists
+    hint: rename the other branch, `git branch -m signoff/task-1-do-it OTHER`; then run `signoff work`
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
     project.git("branch -m signoff/task-1-do-it mine");
@@ -752,8 +752,8 @@ fn a_branch_name_that_is_a_directory_of_branches() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
-    error: the branch signoff is taken
-    hint: give it another name, `git branch -m signoff OTHER`; then `signoff work` continues
+    error: the branch signoff already exists
+    hint: rename the other branch, `git branch -m signoff OTHER`; then run `signoff work`
     ");
     project.git("branch -m signoff mine");
     finishes(&project);

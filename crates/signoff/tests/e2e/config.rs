@@ -101,7 +101,7 @@ fn a_mistake_is_wrong_usage_and_names_its_position() {
     --- stderr
     error: unknown key `max_cycels` in a gate: did you mean `max_cycles`?
       --> signoff.toml:4
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     ");
     env.write("signoff.toml", b"# caf\xe9\n");
     insta::assert_snapshot!(env.run(&["config"]), @"
@@ -124,7 +124,7 @@ fn a_mistake_is_wrong_usage_and_names_its_position() {
     --- stderr
     error: [ROOT]/work/signoff.toml is not a regular file
       --> [ROOT]/work/signoff.toml
-    hint: put a file with text in its place, or remove it
+    hint: replace it with a text file, or remove it
     ");
     insta::assert_snapshot!(
         env.shell("rmdir signoff.toml; mkdir -p ~/.config/signoff; echo 'job = 1' > ~/.config/signoff/config.toml; signoff config"),
@@ -133,7 +133,7 @@ fn a_mistake_is_wrong_usage_and_names_its_position() {
     --- stderr
     error: unknown key `job` in the configuration: did you mean `jobs`?
       --> ~/.config/signoff/config.toml:1
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "
     );
 }

@@ -163,8 +163,8 @@ fn a_broken_file_can_be_repaired_by_a_key_and_is_an_error_otherwise() {
     exit 2
     --- stderr
     error: `jobs` is "many": expected a whole number from 1 to 1000
-      --> signoff.toml, where it says `jobs = "many"`
-    hint: nothing was written: fix that first, or with the same command
+      --> signoff.toml, at the line `jobs = "many"`
+    hint: nothing was written: fix that line first, or with another --set in the same command
     "#);
     insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @r#"
     exit 0
@@ -178,7 +178,7 @@ fn a_broken_file_can_be_repaired_by_a_key_and_is_an_error_otherwise() {
     --- stderr
     error: this is not TOML: texts must be quoted; expected lines such as jobs = 4, preset = "task" or [gate]
       --> signoff.toml:1
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     assert_eq!(project.read("signoff.toml"), "jobs = \n");
 }
@@ -519,7 +519,7 @@ fn settings_that_cannot_be_imported_are_reported() {
     --- stderr
     error: `phases.5.maxRetries` is "ten": expected a whole number from 0 to 4294967295, or null for no limit
       --> bad.json:3
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     insta::assert_snapshot!(project.run(&["configure", "--import", "what.txt"]), @"
     exit 2
@@ -533,7 +533,7 @@ fn settings_that_cannot_be_imported_are_reported() {
     --- stderr
     error: cannot read gone.json: No such file or directory (os error 2)
       --> gone.json
-    hint: check the path, and that you may read it
+    hint: check the path and its permissions
     ");
     insta::assert_snapshot!(project.run(&["configure", "--import", "signoff.toml"]), @"
     exit 2
@@ -569,7 +569,7 @@ fn without_a_terminal_it_prints_the_command_to_type() {
     exit 2
     --- stderr
     error: this is not a git repository
-    hint: go to one, or use --global to change your own file
+    hint: cd into a repository, or use --global to change your own file
     ");
 }
 
@@ -583,7 +583,7 @@ fn a_persons_own_file_is_changed_and_overriding_files_are_named() {
       jobs: (not set) → 9
       no_ask: (not set) → true
     --- stderr
-    `jobs` is also set by signoff.toml:2, which wins
+    `jobs` is also set by signoff.toml:2, which overrides it
     ");
     assert_eq!(project.env.shell("cat ~/.config/signoff/config.toml").stdout, "jobs = 9\nno_ask = true\n");
     assert_eq!(project.read("signoff.toml"), FILE);
@@ -606,7 +606,7 @@ fn a_link_stays_a_link_and_permissions_are_kept() {
     --- stderr
     error: cannot read [ROOT]/work/signoff.toml: No such file or directory (os error 2)
       --> [ROOT]/work/signoff.toml
-    hint: check the path, and that you may read it
+    hint: check the path and its permissions
     ");
     fs::remove_file(&file).unwrap();
     fs::write(&file, FILE).unwrap();
@@ -615,7 +615,7 @@ fn a_link_stays_a_link_and_permissions_are_kept() {
     exit 1
     --- stderr
     error: cannot write [ROOT]/work/signoff.toml: it is read-only
-    hint: make it writable, then type the same again
+    hint: make it writable, then run the command again
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
@@ -701,16 +701,16 @@ fn a_key_that_another_key_overrides_is_reported() {
          [presets.phases.gates.code_review]\nmax_cycles = 2\n",
     );
     let told = |words: &[&str]| project.run(&[&["configure"], words].concat()).stderr;
-    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.gates.code_review.max_fixes=5"]), @"`presets.phases.gates.code_review.max_cycles` is set by signoff.toml:7, which wins over `presets.phases.gates.code_review.max_fixes`");
-    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which wins over `presets.phases.phase.plan_review.tool`");
+    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.gates.code_review.max_fixes=5"]), @"`presets.phases.gates.code_review.max_cycles` is set by signoff.toml:7, which overrides `presets.phases.gates.code_review.max_fixes`");
+    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which overrides `presets.phases.phase.plan_review.tool`");
     insta::assert_snapshot!(told(&["--set", "presets.phases.max_fixes=8"]), @"
-    `presets.phases.gates.plan_review.max_fixes` is set by .claude/iterate-config.local.json:1, which wins over `presets.phases.max_fixes`
-    `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:10, which wins over `presets.phases.max_fixes`
+    `presets.phases.gates.plan_review.max_fixes` is set by .claude/iterate-config.local.json:1, which overrides `presets.phases.max_fixes`
+    `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:10, which overrides `presets.phases.max_fixes`
     ");
     insta::assert_snapshot!(told(&["--set", "presets.phases.gates.final_review.max_fixes=5", "--set", "jobs=3"]), @"");
     project.env.write("theirs.yaml", "defaults:\n  max_review_cycles: 7\n");
-    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which wins over `defaults.max_review_cycles`");
-    insta::assert_snapshot!(told(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` is for workflows with one gate, and `phases` is none");
+    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which overrides `defaults.max_review_cycles`");
+    insta::assert_snapshot!(told(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` applies only to workflows with one gate; `phases` has none or several");
 }
 
 #[test]

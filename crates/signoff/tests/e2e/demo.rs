@@ -61,7 +61,7 @@ fn a_complete_run_on_a_small_project() {
       ✓ 1. implement Add a greeting by name                   completed  APPROVED (2 cycles)
       ! 2. implement Say goodbye in the visitor's language    completed  NEEDS_DISCUSSION (1 cycle)
     --- stderr
-    A project was made in greeting
+    Created a project in greeting
     Look around: cd greeting && signoff show 1
     "#);
     let look = |script: &str| env.shell(&format!("cd greeting && {script}")).stdout;
@@ -79,8 +79,8 @@ fn a_complete_run_on_a_small_project() {
     insta::assert_snapshot!(look("signoff doctor"), @"
     ✓ repository: on branch main
     ✓ agents: demo
-    ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✓ store: the log is readable and the tables match it
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     // The approved program works.
     insta::assert_snapshot!(look("cd .signoff/worktrees/task-1 && sh test.sh && sh greet.sh Ann"), @"Hello, Ann!");

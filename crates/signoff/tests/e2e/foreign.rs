@@ -66,7 +66,7 @@ fn a_tool_without_an_agent_starts_nothing() {
     --- stderr
     error: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> .claude/iterate-config.local.json:8
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     assert!(project.calls().all().is_empty());
     insta::assert_snapshot!(project.run(&["status"]), @r#"
@@ -90,7 +90,7 @@ fn an_error_in_the_file_stops_the_command_before_any_agent_starts() {
     --- stderr
     error: `phases.5.failOnSeverity` is "HIHG": expected LOW, MEDIUM, HIGH or NONE
       --> .claude/iterate-config.local.json:4
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     assert!(project.calls().all().is_empty());
     assert_eq!(project.run(&["status"]).code, Some(0));
@@ -107,7 +107,7 @@ fn an_error_in_the_file_stops_the_command_before_any_agent_starts() {
     insta::assert_snapshot!(project.run(&["config"]).stderr, @"
     error: [ROOT]/work/gza.yaml is not a regular file
       --> [ROOT]/work/gza.yaml
-    hint: put a file with text in its place, or remove it
+    hint: replace it with a text file, or remove it
     ");
 }
 
@@ -129,7 +129,7 @@ fn an_old_file_is_converted_and_a_copy_is_kept_when_work_begins() {
     Added task #1: Add login
     --- stderr
     .claude/iterate-config.local.json was migrated from version 1 to version 2; the old file is kept as .claude/iterate-config.local.json.v1.bak2
-    `signoff work` works it
+    `signoff work` starts it
     ");
     insta::assert_snapshot!(project.read(ITERATE), @r#"
     {

@@ -308,8 +308,8 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     insta::assert_snapshot!(project.run(&["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]), @"
     exit 2
     --- stderr
-    error: run 1 is in the default branch already
-    hint: `signoff improve 3` goes on with a task of it, `signoff add` adds another
+    error: run 1 is already in the default branch
+    hint: `signoff improve 3` improves one of its tasks, `signoff add` adds a new one
     ");
 }
 
@@ -396,7 +396,7 @@ fn a_task_after_a_cancelled_one_is_not_reported_as_workable() {
     project.run(&["cancel", "1"]);
     let retried = project.run(&["retry", "2"]);
     assert_eq!(retried.code, Some(2), "{retried}");
-    assert!(retried.stderr.contains("hint: `signoff show 2` says what it waits for"), "{retried}");
+    assert!(retried.stderr.contains("hint: `signoff show 2` shows what it waits for"), "{retried}");
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn commits_added_to_the_runs_branch_after_its_approval_do_not_land() {
     let output = project.run(&["land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt");
-    assert!(output.stderr.contains("what came after does not land"), "{output}");
+    assert!(output.stderr.contains("later commits do not land"), "{output}");
 }
 
 #[test]
@@ -527,7 +527,7 @@ fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
         assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{ids:?}: {output}");
         let again = project.run(&words);
         assert_eq!(again.code, Some(0), "{again}");
-        assert!(again.stdout.contains("✓ Task #1 was in main before"), "{again}");
+        assert!(again.stdout.contains("✓ Task #1 is already in main"), "{again}");
     }
 }
 
@@ -624,7 +624,7 @@ fn a_runs_branch_that_an_agent_resets_loses_nothing() {
     let output = project.run(&["run", "SPEC.md", "--land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt", "{output}");
-    assert!(output.to_string().contains("what had landed on it is in it again"), "{output}");
+    assert!(output.to_string().contains("back into it"), "{output}");
 }
 
 #[test]
@@ -670,8 +670,8 @@ fn a_dry_run_prints_the_plan() {
     exit 0
     --- stdout
     SPEC.md: a specification of 3 lines
-    Its tasks are listed by a planner, put into groups by another, and worked group by group.
-    Is it a plan of tasks instead? Say so with --as plan.
+    A planner lists its tasks, a second one groups them, and signoff runs group by group.
+    To read it as a plan, use --as plan.
     ");
     assert!(!project.env.work().join(".signoff/signoff.db").exists());
 }
@@ -685,7 +685,7 @@ fn an_empty_specification_is_refused() {
     --- stderr
     error: SPEC.md is empty
       --> SPEC.md:1
-    hint: write down what is to be built, or name another file
+    hint: describe what to build, or name another file
     ");
 }
 
@@ -707,7 +707,7 @@ fn a_question_about_the_run_is_answered_by_its_number() {
     --- stdout
     q1 answered: fix
     --- stderr
-    `signoff run --resume 1` goes on
+    `signoff run --resume 1` continues
     ");
     insta::assert_snapshot!(printed(&project.run(&["run", "--resume"])), @"
     exit 0
@@ -750,7 +750,7 @@ fn a_cancelled_task_cannot_land_after_its_run_is_over() {
     exit 2
     --- stderr
     error: task 2 cannot land any more: its run 1 is over
-    hint: `signoff add` adds it again, or merge its branch by hand: git merge signoff/task-2-log-out
+    hint: `signoff add` adds a new task, or merge its branch by hand: git merge signoff/task-2-log-out
     ");
     let forced = project.run(&["merge", "2", "--force", "--reason", "it is fine"]);
     assert_eq!((forced.code, forced.stderr.contains("cannot land any more")), (Some(2), true), "{forced}");
@@ -767,7 +767,7 @@ fn a_force_merged_task_lands_with_its_group() {
     --- stdout
     ✓ Task #2 is APPROVED by a person, and lands with its group on signoff/run-1
     --- stderr
-    `signoff run --resume 1` goes on
+    `signoff run --resume 1` continues
     ");
     let output = project.run(&["run", "--resume"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -788,7 +788,7 @@ fn resuming_a_run_that_another_program_works_on_says_so() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 3
     --- stderr
-    Nothing to go on with here: run 1 is in use by another signoff process
+    No run to resume here: run 1 is in use by another signoff process
     ");
     fs::write(project.env.root().join("go"), "").unwrap();
     let output = project.env.finish(program);

@@ -34,41 +34,41 @@ fn a_new_project_gets_its_files() {
     agent claude: not logged in
     agent codex: not logged in
     check test: cargo test
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
     insta::assert_snapshot!(read(&env, "signoff.toml"), @r#"
     #:schema ./.signoff/signoff.schema.json
 
-    # How work is done and signed off in this repository. What is left out here is built in; what stands behind a `#` is
-    # only an example. `signoff config` shows every setting that holds, and where it comes from.
+    # How signoff works in this repository. Missing keys use built-in defaults; `#` lines are examples. `signoff config`
+    # shows every effective setting, and where it comes from.
 
     preset = "task"                      # how tasks are worked: task, slots, plan, loops, phases, or one of your own
-    jobs = 4                             # tasks at once
-    # no_ask = true                      # a question stops its task instead of waiting for a person
-    # landing = "rebase"                 # signed-off work lands on top, without a merge commit
+    jobs = 4                             # maximum number of tasks in parallel
+    # no_ask = true                      # a question stops its task instead of waiting for an answer
+    # landing = "rebase"                 # commits land on top of the branch, without a merge commit
 
     # Agents: the programs that do the work.
     [agents.claude]
     kind = "claude"
-    # model = "opus"                     # the model it is asked to use
+    # model = "opus"                     # the model to use
     # fallback = "codex"                 # fallback while it is rate limited
 
     [agents.codex]
     kind = "codex"
 
-    # Any program will do: the prompt comes on stdin, its answer goes to stdout.
+    # Any program can be an agent: it reads the prompt from stdin and writes its answer to stdout.
     # [agents.mine]
     # kind = "command"
     # command = ["./agent.sh"]
     # timeout = "30m"
 
-    # Roles: which agent does what. One that is not named is done by `implement`. There are implement, fix, review,
-    # enumerate, plan, brainstorm and simplify.
+    # Roles: which agent does what; a missing role uses `implement`. The roles are implement, fix, review, enumerate, plan,
+    # brainstorm and simplify.
     [roles]
     implement = "claude"
     # fix = { agent = "claude", model = "haiku" } # with a model of its own
 
-    # Reviewers: what each looks for (spec, code, security, tests or general), and which agent plays it.
+    # Reviewers: what each looks for (spec, code, security, tests or general), and which agent runs it.
     [reviewers.spec]
     kind = "spec"
     agent = "claude"
@@ -79,24 +79,24 @@ fn a_new_project_gets_its_files() {
     # model = "gpt-6-sol"                # another model than the agent's
     # prompt = "docs/how-we-review.md"   # a prompt of your own
 
-    # Which tasks are reviewed, where they do not say so themselves.
+    # Which tasks are reviewed, unless the task sets it.
     [defaults]
     auto_review = true                   # every task; false: only those added with --auto-review
 
-    # The gate: who has to sign off, and what happens until they do.
+    # The gate: which reviewers must approve, and what happens otherwise.
     [gate]
     reviewers = ["spec", "code", "checks"] # all at once, on the same commit; checks: the commands below
-    fail_on = "MEDIUM"                   # the least severity that has to be fixed: LOW, MEDIUM, HIGH, NONE
-    max_cycles = 3                       # reviews; one less are fixes
+    fail_on = "MEDIUM"                   # the lowest severity that must be fixed: LOW, MEDIUM, HIGH, NONE
+    max_cycles = 3                       # maximum reviews (one less are fixes)
     on_unclear = ["retry", "ask"]        # an answer that cannot be read
     on_reviewer_failure = ["retry", "ask"]
-    rereview = "scoped"                  # the fix first, then once the whole; "full": the whole each time
-    max_same_finding = 3                 # a finding that comes back so often stops the task
-    max_noop_fixes = 1                   # so does a fix that changes nothing
-    # on_exhausted = "ask"               # when the reviews are used up: stop, ask, restart, proceed
+    rereview = "scoped"                  # review the fix, then the whole change once; "full": the whole change each time
+    max_same_finding = 3                 # stop after a finding was reported this often
+    max_noop_fixes = 1                   # stop after this many fixes without changes
+    # on_exhausted = "ask"               # after the last review: stop, ask, restart, proceed
     # review_timeout = "10m"
 
-    # The same words for one preset alone, and for one of its gates.
+    # The same keys for one preset, and for one of its gates.
     # [presets.loops]
     # effort = "high"                    # low, medium, high, max
 
@@ -107,30 +107,30 @@ fn a_new_project_gets_its_files() {
     [checks]
     test = "cargo test"
 
-    # Limits: a task that reaches one pauses, and can go on with a higher one.
+    # Limits: a task that reaches one pauses, and can continue with a higher one.
     [limits]
-    silence = "10m"                      # an agent that says nothing for so long is ended
-    # attempt = "60m"                    # how long one start of an agent may take
+    silence = "10m"                      # stop an agent without output for this long
+    # attempt = "60m"                    # maximum duration of one run of an agent
     # max_cost_usd = 20.0                # for each task
     # max_tokens = 1000000
 
     # [limits.run]                       # for all tasks of a run together
     # max_cost_usd = 100.0
 
-    # Prices: dollars for a million tokens, where an agent does not say what it cost and the shipped list does not know.
+    # Prices: dollars per million tokens, for models that report no cost and are missing from the built-in list.
     # [prices."mine:7b"]
     # input = 0.1
     # output = 0.4
 
-    # Prompts: files that take the place of the built-in ones, for each role.
+    # Prompts: files that replace the built-in prompts, one for each role.
     # [prompts]
     # implement = "docs/how-we-work.md"
 
-    # Worktrees: files that git does not know but every task needs.
+    # Worktrees: untracked files that every task needs.
     # [worktree]
     # copy = [".env"]
 
-    # A workflow of your own, in the words the presets are written in (`signoff workflow show task`).
+    # A workflow of your own, with the same keys as presets (`signoff workflow show task`).
     # [workflows.quick]
     # phases = [
     #   { name = "implement", kind = "agent" },
@@ -195,7 +195,7 @@ fn without_an_agent_it_prints_what_to_do() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    no agent that can be used was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
+    no usable agent on PATH (looked for claude, codex, gemini, opencode, qwen, copilot)
     next: install one and run `signoff init --force`, or describe yours in signoff.toml
     ");
     assert_eq!(env.run(&["config"]).code, Some(0));
@@ -210,7 +210,7 @@ fn nothing_is_overwritten() {
     insta::assert_snapshot!(init(&env, &["claude"], ""), @"
     exit 2
     --- stderr
-    error: signoff.toml is there already
+    error: signoff.toml already exists
       --> signoff.toml
     hint: `signoff config` shows the settings in effect; `signoff init --force` writes a new one and keeps the old one beside it
     ");
@@ -224,9 +224,9 @@ fn nothing_is_overwritten() {
     kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
     wrote .signoff/signoff.schema.json
-    kept .signoff/.gitignore, which was there
+    kept the existing .signoff/.gitignore
     agent claude: not logged in
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
     assert_eq!(read(&env, "signoff.toml.bak"), "jobs = 2\n");
     let again = init(&env, &["claude"], "--force --json").json();
@@ -342,7 +342,7 @@ fn every_tool_of_a_project_has_a_check_and_a_makefile_overrides_them() {
     check test-pytest: pytest
     check test-go: go test ./...
     check lint-go: go vet ./...
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
     let config = env.run(&["config"]).stdout;
     assert!(config.contains("test-pytest"), "{config}");
@@ -353,12 +353,12 @@ fn every_tool_of_a_project_has_a_check_and_a_makefile_overrides_them() {
     kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
     wrote .signoff/signoff.schema.json
-    kept .signoff/.gitignore, which was there
+    kept the existing .signoff/.gitignore
     agent claude: not logged in
     check check: make check
     check lint: npm run lint
     check lint-go: go vet ./...
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
 }
 
@@ -375,8 +375,8 @@ fn a_tool_that_is_not_installed_adds_no_check() {
     wrote .signoff/signoff.schema.json
     agent claude: not logged in
     check test: cargo test
-    no check: go.mod is there, but `go` is not installed
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    no check: found go.mod, but `go` is not installed
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
 }
 
@@ -428,14 +428,14 @@ fn settings_of_other_programs_files_are_not_overridden() {
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
     agent claude: not logged in
-    found gza.yaml, which is read as it is
-    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    found gza.yaml: its settings apply too
+    next: `signoff agents --check` checks them; `signoff config` shows every setting
     ");
     insta::assert_snapshot!(env.shell("grep -e auto_review -e '^# max_cycles' signoff.toml; signoff config | grep gza"), @"
     exit 0
     --- stdout
-    # auto_review = true                 # left to gza.yaml:2, over which it would win
-    # max_cycles = 3                     # left to gza.yaml:3, over which it would win
+    # auto_review = true                 # set by gza.yaml:2; uncomment to override
+    # max_cycles = 3                     # set by gza.yaml:3; uncomment to override
     defaults.auto_review = false                                  # gza.yaml:2
     defaults.max_review_cycles = 7                                # gza.yaml:3
     presets.task.gates.review.max_cycles = 7                      # gza.yaml:3

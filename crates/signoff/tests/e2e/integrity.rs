@@ -1,6 +1,6 @@
 //! An approval is for the commit that the reviewers saw, and no two attempts share a worktree.
 
-use signoff_engine::confine::SandboxSupport;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::processes::wait_until;
 use signoff_testkit::{ProgramOutput, TestProject};
@@ -398,7 +398,7 @@ fn the_sandbox_keeps_reviewers_from_writing() {
         "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
          [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
     );
-    if signoff_engine::confine::SandboxSupport::probe(None).landlock.is_none() {
+    if signoff_engine::sandbox::SandboxSupport::probe(None).landlock.is_none() {
         // On an older kernel changes are undone instead, as other tests show.
         return;
     }
@@ -508,8 +508,8 @@ fn a_deleted_branch_is_restored_at_its_last_commit() {
     insta::assert_snapshot!(project.run(&["diff", "1"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-one is gone
-    hint: `signoff review 1` makes it again at its last commit, if git still has that
+    error: the branch signoff/task-1-one does not exist
+    hint: `signoff review 1` recreates it at its last commit, if git still has it
     ");
     let review = project.run(&["review", "1"]);
     assert_eq!(review.code, Some(0), "{review}");
@@ -530,14 +530,14 @@ fn a_deleted_branch_whose_commit_is_gone_is_an_error() {
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-one is gone
-    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    error: the branch signoff/task-1-one does not exist
+    hint: `git branch signoff/task-1-one COMMIT` recreates it if git still has its commit; otherwise add the task again
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 1
     --- stderr
-    error: the branch signoff/task-1-one is gone
-    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    error: the branch signoff/task-1-one does not exist
+    hint: `git branch signoff/task-1-one COMMIT` recreates it if git still has its commit; otherwise add the task again
     ");
 }
 

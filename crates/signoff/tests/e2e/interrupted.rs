@@ -87,7 +87,7 @@ impl Started {
         let mut errors = BufReader::new(self.program.stderr.take().unwrap());
         errors.read_line(&mut line).unwrap();
         self.errors = Some(errors);
-        assert_eq!(line, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
+        assert_eq!(line, "waiting for the running agents; press Ctrl-C again to stop them\n");
     }
 
     fn end(self) -> (TestProject, ProgramOutput) {
@@ -234,7 +234,7 @@ fn one_ctrl_c_is_enough_if_no_agent_runs() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
-    Finishing the running agents; press Ctrl-C again to stop the agents now.
+    waiting for the running agents; press Ctrl-C again to stop them
     Interrupted: nothing is left to do
     ");
 }

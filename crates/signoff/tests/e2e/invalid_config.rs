@@ -123,35 +123,35 @@ fn a_missing_prompt_is_an_error_before_any_agent_starts() {
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:4
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
     exit 2
     --- stderr
     error: the prompt docs is not a regular file
       --> signoff.toml:3
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     insta::assert_snapshot!(told("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
       --> signoff.toml:2
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     insta::assert_snapshot!(told("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:3
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     insta::assert_snapshot!(told("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
       --> signoff.toml:2
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     untouched(&project);
 }
@@ -341,14 +341,14 @@ fn fallback_agents_are_checked_too() {
     insta::assert_snapshot!(told("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
     exit 2
     --- stderr
-    error: agent other: there is no program ./codex
+    error: agent other: program ./codex was not found
       --> signoff.toml:7
     hint: install it, or set [agents.other] command in signoff.toml
     ");
     insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
     exit 2
     --- stderr
-    error: agent other: there is no program ./no
+    error: agent other: program ./no was not found
       --> signoff.toml:7
     hint: install it, or set [agents.other] command in signoff.toml
     ");
@@ -358,7 +358,7 @@ fn fallback_agents_are_checked_too() {
     --- stderr
     error: agent other: ./tool is not executable
       --> signoff.toml:7
-    hint: make it so: chmod +x ./tool
+    hint: run `chmod +x ./tool`
     ");
     let doctor = project.run(&["doctor"]);
     assert!(doctor.stdout.contains("✗ agents: agent other: ./tool is not executable"), "{doctor}");

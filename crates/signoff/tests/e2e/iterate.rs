@@ -311,7 +311,7 @@ fn a_tool_without_an_agent_is_an_error_except_with_lite() {
     --- stderr
     error: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> signoff.toml:8
-    hint: fix the file, then look at it with `signoff config`
+    hint: fix the file, then check it with `signoff config`
     "#);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len), Some(0));
     assert_eq!(project.calls().all().len(), 0);
@@ -535,7 +535,7 @@ fn a_missing_agent_is_an_error_before_anything_starts() {
     insta::assert_snapshot!(project.run(&BEGIN), @"
     exit 2
     --- stderr
-    error: agent tidy: there is no program no-such-program
+    error: agent tidy: program no-such-program was not found
       --> signoff.toml:11
     hint: install it, or set [agents.tidy] command in signoff.toml
     ");
@@ -545,7 +545,7 @@ fn a_missing_agent_is_an_error_before_anything_starts() {
     --- stderr
     error: there is no prompt nowhere.md
       --> signoff.toml:8
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     assert_eq!(project.calls().all().len(), 0);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"");
@@ -559,7 +559,7 @@ fn an_iterated_task_can_be_queued_and_cancelled() {
     --- stdout
     Added task #1: Add a greeting
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Add a greeting    pending");
     assert_eq!(project.calls().all().len(), 0);

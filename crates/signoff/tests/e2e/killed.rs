@@ -511,7 +511,7 @@ fn a_plan_killed_before_it_was_recorded_is_started_again() {
     insta::assert_snapshot!(resumed, @"
     exit 0
     --- stderr
-    Nothing to go on with
+    No run to resume
     ");
     assert_eq!(project.run(PLAN.begin).code, Some(0));
     let status = project.run(&["status"]).stdout;

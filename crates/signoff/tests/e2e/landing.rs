@@ -191,7 +191,7 @@ fn conflict_markers_never_land() {
     insta::assert_snapshot!(project.run(&["land"]), @"
     exit 0
     --- stderr
-    Nothing to land: everything that is approved is in main
+    Nothing to land: all approved work is in main
     ");
 }
 
@@ -359,14 +359,14 @@ fn only_approved_work_lands() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     project.run(&["work", "-j", "1"]);
     insta::assert_snapshot!(project.run(&["merge", "1"]), @"
     exit 1
     --- stderr
     error: task 1 is not approved (completed MAX_CYCLES_REACHED (3 cycles))
-    hint: `signoff review 1` has it reviewed; `signoff merge 1 --force --reason TEXT` approves it in your name
+    hint: `signoff review 1` reviews it; `signoff merge 1 --force --reason TEXT` approves it in your name
     ");
     insta::assert_snapshot!(project.run(&["merge", "9"]), @"
     exit 2
@@ -380,7 +380,7 @@ fn only_approved_work_lands() {
     exit 1
     --- stderr
     error: task 2 is not approved (completed not approved changed_after_review)
-    hint: `signoff review 2` has it reviewed; `signoff merge 2 --force --reason TEXT` approves it in your name
+    hint: `signoff review 2` reviews it; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     assert_eq!(graph(&project, "main").lines().count(), 3);
     insta::assert_snapshot!(project.run(&["merge", "1", "--force"]).stderr.lines().next().unwrap_or_default(), @"error: the following required arguments were not provided:");
@@ -461,7 +461,7 @@ fn a_checkout_with_changes_is_left_alone() {
     exit 1
     --- stderr
     error: [ROOT]/work has changes that are not committed: greeting.txt
-    hint: nothing was changed. Commit or stash them, or be on another branch; then type the same again
+    hint: nothing was changed; commit or stash the changes, or check out another branch, then run the command again
     ");
     assert_eq!((project.checkout(), project.read("greeting.txt")), before);
     project.git("stash -q");
@@ -502,12 +502,12 @@ fn with_rebase_the_changes_are_applied_on_top() {
     insta::assert_snapshot!(project.run(&["land"]), @"
     exit 0
     --- stderr
-    Nothing to land: everything that is approved is in main
+    Nothing to land: all approved work is in main
     ");
     insta::assert_snapshot!(project.run(&["merge", "2"]), @"
     exit 0
     --- stdout
-    ✓ Task #2 was in main before
+    ✓ Task #2 is already in main
     ");
 }
 
@@ -533,7 +533,7 @@ fn landing_on_the_runs_branch_leaves_the_checkout_alone() {
     insta::assert_snapshot!(project.run(&["land"]), @"
     exit 0
     --- stderr
-    Nothing to land: everything that is approved is in main
+    Nothing to land: all approved work is in main
     ");
 }
 
@@ -724,7 +724,7 @@ fn a_file_changed_after_a_kill_is_kept_and_a_hint_is_printed() {
     exit 1
     --- stderr
     error: [ROOT]/work followed its branch, except for files that changed at the same time: greeting.txt
-    hint: what landed is safe on the branch, but a commit of these files as they are would undo it in them. `git diff ID ID -- greeting.txt | git apply` brings it into them, and where it does not fit `git show HEAD:FILE` shows it; then type the same again
+    hint: the branch is up to date, but these files still have the old contents, and committing them would revert the landing; update them with `git diff ID ID -- greeting.txt | git apply`, or if that fails by hand (`git show HEAD:FILE`); then run the command again
     ");
     assert_eq!(project.read("greeting.txt"), "hello mine\n");
     project.env.write("greeting.txt", "hello one and mine\n");
@@ -760,7 +760,7 @@ fn a_worktree_with_uncommitted_files_is_kept() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ✓ Task #1 is in main (ID)
     --- stderr
-    [ROOT]/work/.signoff/worktrees/task-1 holds work that is not committed; it did not land, and stays there
+    [ROOT]/work/.signoff/worktrees/task-1 has uncommitted changes; it did not land, and stays there
     ");
     assert_eq!(project.read(".signoff/worktrees/task-1/mine.txt"), "mine\n");
     assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());
@@ -786,7 +786,7 @@ fn work_based_on_unreviewed_work_does_not_land() {
                 exit 1
                 --- stderr
                 error: task 2 builds on task 1, which is not approved
-                hint: `signoff review 1` has it reviewed; `signoff merge 1 --force --reason TEXT` approves it in your name
+                hint: `signoff review 1` reviews it; `signoff merge 1 --force --reason TEXT` approves it in your name
                 ");
             }
         }
@@ -836,7 +836,7 @@ fn an_interrupted_landing_lands_with_the_others() {
         assert_eq!((landed.code, landed.stderr.as_str()), (Some(0), ""), "{landed}");
         assert_eq!(project.read("part-1.txt"), "part 1\n");
         let again = project.run(&["land"]);
-        assert_eq!(again.stderr, "Nothing to land: everything that is approved is in main\n");
+        assert_eq!(again.stderr, "Nothing to land: all approved work is in main\n");
     }
 }
 
@@ -922,7 +922,7 @@ fn a_rewritten_target_branch_is_reported_with_a_hint() {
     insta::assert_snapshot!(printed(project.run(&["land"])), @r#"
     exit 1
     --- stderr
-    error: task 1 did not land: it was begun on commit ID ("Mine"), which main does not have
+    error: task 1 did not land: it started from commit ID ("Mine"), which main does not have
     hint: if main was rewritten: `git rebase --onto main ID` in the worktree of task 1, have that reviewed with `signoff review`, then `signoff land`
     "#);
     project.git(&format!("-C .signoff/worktrees/task-1 rebase -q --onto main {}", base.trim()));
@@ -942,7 +942,7 @@ fn an_approved_commit_that_git_removed_is_not_reported_as_landed() {
     project.git("reflog expire --expire=now --all");
     project.git("gc -q --prune=now");
     assert_eq!((&row()["state"], &row()["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
-    let gone = format!("error: task 1 cannot land: its approved commit {commit} does not exist any more");
+    let gone = format!("error: task 1 cannot land: its approved commit {commit} no longer exists");
     for command in [&["merge", "1"][..], &["land", "1"], &["land", "1", "--dry-run"]] {
         let output = project.run(command);
         assert_eq!(output.code, Some(1), "{command:?}: {output}");

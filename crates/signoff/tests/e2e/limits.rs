@@ -142,12 +142,12 @@ fn a_rate_limit_is_reported_in_the_agents_words() {
       Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
       Resuming: the wait is over
       Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
-      Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
+      Implementation failed: its provider rate-limited it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     --- stderr
-    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
-    warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
+    warning: agent codex is probably not logged in; `signoff agents --check codex` checks it
     ");
 }
 
@@ -200,7 +200,7 @@ fn an_agent_resumes_after_the_stated_delay() {
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr
-    warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
+    warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it
     ");
     assert_eq!(asked(&project), "gemini gemini ");
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
@@ -225,8 +225,8 @@ fn a_fallback_starts_without_a_wait_and_nothing_has_failed() {
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr
-    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
-    warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
+    warning: agent codex is probably not logged in; `signoff agents --check codex` checks it
     codex does not report which model it used, so it counts as $0: set `model` in [agents.codex]
     "#);
     assert_eq!(asked(&project), "claude codex ");

@@ -22,9 +22,6 @@ mod documented_commands;
 mod documented_scripts;
 mod foreign;
 mod groups;
-#[cfg(test)]
-mod hold;
-mod hold_git;
 mod house;
 #[cfg(all(test, unix))]
 mod in_a_browser;
@@ -45,7 +42,6 @@ mod landing;
 mod left_behind;
 #[cfg(test)]
 mod limits;
-mod looking;
 mod manual;
 #[cfg(test)]
 mod many_runs;
@@ -69,6 +65,7 @@ mod plan;
 #[cfg(test)]
 mod pushes;
 mod queue;
+mod read_only_commands;
 #[cfg(test)]
 mod real_agents;
 #[cfg(test)]
@@ -76,6 +73,9 @@ mod replaced;
 mod report;
 #[cfg(test)]
 mod resuming;
+#[cfg(test)]
+mod sandbox;
+mod sandbox_git;
 #[cfg(test)]
 mod secrets;
 #[cfg(all(test, unix))]

@@ -135,7 +135,7 @@ fn an_improvement_knows_the_last_review_and_the_guidance() {
     --- stdout
     Added task #3: improve #1
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     ");
     let json = project.run(&["improve", "1", "--queue", "--json"]).json();
     assert_eq!((&json["task"]["id"], &json["task"]["continues"]), (&4.into(), &1.into()));
@@ -306,7 +306,7 @@ fn the_checkout_can_be_reviewed_without_any_task() {
     insta::assert_snapshot!(empty, @"
     exit 2
     --- stderr
-    error: git knows no commit `nowhere`
+    error: unknown revision `nowhere`
     hint: `git log --oneline --all` lists commits
     ");
 }
@@ -360,7 +360,7 @@ fn an_inconclusive_review_is_not_a_pass() {
       [1/1] Running review...
       [1/1] Review: INCONCLUSIVE - general: exit code 3
     ✗ Review failed: a reviewer or check failed (reviewer_failed)
-    Not every reviewer gave a usable review: their output is in .signoff/runs/4/review; type the same again to repeat it
+    Not every reviewer gave a usable review: their output is in .signoff/runs/4/review; run the command again to repeat the review
     ");
     insta::assert_snapshot!(project.list(".signoff/runs/4/review").join(" "), @"a1");
 }
@@ -389,13 +389,13 @@ fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     project.run(&["add", "Never mind"]);
     project.run(&["cancel", "2"]);
@@ -403,7 +403,7 @@ fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     exit 2
     --- stderr
     error: task 2 was cancelled before it was started
-    hint: `signoff add` adds it again
+    hint: `signoff add` adds a new task
     ");
     let output = project.run(&["review", "2"]);
     for words in [&["improve"][..], &["retry"], &["diff"], &["logs"], &["edit", "--verdict", "APPROVED"]] {
@@ -414,7 +414,7 @@ fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     exit 2
     --- stderr
     error: task 1 has no review to improve from
-    hint: `signoff review 1` makes one
+    hint: `signoff review 1` creates one
     ");
 }
 

@@ -191,11 +191,11 @@ fn invalid_arguments_do_not_use_up_the_token() {
     let commit = project.env.shell("git -C .signoff/worktrees/task-1 rev-parse HEAD").stdout;
     let printed = fs::read_to_string(shared(&project, "replies")).unwrap();
     insta::assert_snapshot!(printed.replace(commit.trim(), "COMMIT"), @r#"
-    200 refused: `loopId` is missing: a string is required. Nothing was recorded: call set_loop_review_result again with that put right
-    200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
-    200 refused: `passed` must be true or false, not a string. Nothing was recorded: call set_loop_review_result again with that put right
-    200 refused: `issues[1]` must be an object, not a string. Nothing was recorded: call set_loop_review_result again with that put right
-    200 refused: issues[0]: `line` must be a number, not a string. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: `loopId` is missing: a string is required. Nothing was recorded: correct it and call set_loop_review_result again
+    200 refused: `passed` is missing: true or false is required. Nothing was recorded: correct it and call set_loop_review_result again
+    200 refused: `passed` must be true or false, not a string. Nothing was recorded: correct it and call set_loop_review_result again
+    200 refused: `issues[1]` must be an object, not a string. Nothing was recorded: correct it and call set_loop_review_result again
+    200 refused: issues[0]: `line` must be a number, not a string. Nothing was recorded: correct it and call set_loop_review_result again
     200 refused: this token is for loop 1, not 8: call set_loop_review_result with loopId "1"
     200 refused: this token is for task 1, not 2: send taskId "1", or none
     200 refused: this token is for commit COMMIT, not 0000000: send commit "COMMIT", or none
@@ -273,7 +273,7 @@ fn unauthorized_reports_are_refused() {
     a foreign page: 403 Forbidden: Origin header is not allowed
     a page of another port: 403 Forbidden: Origin header is not allowed
     a page of nowhere: 403 Forbidden: Origin header is not allowed
-    our own name and page: 200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
+    our own name and page: 200 refused: `passed` is missing: true or false is required. Nothing was recorded: correct it and call set_loop_review_result again
     another loop: 200 refused: this token is for loop 1, not 2: call set_loop_review_result with loopId "1"
     its own: 200 The result is recorded. Nothing more is to be reported: end your work now.
     once more: 200 refused: the result of this review was reported already, and counts: nothing more is to be reported
@@ -562,7 +562,7 @@ fn a_persons_client_works_before_the_first_task_but_only_in_a_repository() {
     --- stderr
     error: this is not a git repository
       --> [ROOT]/work
-    hint: go to one, or make one with `git init`
+    hint: cd into a repository, or run `git init`
     ");
     insta::assert_snapshot!(project.run(&["mcp"]), @"exit 0");
 }

@@ -450,7 +450,7 @@ fn a_lock_on_the_branch_is_waited_for_and_then_named() {
         let locks = fixer("a", &["c"]).write(&format!("../../../{lock}"), "").say("Fixed a.\n");
         wanting(script, &["a.txt:1", "c.txt:1"]).rule(locks).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
-    let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_PATIENCE_MS", "200")]);
+    let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_LOCK_TIMEOUT_MS", "200")]);
     assert_eq!(worked.code, Some(1), "{worked}");
     assert!(worked.stderr.contains(&format!("{lock} is held by another program")), "{worked}");
     fs::remove_file(project.env.work().join(lock)).unwrap();
@@ -759,7 +759,7 @@ fn finished_fixes_are_kept_as_refs_when_a_person_restarts() {
     q1 answered: restart
     --- stderr
     fixes that were made side by side are not on the branch; kept as refs/signoff/left/1/1/fix-1.1.1.0, refs/signoff/left/1/1/fix-1.1.1.1, refs/signoff/left/1/1/fix-1.1.1.2: `git log signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` shows what is in one, `git cherry-pick signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` brings it back
-    `signoff work` goes on
+    `signoff work` continues
     ");
     insta::assert_snapshot!(left(&project), @"
     refs/signoff/left/1/1/fix-1.1.1.0: a.txt

@@ -72,7 +72,7 @@ fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -95,7 +95,7 @@ fn an_agent_that_is_silent_is_stopped() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: printed nothing for too long
-        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect
+        hint: raise `[limits] silence`; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -110,7 +110,7 @@ fn an_agent_that_ignores_sigterm_is_killed() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -316,9 +316,9 @@ fn an_agent_that_deletes_the_git_directory_of_its_worktree() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
     ");
     insta::assert_snapshot!(branch(&project), @"
     Do it - initial implementation
@@ -505,7 +505,7 @@ fn an_agent_that_resets_its_branch() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
-    commits that were there before are not on the branch any more; kept as refs/signoff/left/1/1/a3: `git log signoff/task-1-do-it..refs/signoff/left/1/1/a3` shows them, `git cherry-pick signoff/task-1-do-it..refs/signoff/left/1/1/a3` brings them back
+    the agent dropped commits from the branch; kept as refs/signoff/left/1/1/a3: `git log signoff/task-1-do-it..refs/signoff/left/1/1/a3` shows them, `git cherry-pick signoff/task-1-do-it..refs/signoff/left/1/1/a3` brings them back
     ");
     insta::assert_snapshot!(branch(&project), @"
     Address review feedback (cycle 1)
@@ -664,9 +664,9 @@ fn an_agent_that_writes_into_the_checkout_is_reported() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     --- stderr
-    your checkout changed while implement was at work, and is left so: README.md, stray.txt
+    your checkout changed while implement was at work; not undone: README.md, stray.txt
     ");
-    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work, and is left so: README.md, stray.txt");
+    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work; not undone: README.md, stray.txt");
     // The person decides what happens to the file.
     insta::assert_snapshot!(project.git("status --porcelain"), @"
      M README.md
@@ -681,7 +681,7 @@ fn an_agent_that_commits_in_the_checkout_is_reported() {
     let project = project([strays, approves()]);
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0));
-    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work, and is left so: it is on mine, it is at [COMMIT]");
+    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work; not undone: it is on mine, it is at [COMMIT]");
 }
 
 /// The peak memory of a process in kilobytes, without the pages of its program file, which depend on the build.

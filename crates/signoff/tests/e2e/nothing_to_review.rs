@@ -84,7 +84,7 @@ fn an_accepted_empty_task_has_nothing_to_land() {
     for words in [&["land"][..], &["merge", "1"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(0), "{output}");
-        assert_eq!(output.stdout, "Task #1 changes nothing: there is nothing to land\n");
+        assert_eq!(output.stdout, "Task #1 has no changes to land\n");
     }
     assert_eq!(project.git("rev-parse main"), before);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["landed_commit"], serde_json::Value::Null);

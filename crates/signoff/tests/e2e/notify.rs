@@ -105,7 +105,7 @@ fn a_dead_webhook_causes_only_one_note() {
     let server = TestServer::with_replies([CannedReply::status(404), CannedReply::status(404)]);
     let output = work(&project(&to(&server)));
     assert_eq!((output.code, &output.stdout), (quiet.code, &quiet.stdout));
-    let note = format!("notify: hook: {} answered 404; look whether its address is still right\n", server.host());
+    let note = format!("notify: hook: {} answered 404; check its address\n", server.host());
     assert_eq!(output.stderr.replace(&note, ""), quiet.stderr);
     assert_eq!(output.stderr.matches("notify:").count(), 1, "{}", output.stderr);
 }
@@ -149,13 +149,13 @@ fn channels_can_be_tested() {
     insta::assert_snapshot!(tried(&["notify", "hook", "--event", "question"]), @"
     exit 1
     --- stdout
-    ✗ hook (webhook to HOST), on done, question: HOST answered 403; look whether its address and headers are still right
+    ✗ hook (webhook to HOST), on done, question: HOST answered 403; check its address and headers
     ");
     insta::assert_snapshot!(tried(&["notify", "pigeon"]), @"
     exit 2
     --- stderr
     error: there is no channel pigeon
-    hint: there are bell, desktop, hook; `[notify.channels.pigeon]` makes it one
+    hint: known channels: bell, desktop, hook; add `[notify.channels.pigeon]` to signoff.toml
     ");
     let report = project.run(&["notify", "hook", "--json"]).json();
     assert_eq!((&report["ok"], &report["channels"][0]["events"][0]), (&true.into(), &"done".into()));

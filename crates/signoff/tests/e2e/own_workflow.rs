@@ -153,7 +153,7 @@ fn one_setting_can_be_queried() {
     exit 2
     --- stderr
     error: nothing is set under `limits.run`
-    hint: `signoff config` lists every setting that holds
+    hint: `signoff config` lists the settings in effect
     ");
     insta::assert_snapshot!(project.run(&["config", "limits.silence", "--json"]), @r#"
     exit 0

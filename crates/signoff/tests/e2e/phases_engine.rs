@@ -387,7 +387,7 @@ fn a_plan_that_a_person_changes_during_a_question_is_worked_as_changed() {
     project.git(&format!("-C .signoff/worktrees/task-1 rm -q {PLAN}"));
     project.run(&["answer", "1", "proceed"]);
     let output = project.run(&["work"]);
-    assert!(output.to_string().contains("its tasks are worked as they were read before"), "{output}");
+    assert!(output.to_string().contains("the tasks read before are implemented"), "{output}");
     assert_eq!(items(&project).lines().count(), 2);
 }
 
@@ -408,8 +408,8 @@ fn mishandled(times: u32, fix: impl Fn(ScriptRule) -> ScriptRule) -> (TestProjec
 #[test]
 fn a_fixer_that_leaves_no_valid_plan_has_failed_and_the_plan_is_restored() {
     let ways: [(&str, String); 3] = [
-        ("is not there any more", format!("rm {PLAN}")),
-        ("is not a plain file", format!("ln -sf /etc/passwd {PLAN}")),
+        ("is missing or empty", format!("rm {PLAN}")),
+        ("not a plain file", format!("ln -sf /etc/passwd {PLAN}")),
         ("is larger than", format!("head -c 2000000 /dev/zero | tr '\\0' x > {PLAN}")),
     ];
     for (reason, script) in &ways {
@@ -471,7 +471,7 @@ fn a_plan_without_tasks_is_worked_as_one_item() {
     ✓ Task #1 completed (APPROVED after 2 reviews)
     --- stderr
     the plan writer also changed other files, which are kept: stray.txt
-    docs/signoff/task-1-add-a-greeting-plan.md has no tasks in a form that is known: it is worked as a whole
+    docs/signoff/task-1-add-a-greeting-plan.md: found no tasks; it is implemented as a whole
     ");
     assert_eq!(on_branch(&project, PLAN), "Just do it.\n");
     insta::assert_snapshot!(project.subjects(BRANCH), @"
@@ -628,8 +628,8 @@ fn a_hostile_plan_writes_nothing_outside_and_is_rejected_with_a_reason() {
     [plan] The plan was refused: docs is not a directory
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is not a plain file
     [plan] The plan was refused: docs is not a directory
-    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is larger than 1048576 bytes
-    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md has 201 tasks; at most 200 are worked
+    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is larger than 1 MiB
+    [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md has 201 tasks; the maximum is 200
     [plan] Plan failed: ended without changing anything
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md:3: a NUL byte: this is not a text file
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md:1: not UTF-8 text

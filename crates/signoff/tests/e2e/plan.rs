@@ -349,7 +349,7 @@ fn completed_tasks_are_skipped() {
     Group 1
       [ ] 2  Logout (0/1 step)
 
-    Not to be worked
+    Not scheduled
       [x] 1  Session store (1/1 step)
     ");
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
@@ -390,9 +390,9 @@ fn a_plan_without_tasks_is_wrong_usage() {
     insta::assert_snapshot!(project.run(&["run", "empty.md"]), @"
     exit 2
     --- stderr
-    error: empty.md is called a plan and contains no tasks
+    error: empty.md looks like a plan but has no tasks
       --> empty.md:1
-    hint: write them as `### Task 1: …`, or have them made of it with --as spec
+    hint: write them as `### Task 1: …`, or let a planner derive them with --as spec
     ");
     insta::assert_snapshot!(project.run(&["run", "missing.md"]), @"
     exit 2
@@ -435,7 +435,7 @@ fn a_plan_is_not_ticked_through_a_link() {
         let output = project.run(&["run", plan]);
         assert_eq!(output.code, Some(0), "{output}");
         assert_eq!(project.read(plan), before, "{output}");
-        let note = "done tasks were not ticked: their file is a link now, and nothing is written through links";
+        let note = "the file is a link now, and nothing is written through links";
         assert!(output.stdout.contains(note) || output.stderr.contains(note), "{output}");
         assert_eq!(project.git("status --porcelain"), "");
     }
@@ -486,7 +486,7 @@ fn after_a_stopped_task_the_later_ones_wait() {
     exit 1
     --- stderr
     Task #1 is not approved (failed no_one_to_ask): signoff show 1, then signoff retry 1
-    Nothing to do before you settle what blocks the run: `signoff` shows it
+    Nothing to do: resolve the tasks that block the run first (`signoff` shows them)
     ");
     insta::assert_snapshot!(project.run(&["retry", "1", "--queue"]).stdout, @"Task #1 continues");
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
@@ -519,13 +519,13 @@ fn after_a_stopped_task_the_later_ones_wait() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 0
     --- stderr
-    Nothing to go on with
+    No run to resume
     ");
     insta::assert_snapshot!(project.run(&["run", "--resume", "9"]), @"
     exit 2
     --- stderr
     error: there is no run 9
-    hint: `signoff status` lists what there is
+    hint: `signoff status` lists tasks and runs
     ");
 }
 
@@ -541,7 +541,7 @@ fn the_work_of_a_cancelled_task_is_set_aside() {
     project.run(&["cancel", "1"]);
     let resumed = project.run(&["run", "--resume"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    insta::assert_snapshot!(resumed.stderr, @"what task 1 left was set aside: it is on the branch signoff/run-1-cancelled-1");
+    insta::assert_snapshot!(resumed.stderr, @"the work of task 1 is on the branch signoff/run-1-cancelled-1");
     insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
     Logout - initial implementation
     Tick 2 in plan.md
@@ -605,26 +605,26 @@ fn options_that_do_not_apply_are_refused() {
     }
     insta::assert_snapshot!(printed, @"
     run --resume --dry-run
-    error: --dry-run is for a run that begins, not for --resume
+    error: --dry-run cannot be combined with --resume
     hint: `signoff status` shows what is unfinished
     run --resume --land
-    error: --land is for a run that begins, not for --resume
-    hint: leave it out; `signoff land` brings in what is approved when the run is through
+    error: --land cannot be combined with --resume
+    hint: leave it out; `signoff land` lands approved work when the run has ended
     run --resume 1 --effort high
-    error: --effort is for a run that begins, not for --resume
-    hint: leave it out: a run goes on as it was begun
+    error: --effort cannot be combined with --resume
+    hint: leave it out: a resumed run keeps its original settings
     run --resume --as plan
-    error: --as is for a run that begins, not for --resume
-    hint: leave it out: a run goes on as it was begun
+    error: --as cannot be combined with --resume
+    hint: leave it out: a resumed run keeps its original settings
     run --resume --no-review
-    error: --no-review is for a run that begins, not for --resume
-    hint: leave it out: a run goes on as it was begun
+    error: --no-review cannot be combined with --resume
+    hint: leave it out: a resumed run keeps its original settings
     run SPEC.md --tick
-    error: --tick is for a plan file: only that has boxes to tick
+    error: --tick is for a plan file: only plan files have check boxes
       --> SPEC.md
     hint: leave it out
     run queue --tick
-    error: --tick is for a plan file: only that has boxes to tick
+    error: --tick is for a plan file: only plan files have check boxes
       --> queue
     hint: leave it out
     ");
@@ -637,7 +637,7 @@ fn a_plan_runs_sequentially_whatever_the_jobs() {
     let project = project(|script| content(developer(script)));
     let output = project.run(&["run", "plan.md", "-j", "4"]);
     assert_eq!(output.code, Some(0), "{output}");
-    insta::assert_snapshot!(output.stderr, @"The tasks of a plan are worked one after the other, whatever -j says");
+    insta::assert_snapshot!(output.stderr, @"The tasks of a plan run one after the other; -j is ignored");
     assert_eq!(project.calls().with_role("implement").count(), 2);
 }
 

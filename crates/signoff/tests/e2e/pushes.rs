@@ -8,7 +8,7 @@ use std::thread;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_testkit::TestProject;
 
-use crate::hold::{attempts, project, ways, work};
+use crate::sandbox::{attempts, project, ways, work};
 
 /// Starts a git server on this machine that accepts every push; returns its port.
 #[expect(clippy::disallowed_methods, reason = "git's own server, one process for each connection")]

@@ -39,14 +39,14 @@ fn an_invalid_task_is_refused_and_not_stored() {
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
-    hint: check the path, and that you may read it
+    hint: check the path and its permissions
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--prompt-file", "missing.md"]), @"
     exit 2
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
-    hint: check the path, and that you may read it
+    hint: check the path and its permissions
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "one"]), @"
     exit 2
@@ -75,7 +75,7 @@ fn a_task_can_come_from_stdin() {
     --- stdout
     Added task #1: Add logout
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     ");
     project.run(&["work"]);
     let prompt = &project.calls().all()[0].prompt.clone();
@@ -140,7 +140,7 @@ fn a_task_waits_for_its_dependencies_and_starts_from_their_work() {
     insta::assert_snapshot!(project.run(&["work", "2"]), @"
     exit 3
     --- stderr
-    Nothing is ready: what is pending waits for other tasks (`signoff status`)
+    Nothing is ready: pending tasks wait for other tasks (`signoff status`)
     ");
     assert_eq!(project.run(&["work"]).code, Some(1));
     project.run(&["add", "Third", "--depends-on", "2"]);
@@ -210,7 +210,7 @@ fn dependencies_without_a_common_commit() {
     project.run(&["work"]);
     project.run(&["add", "Both", "--depends-on", "1", "--depends-on", "2"]);
     let output = project.run(&["run", "queue"]);
-    insta::assert_snapshot!(output.stderr, @"no commit holds all that it depends on: it begins after task 1, without task 2");
+    insta::assert_snapshot!(output.stderr, @"no commit contains everything that it depends on: it starts after task 1, without task 2");
     let base = project.run(&["show", "3", "--json"]).json()["task"]["base"].clone();
     assert_eq!(base, project.git("rev-parse signoff/task-1-one").trim());
 }
@@ -225,7 +225,7 @@ fn a_task_that_depends_on_a_cancelled_one_is_blocked() {
     exit 1
     --- stderr
     error: task 2 waits for task 1, which did not pass (cancelled)
-    hint: `signoff cancel 2`, and add it again without what was cancelled before it
+    hint: `signoff cancel 2`, then add it again without `--depends-on`
     ");
 }
 
@@ -266,7 +266,7 @@ fn tasks_are_named_by_number_with_or_without_a_hash() {
     insta::assert_snapshot!(project.run(&["work", "3"]), @"
     exit 0
     --- stderr
-    Nothing to do: what you name is over (`signoff status`)
+    Nothing to do: the named tasks have ended (`signoff status`)
     ");
 }
 
@@ -433,7 +433,7 @@ fn a_finding_of_several_tasks_is_disputed_in_the_intended_task() {
     exit 2
     --- stderr
     error: several tasks have the finding [finding]
-    hint: say which: --task 1 or --task 2 or --task 3
+    hint: select one with --task 1 or --task 2 or --task 3
     ");
     assert_eq!(dispute(&["--task", "3", "--json"]).json()["task_id"], 3);
     insta::assert_snapshot!(dispute(&["--task", "9"]).to_string().replace(&id, "[finding]"), @"

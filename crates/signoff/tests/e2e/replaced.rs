@@ -75,7 +75,7 @@ fn a_link_in_place_of_the_worktree_is_not_followed() {
     ✓ Task #2 completed (APPROVED after 1 cycle)
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
     --- stderr
-    something else was put in place of the worktree; it is made again from its branch
+    the worktree was replaced by something else; recreated from its branch
     ");
     // No commit is lost, and the next attempt has its files.
     project.set_agent(|script| script.rule(works()).rule(approves()));
@@ -87,9 +87,9 @@ fn a_link_in_place_of_the_worktree_is_not_followed() {
 fn a_link_that_a_reviewer_put_in_place_of_the_worktree_is_not_followed() {
     let project = project([works(), ScriptRule::role("review").say(APPROVED).shell(LINKED)]);
     insta::assert_snapshot!(worked(&project).stderr, @"
-    something else was put in place of the worktree; it is made again from its branch
+    the worktree was replaced by something else; recreated from its branch
     general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
-    something else was put in place of the worktree; it is made again from its branch
+    the worktree was replaced by something else; recreated from its branch
     general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
     ");
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
@@ -130,9 +130,9 @@ fn a_link_in_place_of_the_git_directory_is_not_followed() {
     ✓ Task #2 completed (APPROVED after 1 cycle)
     ✓ Run 1 completed, all approved: 2 tasks, 2 completed
     --- stderr
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
-    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
+    the git directory of the worktree was deleted; recreated
     ");
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\nfixed\n");
 }
@@ -157,7 +157,7 @@ fn a_link_in_place_of_all_worktrees_is_refused() {
     exit 1
     --- stderr
     error: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
-    hint: remove the link, or name the directory it leads to as worktree.directory
+    hint: remove the link, or set worktree.directory to its target
     ");
     assert_eq!(other(&project), before);
     project.env.shell("rm .signoff/worktrees");

@@ -89,7 +89,7 @@ fn an_unknown_task_is_wrong_usage_with_a_hint() {
     exit 2
     --- stderr
     error: there is no run 1
-    hint: there are no runs yet: `signoff work` works the tasks
+    hint: there are no runs yet: `signoff work` runs the queued tasks
     ");
     project.run(&["add", "One"]);
     project.run(&["work"]);
@@ -307,7 +307,7 @@ fn a_report_goes_to_stdout_or_into_an_existing_directory() {
     exit 2
     --- stderr
     error: there is no directory no/such
-    hint: `mkdir -p no/such` makes it; or name another file with --output
+    hint: `mkdir -p no/such` creates it; or name another file with --output
     ");
     let (plain, dash) = (project.run(&["report", "1"]), project.run(&["report", "1", "--output", "-"]));
     assert_eq!(plain, dash);

@@ -217,7 +217,7 @@ fn a_key_in_the_work_is_not_shown_to_reviewers() {
     // The work itself is unchanged, and the reviewer's approval does not count.
     assert!(project.git("show signoff/task-1-greet:a.txt").contains(KEY));
     let shown = project.run(&["show", "1"]);
-    assert!(shown.stdout.contains("[critical] a.txt `a.txt` holds a key of the environment"), "{shown}");
+    assert!(shown.stdout.contains("[critical] a.txt `a.txt` contains a secret from the environment"), "{shown}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn a_diff_page_writes_nothing_and_names_omitted_files() {
         let body = page.get(path).body;
         assert!(body.contains("not committed"), "{path}: {body}");
         assert!(body.contains("logo.png") && body.contains("a binary file"), "{path}: {body}");
-        assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to be shown: 274877906944 bytes"));
+        assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to show (262144 MiB)"));
     }
     assert_eq!(project.git("count-objects -v"), objects);
     // The reason for a missing diff is shown in its place.
@@ -196,7 +196,7 @@ fn an_answer_resumes_the_loop_of_the_running_program() {
     until_begun(&project, 2);
     let answered = page.submit("/questions/q1/answer", "choice=continue&back=/tasks/1");
     assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
-    assert!(!answered.body.contains("`signoff work` goes on"), "a program is at work");
+    assert!(!answered.body.contains("`signoff work` continues"), "a program is at work");
     wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
     let again = page.post("/questions/q1/answer", "choice=continue");
     assert_eq!(again.status, 409, "{}", again.body);
@@ -278,7 +278,10 @@ fn a_verdict_can_be_set_if_it_is_offered_and_a_refused_form_keeps_its_text() {
     assert!(!page.get("/tasks/1").body.contains("Set the verdict"), "{}", page.get("/tasks/1").body);
     // The page was opened before.
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&reason=seen&back=/tasks/1").body;
-    assert!(refused.contains("role=\"alert\"") && refused.contains("task 1 is being worked on"), "{refused}");
+    assert!(
+        refused.contains("role=\"alert\"") && refused.contains("an agent is changing the files of task 1"),
+        "{refused}"
+    );
     assert!(refused.contains("You wrote: <bdi>seen</bdi>"), "{refused}");
     let_go(&project, 1);
     let_go(&project, 2);
@@ -299,7 +302,7 @@ fn no_verdict_can_be_set_for_a_task_of_a_killed_program() {
     let shown = page.get("/tasks/1").body;
     assert!(shown.contains("it was interrupted") && !shown.contains("Set the verdict"), "{shown}");
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&back=/tasks/1").body;
-    assert!(refused.contains("task 1 is being worked on"), "{refused}");
+    assert!(refused.contains("an agent is changing the files of task 1"), "{refused}");
     let_go(&project, 1);
 }
 
@@ -450,6 +453,6 @@ fn outside_of_a_repository_it_is_an_error() {
     --- stderr
     error: this is not a git repository
       --> [ROOT]/work
-    hint: go to one, or make one with `git init`
+    hint: cd into a repository, or run `git init`
     ");
 }

@@ -5,7 +5,7 @@ use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::actors::{APPROVED, changes, developer};
-use crate::{PROGRAM, hold};
+use crate::{PROGRAM, sandbox};
 
 /// Configures a reviewer, the scripted agent.
 const REVIEWER: &str = "[reviewers.general]\nagent = \"scripted\"\n";
@@ -340,15 +340,15 @@ fn checks_run_in_a_copy_that_is_deleted() {
 /// The sandbox stops a check from writing outside its copy.
 #[test]
 fn checks_run_in_the_sandbox() {
-    for way in hold::ways() {
+    for way in sandbox::ways() {
         let project = TestProject::with_agent(PROGRAM, developer);
         project.env.write("Makefile", "test:\n\t@! touch ../../../trespass 2>/dev/null && touch mine\n");
         project.configure("sandbox = true\n");
         project.run(&["add", "Add login"]);
-        let worked = hold::work(&project, way);
+        let worked = sandbox::work(&project, way);
         assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
         assert!(!project.env.work().join("trespass").exists(), "{way:?}");
-        assert!(hold::attempts(&project, "hold").contains(&format!("review {:?}", way.as_str())));
+        assert!(sandbox::attempts(&project, "hold").contains(&format!("review {:?}", way.as_str())));
     }
 }
 

@@ -278,7 +278,7 @@ fn a_queued_task_is_exported_unchanged_and_worked_later() {
     --- stdout
     Added task #1: Add user authentication
     --- stderr
-    `signoff work` works it
+    `signoff work` starts it
     ");
     assert_eq!(state(&project), begun_elsewhere());
     // The branch starts at the commit that was checked out at the import.
@@ -353,7 +353,7 @@ fn open_findings_are_exported_for_code_scanning() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     project.run(&["work"]);
     let sarif = project.run(&["export", "1", "--format", "sarif"]).json();
@@ -393,7 +393,7 @@ fn a_task_that_cannot_be_exported_is_an_error() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     insta::assert_snapshot!(export(&["1", "--format", "state-v3"]), @"
     exit 2
@@ -420,7 +420,7 @@ fn a_task_that_cannot_be_exported_is_an_error() {
     exit 2
     --- stderr
     error: task 1 is not an iteration: its workflow `task` does not number its phases from 1 to 9
-    hint: --format state-v4 is for what `signoff iterate` began; --format jsonl is for every task
+    hint: --format state-v4 is for tasks of `signoff iterate`; --format jsonl is for every task
     ");
     let nowhere = export(&["1", "--format", "jsonl", "--output", "README.md/place"]);
     assert_eq!((nowhere.code, nowhere.stdout.as_str()), (Some(1), ""), "{nowhere}");
@@ -478,7 +478,7 @@ fn an_invalid_file_creates_nothing() {
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"
     exit 2
     --- stderr
-    error: the file: is longer than 1000000 bytes: it is no state file
+    error: the file: is longer than 1000000 bytes: it is not a state file
       --> stdin:1
     hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
@@ -487,7 +487,7 @@ fn an_invalid_file_creates_nothing() {
     --- stderr
     error: cannot read nowhere.json: No such file or directory (os error 2)
       --> nowhere.json
-    hint: check the path, and that you may read it
+    hint: check the path and its permissions
     ");
     assert!(!project.env.work().join(".signoff").exists());
 }

@@ -63,21 +63,21 @@ fn a_file_without_tasks_is_wrong_usage() {
     --- stderr
     error: no tasks found; formats tried: plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)
       --> prose.md:1
-    hint: fix the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
+    hint: fix the file, or set its format with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
     ");
     insta::assert_snapshot!(env.run(&["tasks", "empty.md"]), @r"
     exit 2
     --- stderr
     error: no tasks found; formats tried: plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)
       --> empty.md:1
-    hint: fix the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
+    hint: fix the file, or set its format with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
     ");
     insta::assert_snapshot!(env.run(&["tasks", "prose.md", "--as", "kiro"]), @r"
     exit 2
     --- stderr
     error: no tasks; formats tried: Kiro; expected lines such as `- [ ] 1. Title`
       --> prose.md:1
-    hint: fix the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
+    hint: fix the file, or set its format with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
     ");
 }
 
@@ -91,14 +91,14 @@ fn mistakes_in_a_plan_are_named_with_their_line() {
     --- stderr
     error: key must be a string; formats tried: Task Master; expected {"tasks": […]} or {"TAG": {"tasks": […]}} with at least one task
       --> .taskmaster/tasks/tasks.json:4
-    hint: fix the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
+    hint: fix the file, or set its format with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
     "#);
     insta::assert_snapshot!(env.run(&["tasks", "latin1.md"]), @r"
     exit 2
     --- stderr
     error: not UTF-8 text
       --> latin1.md:3
-    hint: fix the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
+    hint: fix the file, or set its format with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
     ");
 }
 

@@ -369,7 +369,7 @@ fn an_unknown_run_cannot_be_replayed() {
     exit 2
     --- stderr
     error: there is no run 1
-    hint: nothing was run here yet: `signoff work` works the queue
+    hint: there are no runs yet: `signoff work` runs the queued tasks
     ");
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work"]);

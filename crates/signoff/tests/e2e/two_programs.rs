@@ -98,7 +98,7 @@ fn the_second_program_reports_that_another_is_running() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 3
     --- stderr
-    Nothing to do here: another signoff is at work
+    Nothing to do here: another signoff process is running
     ");
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 1
@@ -146,8 +146,8 @@ fn a_verdict_is_not_set_while_files_are_being_changed() {
     insta::assert_snapshot!(project.run(&edit), @"
     exit 2
     --- stderr
-    error: task 1 is being worked on
-    hint: wait for it (`signoff logs 1 -f`), or call it off with `signoff cancel 1`
+    error: an agent is changing the files of task 1
+    hint: wait for it (`signoff logs 1 -f`), or cancel it with `signoff cancel 1`
     ");
     let_go(&project, 1);
     insta::assert_snapshot!(project.env.finish(program), @"
@@ -172,8 +172,8 @@ fn a_verdict_is_not_set_after_a_writer_was_killed_with_its_program() {
     insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "APPROVED"]), @"
     exit 2
     --- stderr
-    error: task 1 is being worked on
-    hint: `signoff work 1` goes on with it; `signoff cancel 1` calls it off
+    error: an agent is changing the files of task 1
+    hint: `signoff work 1` continues it; `signoff cancel 1` cancels it
     ");
     let_go(&project, 1);
     assert_eq!(project.run(&["work"]).code, Some(0));

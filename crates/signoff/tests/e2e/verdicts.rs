@@ -242,7 +242,7 @@ fn an_implementation_that_times_out_is_stopped_and_resumed() {
     Running task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -284,7 +284,7 @@ fn a_review_that_times_out_is_stopped_and_resumed() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.general] timeout` sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -325,7 +325,7 @@ fn an_improvement_that_times_out_is_stopped_and_resumed() {
       [1/3] Review: CHANGES_REQUESTED - more
       [2/3] Improving...
       [2/3] Improvement failed: timed out
-        hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #1 failed: the fixer failed (fixer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -395,7 +395,7 @@ fn retry_is_refused_if_there_is_nothing_to_retry() {
     exit 2
     --- stderr
     error: task 1 has not been started
-    hint: `signoff work 1` works it
+    hint: `signoff work 1` starts it
     ");
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"

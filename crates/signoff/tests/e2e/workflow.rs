@@ -125,42 +125,42 @@ fn mistakes_in_a_workflow_are_named_with_their_line() {
     --- stderr
     error: `kind` is "gait": expected agent, gate or check
       --> mine.toml:14
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     "#);
     insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = []"), @r#"
     exit 2
     --- stderr
     error: gate without reviewers: `read` needs `reviewers = ["…"]`; expected some of careful, or write a [reviewers.NAME] table for another
       --> mine.toml:15
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     "#);
     insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = [\"careless\"]"), @"
     exit 2
     --- stderr
     error: unknown reviewer `careless`: expected some of careful, or write a [reviewers.NAME] table for another
       --> mine.toml:15
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     ");
     insta::assert_snapshot!(check_with("max_cycles = 2", "max_cycels = 2"), @"
     exit 2
     --- stderr
     error: unknown key `max_cycels` in a gate: did you mean `max_cycles`?
       --> mine.toml:17
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     ");
     insta::assert_snapshot!(check_with("max_cycles = 2", "restart_to = \"nowhere\""), @r"
     exit 2
     --- stderr
     error: restart target: unknown phase `nowhere`, expected a phase before `read`: write
       --> mine.toml:17
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     ");
     insta::assert_snapshot!(check_with("[[phases]]", "[[phases"), @"
     exit 2
     --- stderr
     error: this is not TOML: unclosed list table, expected `]]`
       --> mine.toml:8
-    hint: `signoff workflow show task` shows the words a workflow is written in
+    hint: `signoff workflow show task` shows the keys of a workflow
     ");
 }
 

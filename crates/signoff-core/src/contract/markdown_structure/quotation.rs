@@ -10,7 +10,7 @@ use crate::contract::message::{MessageLine, lines_from};
 #[derive(Debug, Clone)]
 pub(super) struct QuotingTag {
     pub range: Range<usize>,
-    /// Index into `SHOWING`.
+    /// Index into `QUOTING_ELEMENTS`.
     element: usize,
     closes: bool,
 }

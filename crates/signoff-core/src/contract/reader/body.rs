@@ -58,8 +58,9 @@ impl MarkdownReader<'_, '_> {
     /// Whether the next line of text belongs to the open finding.
     pub(super) fn takes_body(&self) -> bool {
         let is_new = self.blank > 0;
-        let says =
-            |open: &&ReviewEntry| open.item.place.is_some() || !inline_severity::says_nothing(&open.item.description);
+        let says = |open: &&ReviewEntry| {
+            open.item.location.is_some() || !inline_severity::says_nothing(&open.item.description)
+        };
         self.open.as_ref().filter(says).is_some_and(|open| match open.origin {
             EntryOrigin::Heading => true,
             EntryOrigin::Line | EntryOrigin::Paragraph => !is_new,
@@ -101,10 +102,10 @@ impl MarkdownReader<'_, '_> {
         }
         let end = self.message.structure().next_item(at).map_or(item.end, |next| next.min(item.end));
         self.done = self.done.max(end);
-        let mut said = ReviewItem::parse(self.message, at, &self.message.text()[at..end])?;
+        let mut item = ReviewItem::parse(self.message, at, &self.message.text()[at..end])?;
         let lines = self.message.text()[at..end].trim_end().lines();
-        said.description = lines.map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
-        Some(said)
+        item.description = lines.map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
+        Some(item)
     }
 
     /// Reads a line that begins with a severity as a finding. `Important: …` without a location may be an ordinary
@@ -120,7 +121,7 @@ impl MarkdownReader<'_, '_> {
         // `| Minor | 1 |` is a count, not a finding. Beside an approval, only minor or zero counts are skipped.
         let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
             && (self.paragraphs == ParagraphRule::All || severity == Severity::Minor || item.description == "0");
-        let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
+        let counts = !is_count && (item.location.is_some() || bracketed || severity != Severity::Important);
         if counts {
             self.flush();
             self.open(at..at + line.len(), item, EntryOrigin::Line);
@@ -150,8 +151,8 @@ impl MarkdownReader<'_, '_> {
         let Some(open) = &mut self.open else { return };
         if open.origin == EntryOrigin::Item {
             (self.numbering.has_body, self.numbering.has_bodies) = (true, true);
-        } else if open.item.place.is_none() {
-            open.item.place = location::find(line).filter(|place| place.line.is_some());
+        } else if open.item.location.is_none() {
+            open.item.location = location::find(line).filter(|location| location.line.is_some());
         }
     }
 
@@ -166,7 +167,7 @@ impl MarkdownReader<'_, '_> {
         }
         let text = &self.message.text()[range.clone()];
         let Some(item) = ReviewItem::parse(self.message, at, text) else { return };
-        let is_placed = item.place.as_ref().is_some_and(|place| place.line.is_some());
+        let is_placed = item.location.as_ref().is_some_and(|location| location.line.is_some());
         let first_line = text.lines().next().unwrap_or_default();
         let counts = match self.paragraphs {
             ParagraphRule::None => return,

@@ -16,7 +16,7 @@ pub(in crate::merge) struct ChangeRequest {
     /// The subject: the stems of the other words of the clause, each with its position and original spelling.
     pub about: BTreeMap<String, (usize, String)>,
     /// The requesting word, with its negation.
-    pub said: String,
+    pub phrase: String,
 }
 
 /// All requests of one finding. Reads the description and the suggestion, clause by clause.
@@ -81,14 +81,14 @@ impl ClauseContext {
 struct RequestMatch {
     action: RequestedAction,
     wanted: bool,
-    said: String,
+    phrase: String,
     position: Range<usize>,
 }
 
 impl RequestMatch {
     /// A request for or against the clause as a whole.
-    fn whole_clause(wanted: bool, said: &str) -> Self {
-        Self { action: RequestedAction::TerminalPresence, wanted, said: said.to_owned(), position: 0..0 }
+    fn whole_clause(wanted: bool, phrase: &str) -> Self {
+        Self { action: RequestedAction::Presence, wanted, phrase: phrase.to_owned(), position: 0..0 }
     }
 
     /// Completes the request with the remaining words of the clause. Returns `None` if there are none.
@@ -99,8 +99,8 @@ impl RequestMatch {
             .filter(|(at, word)| !self.position.contains(at) && !words::is_empty(word))
             .map(|(at, word)| (words::stem(word), (at, word.clone())))
             .collect();
-        let Self { action, wanted, said, .. } = self;
-        (!about.is_empty()).then_some(ChangeRequest { action, wanted, about, said })
+        let Self { action, wanted, phrase, .. } = self;
+        (!about.is_empty()).then_some(ChangeRequest { action, wanted, about, phrase })
     }
 }
 
@@ -127,9 +127,9 @@ fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatc
         }
         let negated = run.iter().filter(|word| words::negates(word)).count() % 2 == 1;
         let (action, pole) = words::action_of(word);
-        let said = if negated { format!("not {word}") } else { word.to_owned() };
+        let phrase = if negated { format!("not {word}") } else { word.to_owned() };
         let position = if is_order { 0..at + 1 } else { at..at + 1 };
-        Some(RequestMatch { action, wanted: pole != negated, said, position })
+        Some(RequestMatch { action, wanted: pole != negated, phrase, position })
     })
 }
 
@@ -157,13 +157,8 @@ fn complaint(clause: &[String], opens: bool) -> Option<RequestMatch> {
                 words::complaint(word)? != negated
             }
         };
-        let said = if wanted { "wanted" } else { "unwanted" };
-        Some(RequestMatch {
-            action: RequestedAction::TerminalPresence,
-            wanted,
-            said: said.into(),
-            position: at..at + 1,
-        })
+        let phrase = if wanted { "wanted" } else { "unwanted" };
+        Some(RequestMatch { action: RequestedAction::Presence, wanted, phrase: phrase.into(), position: at..at + 1 })
     })
 }
 
@@ -194,9 +189,9 @@ fn out_of_scope(clause: &[String]) -> Option<RequestMatch> {
 }
 
 /// Maximum characters of a text, words of a clause and characters of a word.
-const TEXT: usize = 4000;
-const WORDS: usize = 48;
-const LETTERS: usize = 40;
+const MAX_TEXT_CHARS: usize = 4000;
+const MAX_CLAUSE_WORDS: usize = 48;
+const MAX_WORD_CHARS: usize = 40;
 
 /// How a clause begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,7 +216,7 @@ struct Clause {
 /// Splits a text at punctuation and at the words that join clauses. Some clauses are empty.
 fn split_clauses(text: &str) -> Vec<Clause> {
     let mut clauses = vec![Clause { start: ClauseStart::Sentence, words: Vec::new() }];
-    let end = text.char_indices().nth(TEXT).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(MAX_TEXT_CHARS).map_or(text.len(), |(end, _)| end);
     for line in text[..end].lines() {
         for piece in line.split_whitespace() {
             if !piece.contains(char::is_alphanumeric) {
@@ -242,7 +237,7 @@ fn split_clauses(text: &str) -> Vec<Clause> {
 
 fn words_of(piece: &str) -> impl Iterator<Item = String> {
     let one_spelling = |word: &str| {
-        let letters = word.chars().take(LETTERS).map(|c| if c == '’' { '\'' } else { c });
+        let letters = word.chars().take(MAX_WORD_CHARS).map(|c| if c == '’' { '\'' } else { c });
         letters.flat_map(char::to_lowercase).collect()
     };
     let words = piece.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '’')));
@@ -261,7 +256,7 @@ fn push_word(clauses: &mut Vec<Clause>, word: String) {
         (_, "with" | "by") if words.iter().any(|word| word == "replace") => begin(clauses, ClauseStart::With),
         (_, "and" | "or" | "but" | "then") => begin(clauses, ClauseStart::Continuation),
         (_, joint) if words::has_role(joint, words::SUBORDINATION) => begin(clauses, ClauseStart::Aside),
-        (_, _) if words.len() == WORDS => begin(clauses, ClauseStart::Aside),
+        (_, _) if words.len() == MAX_CLAUSE_WORDS => begin(clauses, ClauseStart::Aside),
         (_, _) => words.push(word),
     }
 }

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::merge) enum RequestedAction {
     /// Something exists.
-    TerminalPresence,
+    Presence,
     /// Something is enabled or allowed.
     Enabled,
     /// Something is in one piece.
-    Whole,
+    SinglePiece,
     /// Something is larger.
     Larger,
     /// Something is reachable from outside.
@@ -19,14 +19,14 @@ pub(in crate::merge) enum RequestedAction {
     /// Something is strict.
     Strict,
     /// A failure is propagated.
-    PassedOn,
+    Propagated,
     Verb(String),
 }
 
 /// Pairs of opposite verbs: `add` wants presence, `remove` does not.
 const POLES: [(RequestedAction, &str, &str); 7] = [
     (
-        RequestedAction::TerminalPresence,
+        RequestedAction::Presence,
         "add introduce include implement keep retain preserve restore support use provide insert create have prefer",
         "remove delete drop omit strip discard eliminate exclude replace",
     ),
@@ -35,11 +35,11 @@ const POLES: [(RequestedAction, &str, &str); 7] = [
         "enable activate allow permit accept",
         "disable deactivate forbid disallow prohibit reject deny block",
     ),
-    (RequestedAction::Whole, "inline merge combine join", "extract split separate"),
+    (RequestedAction::SinglePiece, "inline merge combine join", "extract split separate"),
     (RequestedAction::Larger, "increase extend lengthen expand", "decrease reduce lower shorten shrink"),
     (RequestedAction::Exposed, "expose export publish public", "hide encapsulate private"),
     (RequestedAction::Strict, "tighten", "loosen relax"),
-    (RequestedAction::PassedOn, "propagate rethrow throw", "swallow ignore suppress"),
+    (RequestedAction::Propagated, "propagate rethrow throw", "swallow ignore suppress"),
 ];
 
 static ACTIONS: LazyLock<HashMap<String, (RequestedAction, bool)>> = LazyLock::new(|| {

@@ -6,14 +6,14 @@
 
 use super::markdown_text::{code_span, fenced, line_chars};
 use super::plain_text::{one_line, visible};
-use super::{issues_heading, label, location, related, seat_status, standing_action, title};
-use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, ReviewerResult};
+use super::{issues_heading, label, location, related, required_action, result_status, title};
+use crate::merge::{MergeAction, MergedIssue, MergedReview, MergedVerdict, ReviewerResult};
 use crate::review::FailThreshold;
 
-pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
+pub(super) fn markdown(merged: &MergedReview, threshold: FailThreshold) -> String {
     let mut out = format!("# Review\n\n{}\n\n", verdict(merged));
-    merged.seats.iter().for_each(|one| seat(&mut out, one));
-    issues(&mut out, merged, bar);
+    merged.results.iter().for_each(|one| result_lines(&mut out, one));
+    issues(&mut out, merged, threshold);
     conflicts(&mut out, merged);
     still_open(&mut out, merged);
     notes(&mut out, merged);
@@ -22,47 +22,47 @@ pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
     out
 }
 
-fn seat(out: &mut String, seat: &ReviewerResult) {
-    out.push_str(&format!("- {} Review: {}\n", inline(&title(&seat.reviewer)), seat_status(seat, inline)));
-    seat.interpreted_intent.iter().for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
-    paragraph(out, "- ".len(), "", &seat.summary);
+fn result_lines(out: &mut String, result: &ReviewerResult) {
+    out.push_str(&format!("- {} Review: {}\n", inline(&title(&result.reviewer)), result_status(result, inline)));
+    result.interpreted_intent.iter().for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
+    paragraph(out, "- ".len(), "", &result.summary);
 }
 
-/// The verdict under the bar, in the words of the Markdown contract. If a reviewer has no verdict, the text
+/// The verdict under the threshold, in the words of the Markdown contract. If a reviewer has no verdict, the text
 /// contains none and nothing similar.
 fn verdict(merged: &MergedReview) -> &'static str {
     match (merged.overall, merged.action) {
-        (Overall::Inconclusive, _) => "This review is inconclusive: at least one reviewer gave no usable answer.",
-        (Overall::NeedsDiscussion, _) => "**Verdict: NEEDS_DISCUSSION**",
+        (MergedVerdict::Inconclusive, _) => "This review is inconclusive: at least one reviewer gave no usable answer.",
+        (MergedVerdict::NeedsDiscussion, _) => "**Verdict: NEEDS_DISCUSSION**",
         (_, MergeAction::FixAndRereview) => "**Verdict: CHANGES_REQUESTED**",
         (_, MergeAction::Proceed | MergeAction::ProceedWithNotes) => "**Verdict: APPROVED**",
     }
 }
 
-fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {
-    let Some(heading) = issues_heading(merged, bar) else { return };
+fn issues(out: &mut String, merged: &MergedReview, threshold: FailThreshold) {
+    let Some(heading) = issues_heading(merged, threshold) else { return };
     out.push_str(&format!("\n## {heading}\n"));
     for (index, issue) in merged.issues.iter().enumerate() {
-        item(out, merged, bar, index + 1, issue);
+        item(out, merged, threshold, index + 1, issue);
     }
 }
 
-fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, number: usize, issue: &MergedIssue) {
+fn item(out: &mut String, merged: &MergedReview, threshold: FailThreshold, number: usize, issue: &MergedIssue) {
     let finding = &issue.finding;
     let head = format!("{number}. ");
-    let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", code(&place)));
+    let location = location(finding.file.as_deref(), finding.line).map(|location| format!(" {}", code(&location)));
     let kind = Some(inline(&finding.kind)).filter(|kind| !kind.is_empty()).map(|kind| format!(" ({kind})"));
     out.push_str(&format!(
         "\n{head}[{}]{}{}\n",
-        inline(&label(issue, bar)),
-        place.unwrap_or_default(),
+        inline(&label(issue, threshold)),
+        location.unwrap_or_default(),
         kind.unwrap_or_default(),
     ));
     let mut paragraph = |name: &str, text: &str| paragraph(out, head.len(), name, text);
     paragraph("", &finding.description);
     finding.requirement.iter().for_each(|text| paragraph("Requirement: ", text));
     finding.suggestion.iter().for_each(|text| paragraph("Fix: ", text));
-    standing_action(&finding.kind).into_iter().for_each(|text| paragraph("Action: ", text));
+    required_action(&finding.kind).into_iter().for_each(|text| paragraph("Action: ", text));
     related(merged, issue).iter().for_each(|numbers| paragraph("Related: ", numbers));
 }
 
@@ -83,10 +83,11 @@ fn still_open(out: &mut String, merged: &MergedReview) {
     }
     out.push_str(&format!("\n## Still open from earlier reviews ({})\n\n", merged.still_open.len()));
     for finding in &merged.still_open {
-        let place = location(finding.file.as_deref(), finding.line).map(|place| format!("{} - ", code(&place)));
-        let (id, place) = (inline(finding.id.as_str()), place.unwrap_or_default());
+        let location =
+            location(finding.file.as_deref(), finding.line).map(|location| format!("{} - ", code(&location)));
+        let (id, location) = (inline(finding.id.as_str()), location.unwrap_or_default());
         let (label, text) = (finding.severity.title(), inline(&finding.description));
-        out.push_str(&format!("- [{label}] {place}{text} ({id})\n"));
+        out.push_str(&format!("- [{label}] {location}{text} ({id})\n"));
     }
 }
 
@@ -97,9 +98,9 @@ fn notes(out: &mut String, merged: &MergedReview) {
     out.push_str(&format!("\n## Minor Notes ({})\n\n", merged.minor.len()));
     for sourced in &merged.minor {
         let note = &sourced.note;
-        let place = location(note.file.as_deref(), note.line).map(|place| format!("{} - ", code(&place)));
-        let (place, source) = (place.unwrap_or_default(), inline(sourced.source.as_str()));
-        out.push_str(&format!("- {place}{} ({source})\n", inline(&note.description)));
+        let location = location(note.file.as_deref(), note.line).map(|location| format!("{} - ", code(&location)));
+        let (location, source) = (location.unwrap_or_default(), inline(sourced.source.as_str()));
+        out.push_str(&format!("- {location}{} ({source})\n", inline(&note.description)));
     }
 }
 
@@ -142,8 +143,8 @@ fn code_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
 }
 
 /// Formats a path as code.
-fn code(place: &str) -> String {
-    code_span(&one_line(place))
+fn code(location: &str) -> String {
+    code_span(&one_line(location))
 }
 
 /// Formats text on one line, as code if Markdown would change it.
@@ -167,13 +168,13 @@ fn ends_with_verdict(text: &str) -> bool {
 
 /// Renders an answer that could not be parsed inside a fence that no line of it can close. The lines around it
 /// prevent that the fence contains only a machine-readable answer, which would be parsed as an answer.
-pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
-    const LONGEST: usize = 16 * 1024;
+pub(super) fn answer(reviewer: &str, text: &str, artifact: &str) -> String {
+    const MAX_ANSWER_BYTES: usize = 16 * 1024;
     let text = visible(text);
-    let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let end = (0..=text.len().min(MAX_ANSWER_BYTES)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     let shown = &text[..end];
     let name = one_line(reviewer);
-    let cut = format!("[cut: the whole answer is in {}]\n", one_line(whole));
+    let cut = format!("[cut: the whole answer is in {}]\n", one_line(artifact));
     let cut = if shown.len() < text.len() { cut } else { String::new() };
     let marked = format!("--- answer of {name} ---\n{}\n{cut}--- end of the answer ---", shown.trim_end());
     format!("\n## Answer of {}, not understood\n\n{}", inline(reviewer), fenced(&marked))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{plain_text, reason};
-use crate::merge::{MergedIssue, MergedReview, Overall, SourcedNote};
+use crate::merge::{MergedIssue, MergedReview, MergedVerdict, SourcedNote};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -21,11 +21,11 @@ pub(super) fn sarif(merged: &MergedReview) -> String {
     let kinds = merged.issues.iter().map(|issue| issue.finding.kind.as_str());
     let results: Vec<Value> = merged.issues.iter().map(issue).chain(merged.minor.iter().map(note)).collect();
     // It marks an inconclusive review as failed, so that it does not look like one without results.
-    let missing = merged.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.reviewer, reason(seat)?)));
+    let missing = merged.results.iter().filter_map(|result| Some(format!("{}: {}", result.reviewer, reason(result)?)));
     let notifications = missing.map(|text| notification("error", &text)).collect();
     document(&json!({
         "tool": tool(kinds.chain(merged.minor.iter().map(|_| NOTE))),
-        "invocations": [invocation(merged.overall != Overall::Inconclusive, notifications)],
+        "invocations": [invocation(merged.overall != MergedVerdict::Inconclusive, notifications)],
         "results": results,
         "properties": { "overallVerdict": merged.overall, "action": merged.action },
     }))

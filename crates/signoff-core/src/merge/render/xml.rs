@@ -76,7 +76,7 @@ pub fn representable(text: &str) -> String {
 pub(super) fn xml(merged: &MergedReview) -> String {
     let conflicts = merged.conflicts.iter().map(|conflict| conflict_element(merged, conflict));
     let mut parts = vec![leaf("overall-verdict", merged.overall.as_str())];
-    parts.extend((0..merged.seats.len()).map(|index| seat(&merged.seats, index)));
+    parts.extend((0..merged.results.len()).map(|index| result_element(&merged.results, index)));
     parts.push(XmlElement::new("issues").children(issues(merged)));
     parts.push(XmlElement::new("minor").children(merged.minor.iter().map(note)));
     parts.extend((!merged.conflicts.is_empty()).then(|| XmlElement::new("conflicts").children(conflicts)));
@@ -88,11 +88,11 @@ fn leaf(name: &'static str, text: &str) -> XmlElement {
     XmlElement::new(name).text(text)
 }
 
-/// `spec-result` and `code-result` for the first seat of each kind, and `result` for all others.
-fn seat(seats: &[ReviewerResult], index: usize) -> XmlElement {
-    let seat = &seats[index];
-    let is_first = seats[..index].iter().all(|before| before.kind != seat.kind);
-    let name = match seat.kind {
+/// `spec-result` and `code-result` for the first result of each kind, and `result` for all others.
+fn result_element(results: &[ReviewerResult], index: usize) -> XmlElement {
+    let result = &results[index];
+    let is_first = results[..index].iter().all(|before| before.kind != result.kind);
+    let name = match result.kind {
         ReviewerKind::Spec if is_first => "spec-result",
         ReviewerKind::Code if is_first => "code-result",
         ReviewerKind::Spec
@@ -102,12 +102,12 @@ fn seat(seats: &[ReviewerResult], index: usize) -> XmlElement {
         | ReviewerKind::General => "result",
     };
     let reviewer =
-        (name == "result" || seat.reviewer.as_str() != seat.kind.as_str()).then(|| seat.reviewer.to_string());
+        (name == "result" || result.reviewer.as_str() != result.kind.as_str()).then(|| result.reviewer.to_string());
     XmlElement::new(name)
         .attributes(reviewer.map(|reviewer| ("reviewer", reviewer)))
-        .attribute("verdict", verdict_word(&seat.verdict))
-        .attribute("confidence", seat.confidence.as_str())
-        .attributes(reason(seat).map(|reason| ("reason", reason)))
+        .attribute("verdict", verdict_word(&result.verdict))
+        .attribute("confidence", result.confidence.as_str())
+        .attributes(reason(result).map(|reason| ("reason", reason)))
 }
 
 fn issues(merged: &MergedReview) -> impl Iterator<Item = XmlElement> {
@@ -129,12 +129,12 @@ fn issue(issue: &MergedIssue) -> XmlElement {
         .attribute("priority", issue.priority.to_string())
         .attribute("type", finding.kind.as_str())
         .attribute("severity", finding.severity.as_str())
-        .attributes(place(finding.file.as_deref(), finding.line))
+        .attributes(location_attributes(finding.file.as_deref(), finding.line))
         .attribute("id", finding.id.as_str())
         .children([description].into_iter().chain(requirement).chain(fix))
 }
 
-fn place(file: Option<&str>, line: Option<u32>) -> impl Iterator<Item = (&'static str, String)> {
+fn location_attributes(file: Option<&str>, line: Option<u32>) -> impl Iterator<Item = (&'static str, String)> {
     let file = file.map(|file| ("file", file.to_owned()));
     file.into_iter().chain(line.map(|line| ("line", line.to_string())))
 }
@@ -144,7 +144,7 @@ fn note(sourced: &SourcedNote) -> XmlElement {
     XmlElement::new("note")
         .attribute("source", sourced.source.as_str())
         .attribute("priority", "5")
-        .attributes(place(note.file.as_deref(), note.line))
+        .attributes(location_attributes(note.file.as_deref(), note.line))
         .children([leaf("description", &note.description)])
 }
 

@@ -76,7 +76,7 @@ impl TaskGraph {
         let task = |node: &usize| &file.tasks[node % self.tasks];
         let names = cycle.iter().map(|node| task(node).id.as_str()).collect();
         let line = cycle.iter().map(|node| task(node).line).min().unwrap_or(1);
-        let message = format!("tasks wait for each other: {}; expected no cycle", format_cycle(names));
+        let message = format!("dependency cycle: {}; expected none", format_cycle(names));
         Err(source.error(line, message))
     }
 
@@ -204,9 +204,9 @@ pub fn cycle(before: &[Vec<usize>]) -> Option<Vec<usize>> {
     }
     let mut node = (0..free.len()).find(|node| !free[*node])?;
     let mut path = Vec::new();
-    let mut place = HashMap::new();
+    let mut first_indexes = HashMap::new();
     loop {
-        if let Some(first) = place.insert(node, path.len()) {
+        if let Some(first) = first_indexes.insert(node, path.len()) {
             return Some(path.split_off(first));
         }
         path.push(node);

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{ProjectSnapshot, is_rate_limited};
 use crate::machine::{Choice, FinalVerdict, OutcomeKind, Reason};
 use crate::notify::{BindingCap, CapOwner};
-use crate::policy::CapReached;
+use crate::policy::BudgetResource;
 use crate::task::TaskType;
 use crate::view::{LoopRow, QuestionRow, TaskRow, TaskStatus};
 
@@ -103,9 +103,9 @@ fn cap_setting(cap: BindingCap) -> String {
         CapOwner::Run => "limits.run",
     };
     let (key, value) = match cap.kind {
-        CapReached::Cost => ("max_cost_usd", "DOLLARS"),
-        CapReached::Tokens => ("max_tokens", "TOKENS"),
-        CapReached::Minutes => ("max_minutes", "MINUTES"),
+        BudgetResource::Cost => ("max_cost_usd", "DOLLARS"),
+        BudgetResource::Tokens => ("max_tokens", "TOKENS"),
+        BudgetResource::Minutes => ("max_minutes", "MINUTES"),
     };
     format!("{table}.{key}={value}")
 }

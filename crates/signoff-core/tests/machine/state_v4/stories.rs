@@ -8,7 +8,7 @@ use signoff_core::state_v4::{FINAL_PHASE, IterationMode, IterationState, export,
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::preset;
 
-use super::{log, policy, state, taken_over};
+use super::{imported, log, policy, state};
 use crate::machine::say;
 use crate::machine::story::Story;
 
@@ -196,10 +196,10 @@ fn an_iteration_that_stopped_failed_where_it_stopped() {
 #[test]
 fn a_skipped_review_is_not_completed() {
     let mut policy = policy(IterationMode::Full);
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_reviewer_failure =
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.on_reviewer_failure =
             signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::Ask]);
-        judge.gate.on_exhausted = OnExhausted::Ask;
+        gate_policy.gate.on_exhausted = OnExhausted::Ask;
     }
     let story = Story::new(policy).works().works().times_out("plan").answer(Choice::Skip);
     insta::assert_snapshot!(short(&now(&story)), @"
@@ -243,7 +243,7 @@ const EXAMPLE: &str = include_str!("../../../../../testdata/state-v4/good/exampl
 fn an_iteration_resumes_from_a_file() {
     let state = read(EXAMPLE.as_bytes()).expect("a state");
     assert_eq!(state.to_json(), EXAMPLE);
-    assert_eq!(taken_over(&state), state);
+    assert_eq!(imported(&state), state);
     let policy = policy(IterationMode::Full);
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
     insta::assert_snapshot!(story.objects("plan", &["plan.md"]).transcript(), @"
@@ -289,17 +289,17 @@ fn counters_of_a_disabled_gate_do_not_apply_to_another_gate() {
     let findings = vec![say::finding("old.rs", Severity::Important)];
     let imported = Event::Imported {
         head: say::head(9),
-        at,
-        left: ImportedProgress { fixes: 10, findings, ..ImportedProgress::default() },
+        position: at,
+        progress: ImportedProgress { fixes: 10, findings, ..ImportedProgress::default() },
     };
     let story = Story::queued(policy).then("taken over", imported);
-    assert_eq!((story.state.tally.fixes, story.state.ledger.entries().len()), (0, 0));
+    assert_eq!((story.state.counters.fixes, story.state.ledger.entries().len()), (0, 0));
 }
 
 /// Exports the state of a story and resumes it in a new loop.
 fn exported_and_resumed(story: &Story) -> Story {
     let state = read(now(story).to_json().as_bytes()).expect("a state");
-    assert_eq!(taken_over(&state), state);
+    assert_eq!(imported(&state), state);
     let policy = story.policy.clone();
     Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy))
 }
@@ -313,10 +313,10 @@ fn open(story: &Story) -> Vec<(u32, String)> {
 fn findings_that_restart_an_iteration_stay_open_until_their_phase_passes() {
     let story = to_code_review(Story::new(policy(IterationMode::Full))).approves("code").check_passes().works();
     let story = story.objects("final", &["a.rs"]);
-    assert_eq!((story.state.at.pass, open(&story).len()), (2, 1));
+    assert_eq!((story.state.position.pass, open(&story).len()), (2, 1));
     assert_eq!(open(&exported_and_resumed(&story)), open(&story));
     let story = story.works().works().objects("plan", &["plan.md"]);
-    assert_eq!((story.state.at.pass, open(&story).len()), (3, 2));
+    assert_eq!((story.state.position.pass, open(&story).len()), (3, 2));
     assert_eq!(open(&exported_and_resumed(&story)), open(&story));
     let story = to_code_review(story);
     assert_eq!(open(&story).len(), 1);
@@ -338,10 +338,10 @@ fn failed_checks_that_restart_an_iteration_are_imported() {
 /// A policy that proceeds with open findings.
 fn lenient(fixes: u32) -> signoff_core::machine::Policy {
     let mut policy = policy(IterationMode::Full);
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_exhausted = OnExhausted::Proceed;
-        judge.gate.bound = signoff_core::policy::Bound::MaxFixes(fixes);
-        judge.gate.on_reviewer_failure =
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.on_exhausted = OnExhausted::Proceed;
+        gate_policy.gate.bound = signoff_core::policy::Bound::MaxFixes(fixes);
+        gate_policy.gate.on_reviewer_failure =
             signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::Ask]);
     }
     policy
@@ -349,7 +349,7 @@ fn lenient(fixes: u32) -> signoff_core::machine::Policy {
 
 /// The end of a story in which all phases pass from the tests on.
 fn end_from_tests(story: Story) -> String {
-    let story = if story.state.at.phase == 6 { story.check_passes() } else { story };
+    let story = if story.state.position.phase == 6 { story.check_passes() } else { story };
     let story = story.works().approves("final").approves("codex");
     let Stage::Done(end) = story.state.stage else { panic!("it ends") };
     let outcome =

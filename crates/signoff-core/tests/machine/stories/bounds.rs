@@ -41,8 +41,8 @@ fn a_fix_that_changes_nothing_ends_the_loop() {
 #[test]
 fn the_same_finding_three_times_ends_the_loop() {
     let mut policy = Policy::new(new_project().expect("shipped"));
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.bound = signoff_core::policy::Bound::MaxCycles(9);
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.bound = signoff_core::policy::Bound::MaxCycles(9);
     }
     let mut story = Story::new(policy).works();
     for _ in 0..2 {

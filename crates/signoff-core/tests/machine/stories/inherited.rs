@@ -27,7 +27,7 @@ fn dispute(story: Story, file: &str) -> Story {
 fn after(left: Ledger) -> Story {
     let story = Story::queued(reviewed("task"));
     let story = story.then("the base is known", Event::BaseSet { tree: say::head(0).tree });
-    let story = story.then("inherits", Event::FindingsInherited { left });
+    let story = story.then("inherits", Event::FindingsInherited { ledger: left });
     story.then("started", Event::Started { head: say::head(0) })
 }
 
@@ -105,6 +105,6 @@ fn the_last_task_that_has_a_finding_decides_its_state() {
 #[test]
 fn a_loop_that_has_begun_inherits_nothing() {
     let left = Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)]);
-    let story = Story::new(reviewed("task")).then("too late", Event::FindingsInherited { left });
+    let story = Story::new(reviewed("task")).then("too late", Event::FindingsInherited { ledger: left });
     assert!(story.state.ledger.is_empty());
 }

@@ -140,12 +140,12 @@ fn an_answer_resets_the_count_of_rate_limits() {
         let attempt = story.reviewer(name);
         story = story.refused(attempt, 1);
     }
-    assert_eq!(story.state.tally.limited.len(), 2);
+    assert_eq!(story.state.counters.limited.len(), 2);
     let story = story.approves("spec");
-    assert_eq!(story.state.tally.limited.len(), 1);
+    assert_eq!(story.state.counters.limited.len(), 1);
     assert_eq!(story.state.agent_index(story.reviewer("code")), 1);
     let story = story.objects("code", &["a.rs"]);
-    assert!(story.state.tally.limited.is_empty());
+    assert!(story.state.counters.limited.is_empty());
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_crash_counts_once_for_all_its_attempts() {
     for attempt in running {
         story = story.lost(attempt);
     }
-    assert_eq!(story.state.tally.losses, 1);
+    assert_eq!(story.state.counters.losses, 1);
     assert!(!story.state.is_done());
 }
 

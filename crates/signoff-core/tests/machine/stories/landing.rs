@@ -103,9 +103,9 @@ fn retrying_an_unresolved_conflict_fixes_it_first() {
 #[test]
 fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
     let mut policy = Policy::new(signoff_core::workflow::preset("slots").expect("shipped"));
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
-        judge.gate.on_fixer_failure = EscalationPolicy::new(&[FailureAction::NextAttempt]);
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
+        gate_policy.gate.on_fixer_failure = EscalationPolicy::new(&[FailureAction::NextAttempt]);
     }
     let story = Story::new(policy).works().conflicts().writer_fails().writer_fails();
     insta::assert_snapshot!(story.retry().works().transcript(), @"

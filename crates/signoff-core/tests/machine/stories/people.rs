@@ -46,8 +46,8 @@ fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
 #[test]
 fn a_discussion_can_be_retried_before_a_person_is_asked() {
     let mut policy = reviewed("task");
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_discussion = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.on_discussion = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
     }
     let story = Story::new(policy).works().discusses("general").discusses("general");
     insta::assert_snapshot!(story.answer(Choice::Fix).transcript(), @"
@@ -134,8 +134,8 @@ fn an_imported_loop_resumes_at_its_position() {
         "imported at the code review",
         Event::Imported {
             head: crate::machine::say::head(9),
-            at: Position { pass: 2, phase: at, item: 0 },
-            left: ImportedProgress {
+            position: Position { pass: 2, phase: at, item: 0 },
+            progress: ImportedProgress {
                 fixes: 10,
                 findings: vec![crate::machine::say::finding("old.rs", signoff_core::review::Severity::Important)],
                 ..ImportedProgress::default()

@@ -108,9 +108,9 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
     let end = |bounds_restarts: bool, on_exhausted: OnExhausted| {
         let mut policy = policy();
         policy.workflow.limits.bounds_restarts = bounds_restarts;
-        for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-            judge.gate.bound = Bound::MaxFixes(1);
-            judge.gate.on_exhausted = on_exhausted;
+        for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+            gate_policy.gate.bound = Bound::MaxFixes(1);
+            gate_policy.gate.on_exhausted = on_exhausted;
         }
         let mut story = Story::new(policy);
         for _ in 0..2 {
@@ -214,10 +214,10 @@ fn every_combination_of_failure_and_exhaustion() {
     for on_failure in [OnFailure::MiniLoop, OnFailure::Restart, OnFailure::Proceed, OnFailure::Stop] {
         for on_exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
             let mut policy = policy();
-            for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-                judge.gate.on_failure = on_failure;
-                judge.gate.on_exhausted = on_exhausted;
-                judge.gate.bound = Bound::MaxFixes(1);
+            for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+                gate_policy.gate.on_failure = on_failure;
+                gate_policy.gate.on_exhausted = on_exhausted;
+                gate_policy.gate.bound = Bound::MaxFixes(1);
             }
             let mut story = to_code_review(Story::new(policy)).objects("code", &["a.rs"]);
             if on_failure == OnFailure::MiniLoop {
@@ -253,8 +253,8 @@ fn every_combination_of_failure_and_exhaustion() {
 fn unlimited_retries_end_with_the_attempts() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.bound = Bound::Unlimited;
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.bound = Bound::Unlimited;
     }
     let mut story = to_code_review(Story::new(policy));
     for _ in 0..3 {
@@ -268,9 +268,9 @@ fn unlimited_retries_end_with_the_attempts() {
 fn repeated_reviews_without_a_fix_end_with_the_attempts() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.bound = Bound::Unlimited;
-        judge.gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::NotPassed]);
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.bound = Bound::Unlimited;
+        gate_policy.gate.on_reviewer_failure = EscalationPolicy::new(&[FailureAction::NotPassed]);
     }
     let mut story = to_code_review(Story::new(policy));
     for _ in 0..5 {
@@ -295,8 +295,8 @@ fn a_list_of_tasks_is_made_again_by_one_planner() {
     let mut workflow = preset("loops").expect("shipped");
     workflow.phases = workflow.before.clone();
     for phase in &mut workflow.phases {
-        if let Some(judge) = phase.policy_mut() {
-            judge.gate.parallel_fixes = true;
+        if let Some(gate_policy) = phase.policy_mut() {
+            gate_policy.gate.parallel_fixes = true;
         }
     }
     let story = Story::new(Policy::new(workflow)).works();
@@ -345,17 +345,17 @@ fn a_fix_that_never_began_is_not_counted() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 1;
     let story = to_code_review(Story::new(policy)).objects("code", &["a.rs", "b.rs"]);
-    assert_eq!(story.state.tally.fixes, 0);
+    assert_eq!(story.state.counters.fixes, 0);
     let story = story.retry();
-    assert_eq!(story.state.tally.fixes, 1);
+    assert_eq!(story.state.counters.fixes, 1);
     assert_eq!(story.jobs().len(), 2);
 }
 
 #[test]
 fn a_fixer_that_fails_in_parallel_is_retried_after_the_others() {
     let mut policy = policy();
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.on_fixer_failure =
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.on_fixer_failure =
             signoff_core::policy::EscalationPolicy::new(&[signoff_core::policy::FailureAction::NextAttempt]);
     }
     let story = to_code_review(Story::new(policy)).objects("code", &["a.rs", "b.rs"]);

@@ -20,11 +20,11 @@ use crate::agent::json_line::{self, Loose};
 
 /// The last error of the provider.
 #[derive(Debug, Default)]
-pub struct ClaudeRefusal {
+pub struct ClaudeProviderError {
     /// Claude Code's name of the error.
     pub error_name: Option<String>,
     /// The wait the provider asked for.
-    pub asked_to_wait: Option<Duration>,
+    pub retry_after: Option<Duration>,
     /// When the subscription's limit resets, in seconds since 1970.
     pub resets_at: Option<i64>,
 }
@@ -65,12 +65,12 @@ impl ClaudeOutcome {
         !self.is_error && self.subtype == "success"
     }
 
-    pub fn error(&self, refusal: &ClaudeRefusal, exit: &AgentExit<'_>) -> Option<AgentError> {
+    pub fn error(&self, refusal: &ClaudeProviderError, exit: &AgentExit<'_>) -> Option<AgentError> {
         if self.is_success() {
             return None;
         }
-        let words = self.error_text();
-        Some(AgentError::new(self.error_kind(&words, refusal, exit), &words))
+        let text = self.error_text();
+        Some(AgentError::new(self.error_kind(&text, refusal, exit), &text))
     }
 
     /// The error text, without diagnostics that are meant for Claude Code's developers.
@@ -78,55 +78,55 @@ impl ClaudeOutcome {
         let Self { result, errors, terminal_reason, .. } = self;
         let errors: Vec<&str> =
             errors.iter().map(String::as_str).filter(|error| !error.starts_with("[ede_diagnostic]")).collect();
-        let said = result.clone().into_iter().chain([errors.join("; ")]).chain(terminal_reason.clone());
-        said.into_iter().find(|words| !words.is_empty()).unwrap_or_default()
+        let candidates = result.clone().into_iter().chain([errors.join("; ")]).chain(terminal_reason.clone());
+        candidates.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    fn error_kind(&self, words: &str, refusal: &ClaudeRefusal, exit: &AgentExit<'_>) -> AgentErrorKind {
+    fn error_kind(&self, text: &str, refusal: &ClaudeProviderError, exit: &AgentExit<'_>) -> AgentErrorKind {
         match (self.subtype.as_str(), self.terminal_reason.as_deref()) {
             ("error_max_turns" | "error_max_budget_usd", _) => return AgentErrorKind::OwnLimit,
             (_, Some("prompt_too_long")) => return AgentErrorKind::PromptTooLong,
             _ => {}
         }
-        let limited = || AgentErrorKind::Limited { seconds: refusal.wait_seconds(words, exit) };
+        let limited = || AgentErrorKind::RateLimited { seconds: refusal.wait_seconds(text, exit) };
         match refusal.error_name.as_deref() {
             Some("rate_limit") => return limited(),
-            None if words.contains("limit reached") => return limited(),
+            None if text.contains("limit reached") => return limited(),
             Some("authentication_failed") => return AgentErrorKind::NotLoggedIn,
             Some("billing_error") => return AgentErrorKind::OutOfCredit,
-            Some("model_not_found") => return AgentErrorKind::Model,
+            Some("model_not_found") => return AgentErrorKind::ModelUnavailable,
             Some("overloaded") => return AgentErrorKind::Overloaded,
             _ => {}
         }
-        let status = self.api_error_status.or_else(|| parse_status(words));
+        let status = self.api_error_status.or_else(|| parse_status(text));
         match (status.and_then(kind_by_status), refusal.error_name.as_deref()) {
-            (Some(AgentErrorKind::Limited { .. }), _) => limited(),
+            (Some(AgentErrorKind::RateLimited { .. }), _) => limited(),
             (Some(kind), _) => kind,
             // Without a status there was no response, or no readable one.
-            (None, Some("server_error" | "unknown")) if status.is_none() => AgentErrorKind::Broken,
-            (None, _) => kind_by_phrase(words).unwrap_or(AgentErrorKind::Other),
+            (None, Some("server_error" | "unknown")) if status.is_none() => AgentErrorKind::InvalidResponse,
+            (None, _) => kind_by_phrase(text).unwrap_or(AgentErrorKind::Other),
         }
     }
 }
 
-impl ClaudeRefusal {
+impl ClaudeProviderError {
     /// The wait, if it is known.
-    fn wait_seconds(&self, words: &str, exit: &AgentExit<'_>) -> Option<u64> {
-        let resets_at = self.resets_at.or_else(|| parse_reset(words));
+    fn wait_seconds(&self, text: &str, exit: &AgentExit<'_>) -> Option<u64> {
+        let resets_at = self.resets_at.or_else(|| parse_reset(text));
         let until = resets_at.map(|at| at.saturating_sub(exit.ended_at.as_second()).max(0));
         let until = until.and_then(|seconds| u64::try_from(seconds).ok());
-        until.or_else(|| self.asked_to_wait.map(|delay| delay.as_secs()))
+        until.or_else(|| self.retry_after.map(|delay| delay.as_secs()))
     }
 }
 
 /// Parses older versions' `usage limit reached|1794810000`.
-fn parse_reset(words: &str) -> Option<i64> {
-    words.split_once("limit reached|")?.1.trim().parse().ok()
+fn parse_reset(text: &str) -> Option<i64> {
+    text.split_once("limit reached|")?.1.trim().parse().ok()
 }
 
 /// Parses older versions' `API Error: 529 …`.
-fn parse_status(words: &str) -> Option<u16> {
-    let rest = words.strip_prefix("API Error: ")?;
+fn parse_status(text: &str) -> Option<u16> {
+    let rest = text.strip_prefix("API Error: ")?;
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
@@ -138,10 +138,11 @@ const BEGINNINGS: [(AgentErrorKind, &[&str]); 4] = [
     (AgentErrorKind::PromptTooLong, &["Prompt is too long"]),
 ];
 
-fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let known = BEGINNINGS.iter().find(|(_, group)| group.iter().any(|start| words.starts_with(start)));
-    let too_long = || words.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
-    let no_model = || (words.contains("model") && words.contains("not supported")).then_some(AgentErrorKind::Model);
+fn kind_by_phrase(text: &str) -> Option<AgentErrorKind> {
+    let known = BEGINNINGS.iter().find(|(_, group)| group.iter().any(|start| text.starts_with(start)));
+    let too_long = || text.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
+    let no_model =
+        || (text.contains("model") && text.contains("not supported")).then_some(AgentErrorKind::ModelUnavailable);
     known.map(|(kind, _)| *kind).or_else(too_long).or_else(no_model)
 }
 
@@ -168,7 +169,7 @@ pub struct ClaudeUsageLedger {
     /// Usage reported by older versions, which have only totals.
     totals: Option<ModelSpend>,
     /// Messages since the last result, whose final usage is only known from the next result.
-    unbilled: AnswerTokens,
+    since_result: AnswerTokens,
     /// Usage from session files, if there was no result.
     from_files: AnswerTokens,
 }
@@ -204,7 +205,7 @@ enum PriceBasis {
 impl ClaudeUsageLedger {
     /// Records the start of a message. Each of its parts repeats it.
     pub fn record_message(&mut self, id: &str, model: Option<&str>, usage: ClaudeUsage) {
-        self.unbilled.record(id, model, usage.tokens());
+        self.since_result.record(id, model, usage.tokens());
     }
 
     /// Records a message from a session file. The stream contains only the usage at its start.
@@ -212,14 +213,14 @@ impl ClaudeUsageLedger {
         let billed = !self.by_model.is_empty() || self.totals.is_some();
         if !billed {
             self.from_files.record(id, Some(model), usage.tokens());
-            self.unbilled.remove(id);
-        } else if self.unbilled.is_recent(id) {
-            self.unbilled.record(id, Some(model), usage.tokens());
+            self.since_result.remove(id);
+        } else if self.since_result.is_recent(id) {
+            self.since_result.record(id, Some(model), usage.tokens());
         }
     }
 
-    pub fn record_bill(&mut self, outcome: &ClaudeOutcome) {
-        self.unbilled = AnswerTokens::default();
+    pub fn record_result(&mut self, outcome: &ClaudeOutcome) {
+        self.since_result = AnswerTokens::default();
         if let Some(models) = &outcome.model_usage_since_last_result.0 {
             for (model, usage) in models {
                 let spent = self.by_model.entry(model.clone()).or_default();
@@ -242,7 +243,7 @@ impl ClaudeUsageLedger {
     /// The usage of this process. Older versions report the cost of the whole session after a resume, so it is
     /// omitted.
     pub fn into_usage(self, resumed: bool) -> Vec<ModelSpend> {
-        let open = self.unbilled.add_to(self.from_files.add_to(Vec::new()));
+        let open = self.since_result.add_to(self.from_files.add_to(Vec::new()));
         let cost = |one: &ModelSpend| one.cost_micro_usd.filter(|_| !resumed);
         let older = self.totals.map(|one| ModelSpend { cost_micro_usd: cost(&one), ..one });
         let all = self.by_model.into_values().chain(older).chain(open);

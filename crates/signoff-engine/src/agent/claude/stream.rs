@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, DeniedTool, OutputLine};
 
-use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal, ClaudeUsage, ClaudeUsageLedger};
+use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeProviderError, ClaudeUsage, ClaudeUsageLedger};
 use crate::agent::bounded::{self, KeptOutput, MAX_DENIED, summarize_arguments};
 use crate::agent::json_line::JsonStream;
 use crate::agent::{AgentExit, REPORT_SERVER, first_line};
@@ -17,7 +17,7 @@ pub struct ClaudeStream {
     /// The ids of denied calls. A call is reported several times.
     denied_calls: BTreeSet<String>,
     usage: ClaudeUsageLedger,
-    refusal: ClaudeRefusal,
+    refusal: ClaudeProviderError,
     /// The text of its `result` line, which repeats only the last block.
     last_block: String,
     /// The last result. The agent may continue after it.
@@ -153,11 +153,11 @@ impl ClaudeStream {
         let seconds = retry.retry_delay_ms.map(|ms| (ms / 1000.0).ceil());
         let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if retry.error_status == Some(429) {
-            self.refusal.asked_to_wait = delay;
+            self.refusal.retry_after = delay;
         }
         let word = retry.error.as_deref().unwrap_or("an error").replace('_', " ");
         let why = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
-        vec![OutputLine::Waits { why, delay }]
+        vec![OutputLine::Waiting { reason: why, delay }]
     }
 
     fn apply_rate_limit(&mut self, limit: ClaudeRateLimit) -> Vec<OutputLine> {
@@ -167,7 +167,7 @@ impl ClaudeStream {
         }
         self.refusal.resets_at = resets_at;
         let window = window.map_or_else(|| "a".to_owned(), |window| window.replace('_', " "));
-        vec![OutputLine::Waits { why: format!("{window} limit of the subscription"), delay: None }]
+        vec![OutputLine::Waiting { reason: format!("{window} limit of the subscription"), delay: None }]
     }
 
     /// Applies a message. Returns `None` if a text block has no text.
@@ -178,14 +178,14 @@ impl ClaudeStream {
         }
         let failed = error.is_some();
         self.refusal.error_name = error;
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         for block in message.content {
             match (block.r#type, block.text, block.name) {
-                (_, Some(text), _) if failed => said.push(OutputLine::Error(text)),
+                (_, Some(text), _) if failed => lines.push(OutputLine::Error(text)),
                 // Also in a block of another type, because it is addressed to us.
                 (_, Some(text), _) if parent_tool_use_id.is_none() => {
                     kept.message.add(&text);
-                    said.push(OutputLine::Text(text));
+                    lines.push(OutputLine::Text(text));
                 }
                 ("text", None, _) => return None,
                 ("tool_use", _, Some(name)) => {
@@ -196,27 +196,27 @@ impl ClaudeStream {
                     if let Some(id) = block.id {
                         kept.calls.begin(&id, bounded::tool_call(&name, about.clone()));
                     }
-                    said.push(OutputLine::Tool { name, about });
+                    lines.push(OutputLine::Tool { name, about });
                 }
                 _ => {}
             }
         }
-        Some(said)
+        Some(lines)
     }
 
     /// Applies tool results. Calls of unavailable tools are denied only here.
     fn apply_tool_results(&mut self, turn: ClaudeTurn<'_>, kept: &mut KeptOutput) -> Vec<OutputLine> {
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         for block in turn.message.content {
             let missing =
                 block.is_error && block.content.is_some_and(|answer| answer.get().contains("No such tool available"));
             let Some(tool_use_id) = block.tool_use_id.filter(|_| missing) else { continue };
             if let Some(DeniedTool { tool, .. }) = kept.calls.get(&tool_use_id) {
                 let denial = ClaudeDenial { tool_name: tool.clone(), tool_use_id, tool_input: None };
-                said.extend(self.record_denial(denial, kept));
+                lines.extend(self.record_denial(denial, kept));
             }
         }
-        said
+        lines
     }
 
     /// Records a denied call once.
@@ -236,7 +236,7 @@ impl ClaudeStream {
         self.last_block.clear();
         self.result = serde_json::from_str(line).ok();
         let Some(result) = &mut self.result else { return Vec::new() };
-        self.usage.record_bill(result);
+        self.usage.record_result(result);
         kept.summary.session = result.session_id.take().or(kept.summary.session.take());
         result.message().unwrap_or_default().clone_into(&mut self.last_block);
         let denials = std::mem::take(&mut result.permission_denials.0);

@@ -95,8 +95,8 @@ impl JsonStream for CodexStream {
             }
             // The turn failed even if the reason cannot be parsed.
             "turn.failed" => {
-                let words = line.error.0.map(|error| error.message);
-                self.end = Some(CodexEnd::Failure(words.unwrap_or_default()));
+                let text = line.error.0.map(|error| error.message);
+                self.end = Some(CodexEnd::Failure(text.unwrap_or_default()));
             }
             step @ ("item.started" | "item.updated" | "item.completed") => {
                 return self.apply_item(step, line.item?.get(), kept);
@@ -112,7 +112,7 @@ impl JsonStream for CodexStream {
         let rollout = Rollout::read(exit);
         let error = match self.end.take() {
             Some(CodexEnd::Success) => None,
-            Some(CodexEnd::Failure(words)) => Some(parse_error(&words, rollout.resets_in(exit))),
+            Some(CodexEnd::Failure(text)) => Some(parse_error(&text, rollout.resets_in(exit))),
             None => Some(missing_end_error(exit)),
         };
         if error.as_ref().is_some_and(|error| error.kind == AgentErrorKind::ReportServer) {
@@ -235,15 +235,15 @@ fn is_tool_call(kind: &str, step: &str) -> bool {
 }
 
 /// Parses an error. `Reconnecting... 1/5 (why)` is only a retry.
-fn parse_error_line(words: String) -> OutputLine {
-    let Some(again) = words.strip_prefix("Reconnecting...") else { return OutputLine::Error(words) };
+fn parse_error_line(text: String) -> OutputLine {
+    let Some(again) = text.strip_prefix("Reconnecting...") else { return OutputLine::Error(text) };
     let why = again.split_once('(').map_or(again, |(_, why)| why.trim_end_matches(')'));
-    OutputLine::Waits { why: why.trim().to_owned(), delay: None }
+    OutputLine::Waiting { reason: why.trim().to_owned(), delay: None }
 }
 
 /// A command without the shell that runs it.
-fn strip_shell(words: &str) -> String {
-    let inner = words.split_once(" -lc ").map_or(words, |(_, inner)| inner);
+fn strip_shell(text: &str) -> String {
+    let inner = text.split_once(" -lc ").map_or(text, |(_, inner)| inner);
     let quoted = |quote| inner.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
     quoted('\'').or_else(|| quoted('"')).unwrap_or(inner).to_owned()
 }
@@ -253,29 +253,29 @@ fn paths(changes: &[CodexFileChange]) -> String {
 }
 
 /// The error of a failed turn. `resets_in` is the time until the subscription's limit resets, if known.
-fn parse_error(words: &str, resets_in: Option<Duration>) -> AgentError {
-    let kind = kind_by_status(words).or_else(|| kind_by_phrase(words)).unwrap_or(AgentErrorKind::Other);
-    let wait = retry_delay(words).or(resets_in).map(|wait| wait.as_secs_f64().ceil() as u64);
-    AgentError::new(with_wait(kind, wait), words)
+fn parse_error(text: &str, resets_in: Option<Duration>) -> AgentError {
+    let kind = kind_by_status(text).or_else(|| kind_by_phrase(text)).unwrap_or(AgentErrorKind::Other);
+    let wait = retry_delay(text).or(resets_in).map(|wait| wait.as_secs_f64().ceil() as u64);
+    AgentError::new(with_wait(kind, wait), text)
 }
 
 /// Parses `try again in 4.5s`.
-fn retry_delay(words: &str) -> Option<Duration> {
-    rate_limit::detect(&ExitOutput { code: 1, stdout: &[], stderr: words.as_bytes() })?.retry_after
+fn retry_delay(text: &str) -> Option<Duration> {
+    rate_limit::detect(&ExitOutput { code: 1, stdout: &[], stderr: text.as_bytes() })?.retry_after
 }
 
 /// Parses `unexpected status 401 Unauthorized: …` and `last status: 429 Too Many Requests`.
-fn kind_by_status(words: &str) -> Option<AgentErrorKind> {
-    let behind = words.split_once("status")?.1.trim_start_matches([':', ' ']);
+fn kind_by_status(text: &str) -> Option<AgentErrorKind> {
+    let behind = text.split_once("status")?.1.trim_start_matches([':', ' ']);
     let number = behind.split(|letter: char| !letter.is_ascii_digit()).next()?;
     let kind = error_text::kind_by_status(number.parse().ok()?);
-    kind.filter(|kind| *kind != AgentErrorKind::Model || words.contains("model"))
+    kind.filter(|kind| *kind != AgentErrorKind::ModelUnavailable || text.contains("model"))
 }
 
 /// Lower-case phrases of Codex. The first match counts.
 const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
     (AgentErrorKind::SessionGone, &["no rollout found for thread"]),
-    (AgentErrorKind::Limited { seconds: None }, &["usage limit", "rate limit"]),
+    (AgentErrorKind::RateLimited { seconds: None }, &["usage limit", "rate limit"]),
     (AgentErrorKind::OutOfCredit, &["quota exceeded", "exceeded your current quota"]),
     (AgentErrorKind::Overloaded, &["high demand", "overloaded", "at capacity"]),
     (AgentErrorKind::PromptTooLong, &["context window", "input exceeds the maximum length"]),
@@ -283,7 +283,7 @@ const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
         AgentErrorKind::NotLoggedIn,
         &["missing environment variable", "not logged in", "sign in again", "access token could not be refreshed"],
     ),
-    (AgentErrorKind::Broken, &["stream disconnected", "connection failed"]),
+    (AgentErrorKind::InvalidResponse, &["stream disconnected", "connection failed"]),
     (AgentErrorKind::ReportServer, &["required mcp servers failed"]),
     (
         AgentErrorKind::Version,
@@ -296,18 +296,18 @@ const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
     ),
 ];
 
-fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let words = words.to_lowercase();
+fn kind_by_phrase(text: &str) -> Option<AgentErrorKind> {
+    let text = text.to_lowercase();
     let unknown = ["does not exist", "not supported", "model_not_found"];
-    let model = || words.contains("model") && unknown.iter().any(|phrase| words.contains(phrase));
-    kind_of_phrase(&words, &PHRASES).or_else(|| model().then_some(AgentErrorKind::Model))
+    let model = || text.contains("model") && unknown.iter().any(|phrase| text.contains(phrase));
+    kind_of_phrase(&text, &PHRASES).or_else(|| model().then_some(AgentErrorKind::ModelUnavailable))
 }
 
 /// The error of a process whose turn did not end. If it did not start, stderr contains the reason.
 fn missing_end_error(exit: &AgentExit<'_>) -> AgentError {
     let stderr = String::from_utf8_lossy(exit.stderr);
-    let said = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, kind_by_phrase(line)?)));
-    match said {
+    let known = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, kind_by_phrase(line)?)));
+    match known {
         Some((line, kind @ AgentErrorKind::ReportServer)) => AgentError::new(kind, report_server_error(line)),
         Some((
             line,
@@ -340,5 +340,5 @@ const DENIED_PHRASES: [&str; 5] = [
 
 /// Whether the output of a command shows that write access was denied.
 pub fn is_write_denied(output: &str) -> bool {
-    DENIED_PHRASES.iter().any(|words| output.contains(words))
+    DENIED_PHRASES.iter().any(|phrase| output.contains(phrase))
 }

@@ -178,11 +178,11 @@ impl GeminiStream {
     }
 
     fn apply_tool_use(&mut self, line: GeminiLine<'_>, kept: &mut KeptOutput) -> Vec<OutputLine> {
-        let mut said = self.show(String::new());
+        let mut lines = self.show(String::new());
         self.last_error = None;
         let (id, name) = (line.tool_id.unwrap_or_default(), line.tool_name.unwrap_or_default());
-        said.push(kept.begin_tool(&id, name, summarize_arguments(line.parameters)));
-        said
+        lines.push(kept.begin_tool(&id, name, summarize_arguments(line.parameters)));
+        lines
     }
 
     fn apply_error(&mut self, line: GeminiLine<'_>) -> OutputLine {
@@ -195,15 +195,15 @@ impl GeminiStream {
     fn apply_result(&mut self, line: GeminiLine<'_>, kept: &mut KeptOutput) -> Vec<OutputLine> {
         // The status counts even if the statistics cannot be parsed.
         kept.summary.spent = usage_by_model(line.stats.0);
-        let mut said = self.show(String::new());
+        let mut lines = self.show(String::new());
         self.end = Some(if line.status.as_deref() == Some("success") {
             GeminiEnd::Success
         } else {
             let failure = line.error.0.unwrap_or_default();
-            said.push(OutputLine::Error(failure.message.clone()));
+            lines.push(OutputLine::Error(failure.message.clone()));
             GeminiEnd::Failure(failure)
         });
-        said
+        lines
     }
 }
 
@@ -226,7 +226,7 @@ const STOP_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
 /// Lower-case phrases about unusable answers.
 const ANSWER_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
     (AgentErrorKind::OwnLimit, &["exceeded the token limit"]),
-    (AgentErrorKind::Broken, &["empty response", "no final response text", "malformed tool call"]),
+    (AgentErrorKind::InvalidResponse, &["empty response", "no final response text", "malformed tool call"]),
 ];
 
 impl GeminiErrorLine {
@@ -277,9 +277,9 @@ fn parse_error(GeminiFailure { kind, message }: &GeminiFailure, code: Option<i32
 }
 
 fn not_sent_error(stderr: &str) -> AgentError {
-    let words = "it reported success without calling a model or printing an answer";
+    let message = "it reported success without calling a model or printing an answer";
     error_by_line(stderr, &[(AgentErrorKind::PromptTooLong, &["stdin input truncated"])])
-        .unwrap_or_else(|| AgentError::new(AgentErrorKind::Other, words))
+        .unwrap_or_else(|| AgentError::new(AgentErrorKind::Other, message))
 }
 
 /// Stderr without Gemini CLI's usual messages.

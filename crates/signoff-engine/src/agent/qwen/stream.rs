@@ -130,7 +130,7 @@ impl JsonStream for QwenStream {
             ("system", Some("retry")) => {
                 self.retrying = true;
                 let delay = line.data.0.delay_ms.map(Duration::from_millis);
-                return Some(vec![OutputLine::Waits { why: "its provider is asked again".to_owned(), delay }]);
+                return Some(vec![OutputLine::Waiting { reason: "its provider is asked again".to_owned(), delay }]);
             }
             (Self::MESSAGE_TYPE, _) => {
                 let own = line.parent_tool_use_id.is_none();
@@ -151,8 +151,8 @@ impl JsonStream for QwenStream {
         }
         match self.end.take() {
             Some(QwenEnd::Success { .. }) if kept.message.is_empty() && kept.summary.spent.is_empty() => {
-                let words = "it reported success without calling a model or printing an answer";
-                Some(AgentError::new(AgentErrorKind::Other, words))
+                let message = "it reported success without calling a model or printing an answer";
+                Some(AgentError::new(AgentErrorKind::Other, message))
             }
             Some(QwenEnd::Success { last_block }) => {
                 // If the message is empty, the result line repeats text from before a tool use, which is no answer.
@@ -162,8 +162,8 @@ impl JsonStream for QwenStream {
                 None
             }
             Some(QwenEnd::Unanswered) => {
-                let words = "its provider was asked again and again, and answered nothing";
-                Some(AgentError::new(AgentErrorKind::Broken, words))
+                let message = "all retries failed";
+                Some(AgentError::new(AgentErrorKind::InvalidResponse, message))
             }
             Some(QwenEnd::Failure { message }) => Some(error_text::parse_error(&message, None)),
             None => Some(missing_result_error(exit)),
@@ -174,16 +174,16 @@ impl JsonStream for QwenStream {
 impl QwenStream {
     fn apply_message(&mut self, message: QwenMessage<'_>, own: bool, kept: &mut KeptOutput) -> Vec<OutputLine> {
         count_tokens(&message, kept);
-        let said: Vec<OutputLine> = message.content.into_iter().filter_map(parse_output_part).collect();
-        for one in said.iter().filter(|_| own) {
+        let lines: Vec<OutputLine> = message.content.into_iter().filter_map(parse_output_part).collect();
+        for one in lines.iter().filter(|_| own) {
             self.retrying = false;
             match one {
                 OutputLine::Text(text) => kept.message.add(text),
                 OutputLine::Tool { .. } => kept.message.clear(),
-                OutputLine::Denied(_) | OutputLine::Error(_) | OutputLine::Waits { .. } => {}
+                OutputLine::Denied(_) | OutputLine::Error(_) | OutputLine::Waiting { .. } => {}
             }
         }
-        said
+        lines
     }
 
     fn apply_result(&mut self, line: QwenLine<'_>, kept: &mut KeptOutput) -> Vec<OutputLine> {
@@ -193,17 +193,17 @@ impl QwenStream {
         if kept.summary.session.is_none() {
             kept.summary.session = line.session_id;
         }
-        let mut said: Vec<OutputLine> = kept.summary.denied.iter().cloned().map(OutputLine::Denied).collect();
+        let mut lines: Vec<OutputLine> = kept.summary.denied.iter().cloned().map(OutputLine::Denied).collect();
         self.end = Some(if line.is_error || line.subtype.as_deref() != Some("success") {
             let message = line.error.0.message;
-            said.push(OutputLine::Error(message.clone()));
+            lines.push(OutputLine::Error(message.clone()));
             QwenEnd::Failure { message }
         } else if self.retrying {
             QwenEnd::Unanswered
         } else {
             QwenEnd::Success { last_block: line.result.0 }
         });
-        said
+        lines
     }
 }
 

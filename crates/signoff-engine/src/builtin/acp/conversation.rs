@@ -57,14 +57,14 @@ pub async fn run_conversation<W: Write + Send + 'static>(
     let first_lines = Arc::new(Mutex::new(FirstLines::default()));
     let printer = Arc::new(Mutex::new(LinePrinter::new(out, job.args.resume_session.is_some())));
     let from_agent = observe(from_agent, Arc::clone(&first_lines), printer.clone());
-    let (hears, answers, asks) = (printer.clone(), printer.clone(), printer.clone());
+    let (update_printer, request_printer, end_printer) = (printer.clone(), printer.clone(), printer.clone());
     let reads = job.args.read_only;
     let outcome = Client
         .v1()
         .name(REPORT_SERVER)
         .on_receive_notification(
             async move |notification: SessionNotification, _| {
-                lock(&hears).apply(notification.update);
+                lock(&update_printer).apply(notification.update);
                 Ok(())
             },
             on_receive_notification!(),
@@ -73,13 +73,13 @@ pub async fn run_conversation<W: Write + Send + 'static>(
             async move |request: RequestPermissionRequest, responder, _| {
                 let allowed = is_allowed(&request, reads);
                 let (id, fields) = (request.tool_call.tool_call_id.clone(), &request.tool_call.fields);
-                lock(&answers).print_permission(id, fields, allowed);
+                lock(&request_printer).print_permission(id, fields, allowed);
                 responder.respond(RequestPermissionResponse::new(answer(&request, allowed)))
             },
             on_receive_request!(),
         )
         .connect_with(Lines::new(to_agent, from_agent), async move |agent| {
-            Conversation { agent, printer: asks, job }.run(stop).await
+            Conversation { agent, printer: end_printer, job }.run(stop).await
         })
         .await;
     finish(&mut lock(&printer), outcome, &lock(&first_lines))
@@ -158,7 +158,7 @@ fn finish<W: Write>(printer: &mut LinePrinter<W>, outcome: Result<(), Error>, fi
         Err(error) if first.speaks_protocol != Some(true) => {
             let late = || error.message.starts_with(NO_HANDSHAKE).then(|| error.message.clone());
             let echoes = first.speaks_protocol.map(|_| "it echoes its input".to_owned());
-            printer.print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first.first.clone()).or_else(late) });
+            printer.print(&AcpLine::HandshakeFailed { output: echoes.or_else(|| first.first.clone()).or_else(late) });
             ConversationEnd::HandshakeFailed
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
@@ -269,9 +269,9 @@ impl<W: Write> Conversation<W> {
                 answer.await?
             }
         };
-        let mut teller = lock(&self.printer);
-        teller.close();
-        teller.print_end(&response);
+        let mut printer = lock(&self.printer);
+        printer.close();
+        printer.print_end(&response);
         Ok(())
     }
 }

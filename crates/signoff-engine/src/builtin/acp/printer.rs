@@ -272,7 +272,7 @@ fn tool_name(fields: &ToolCallUpdateFields) -> String {
 fn tool_summary(fields: &ToolCallUpdateFields) -> String {
     let title = fields.title.as_deref().unwrap_or_default();
     let title = title.lines().next().unwrap_or_default().trim();
-    let file = fields.locations.iter().flatten().find_map(|place| file_name(&place.path));
+    let file = fields.locations.iter().flatten().find_map(|location| file_name(&location.path));
     match file {
         Some(file) if !title.contains([' ', '/', '.']) => format!("{title} {file}").trim().to_owned(),
         Some(_) | None => title.to_owned(),

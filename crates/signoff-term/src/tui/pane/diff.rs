@@ -166,7 +166,7 @@ fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize
     let Some(line) = report.and_then(|report| report.ledger.get(index)) else { return Line::default() };
     let found = &line.finding;
     let place = source_location(None, found.line);
-    let text = format!("{}, {}: {place}{}", found.severity, line.state.words(), found.description);
+    let text = format!("{}, {}: {place}{}", found.severity, line.state.label(), found.description);
     Line::from(span(format!("    ^ {}", truncate_line(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 

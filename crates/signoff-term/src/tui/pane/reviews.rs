@@ -185,7 +185,7 @@ impl Findings {
 fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> Line<'static> {
     let finding = &line.finding;
     let base = if chosen { theme.bold() } else { Style::new() };
-    let state = pad(&line.state.words(), 12);
+    let state = pad(&line.state.label(), 12);
     let severity = pad(finding.severity.as_str(), 9);
     let location = source_location(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
@@ -214,7 +214,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
             .map(|one| (format!("the fixer says {}{}", one.claim.as_str(), why(&one.evidence)), theme.faint())),
     );
     texts.extend(line.decisions.iter().map(|one| {
-        (format!("{} by {}{}", one.state.words(), one.by, why(&one.evidence)), theme.finding_state(one.state))
+        (format!("{} by {}{}", one.state.label(), one.by, why(&one.evidence)), theme.finding_state(one.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));

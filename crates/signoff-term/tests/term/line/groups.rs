@@ -154,7 +154,7 @@ fn a_checkpoint_reviews_all_active_tasks() {
       #4 [1/4] Waiting for a checkpoint review
     Checkpoint review of #4, #5...
       #4 Checkpoint review: Reviewer general failed: timed out; trying again
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.general] timeout` sets the timeout; `signoff config` shows the settings in effect
       #4 [1/4] Checkpoint review: 2 findings, for the next attempt
       #4 [1/4] Implementing again (attempt 3)...
     Checkpoint review of #4, #5: 2 findings

@@ -40,7 +40,7 @@ fn a_reviewer_that_times_out_ends_the_task() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.general] timeout` sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Next: signoff show 29, then signoff retry 29
     ");
@@ -81,7 +81,7 @@ fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Reviewer code failed: printed nothing for too long; trying again
-        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect
+        hint: raise `[limits] silence`; `signoff config` shows the settings in effect
       [1/3] Review by code is unclear: there is no verdict line; trying again
       [1/3] Review: INCONCLUSIVE - code: could not be started: claude: not found
         Review Results:
@@ -193,13 +193,14 @@ fn a_checkpoint_review_is_waited_for() {
 #[test]
 fn paused_by_budget_and_rate_limit() {
     let story = Story::task(reviewed("task")).then(Event::BudgetReached);
-    let story = story.then(Event::Resumed { hold: PauseReason::Budget });
+    let story = story.then(Event::Resumed { reason: PauseReason::Budget });
     let attempt = story.jobs()[0].attempt;
     let until: Timestamp = "2026-01-29T12:00:00Z".parse().unwrap();
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None });
-    let story = story.then(Event::Resumed { hold: PauseReason::RateLimit { until } });
+    let story =
+        story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), error: None, next_agent: None });
+    let story = story.then(Event::Resumed { reason: PauseReason::RateLimit { until } });
     let attempt = story.jobs()[0].attempt;
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None });
+    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, error: None, next_agent: None });
     let attempt = story.jobs()[0].attempt;
     let story = story.then(Event::AttemptLost { attempt, loss: AttemptLoss::Crashed });
     let story = story.works().approves("general");
@@ -295,7 +296,7 @@ fn a_failure_with_a_known_cause_has_a_hint() {
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Next: signoff show 29, then signoff retry 29
     ");
-    let model = AgentError::new(AgentErrorKind::Model, "no such model");
+    let model = AgentError::new(AgentErrorKind::ModelUnavailable, "no such model");
     insta::assert_snapshot!(Story::task(reviewed("task")).writer_fails(AttemptFailure::Agent(model)).lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...

@@ -99,9 +99,9 @@ fn work_continues_without_failed_researchers() {
 fn exhausted_fixes_and_iterations_are_reported() {
     let mut policy = quick();
     policy.workflow.limits.max_passes = 1;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
-        judge.gate.bound = Bound::MaxFixes(1);
-        judge.gate.on_exhausted = OnExhausted::Restart;
+    for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        gate_policy.gate.bound = Bound::MaxFixes(1);
+        gate_policy.gate.on_exhausted = OnExhausted::Restart;
     }
     let wrong = [(Critical, "a.rs:1", "no error handling")];
     let story = planned(Story::task(policy)).approves("plan").works().objects("code", &wrong);

@@ -201,7 +201,7 @@ fn no_steps_are_announced_during_shutdown() {
     insta::assert_snapshot!(lines.join("\n"), @"
       [1/3] Implementation complete
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
+        hint: `[reviewers.general] timeout` sets the timeout; `signoff config` shows the settings in effect
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Next: signoff show 29, then signoff retry 29
     ");
@@ -248,10 +248,10 @@ fn a_run_ends_when_its_planning_fails() {
     Run 3: planning
       [enumerate] Listing the tasks...
       [enumerate] Task list failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.claude] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.claude] timeout`, sets the timeout; `signoff config` shows the settings in effect
       [enumerate] Listing the tasks again...
       [enumerate] Task list failed: timed out
-        hint: `timeout_minutes` of the task's type, or without one `[agents.claude] timeout`, gives it longer; `signoff config` shows the settings in effect
+        hint: `timeout_minutes` of the task's type, or without one `[agents.claude] timeout`, sets the timeout; `signoff config` shows the settings in effect
     ✗ Planning failed: the implementer failed (implementer_failed)
     ✗ Run 3 failed before its first task
     ");

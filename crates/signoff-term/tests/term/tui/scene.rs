@@ -169,7 +169,7 @@ pub fn busy() -> Story {
 pub fn limited(story: Story) -> Story {
     let attempt = story.jobs()[0].attempt;
     let until = "2026-01-29T12:31:08Z".parse().expect("a time");
-    story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None })
+    story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), error: None, next_agent: None })
 }
 
 /// A task whose agent has not been started yet.

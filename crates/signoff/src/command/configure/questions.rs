@@ -47,7 +47,7 @@ pub fn confirm_reset(proposal: &Proposal<'_>, console: &Console) -> Result<Optio
         return Ok(None);
     }
     write_stderr(&format!("{}\n", proposal.lines().join("\n")));
-    let asked = Confirm::new("Take all of this back?").with_default(true).with_render_config(config(console));
+    let asked = Confirm::new("Remove these settings?").with_default(true).with_render_config(config(console));
     let exit = match reply(asked.prompt()) {
         Ok(Some(true)) => return Ok(None),
         Ok(Some(false) | None) => CommandExit::Done,
@@ -88,7 +88,7 @@ impl Prompter {
                     self.number(&words, now)?.map(|number| dialogue.number(number))
                 }
                 DialoguePrompt::Nothing => {
-                    write_stderr("Nothing changes.\n");
+                    write_stderr("No changes.\n");
                     return Ok(false);
                 }
                 DialoguePrompt::Confirm { summary } => {
@@ -158,7 +158,7 @@ fn without_explanation(option: &str) -> &str {
 /// The user's reply to a prompt; `None` to go back.
 fn reply<T>(answer: InquireResult<T>) -> Result<Option<T>> {
     match answer {
-        Ok(said) => Ok(Some(said)),
+        Ok(value) => Ok(Some(value)),
         Err(InquireError::OperationCanceled) => Ok(None),
         Err(InquireError::OperationInterrupted) => Err(CliError::interrupted()),
         Err(error) => Err(CliError::failed(format!("cannot ask on this terminal: {error}"))

@@ -105,8 +105,8 @@ impl ReplayClock {
     }
 
     /// Applies a key for the speed.
-    pub fn change(&mut self, tempo: ReplayControl) {
-        match tempo {
+    pub fn change(&mut self, control: ReplayControl) {
+        match control {
             ReplayControl::Faster if self.speed * 2.0 > FASTEST => self.speed = f64::INFINITY,
             ReplayControl::Faster => self.speed *= 2.0,
             ReplayControl::Slower if self.speed.is_infinite() => self.speed = FASTEST,
@@ -116,7 +116,7 @@ impl ReplayClock {
     }
 
     /// The speed and state to show on the screen.
-    pub fn pace(&self, ended: bool) -> ReplayState {
+    pub fn state(&self, ended: bool) -> ReplayState {
         let speed = if self.speed.is_finite() { format!("{}×", self.speed) } else { "max".to_owned() };
         ReplayState { speed, paused: self.paused, ended }
     }
@@ -140,10 +140,10 @@ mod tests {
     }
 
     /// The number of shown facts at each second.
-    fn shown(pacing: &mut ReplayClock, log: &[RecordedFact], seconds: std::ops::Range<i64>) -> Vec<usize> {
+    fn shown(clock: &mut ReplayClock, log: &[RecordedFact], seconds: std::ops::Range<i64>) -> Vec<usize> {
         let mut shown = 0;
         let mut look = |second| {
-            shown += pacing.due(&log[shown..], at(second));
+            shown += clock.due(&log[shown..], at(second));
             shown
         };
         seconds.map(&mut look).collect()
@@ -151,38 +151,38 @@ mod tests {
 
     #[test]
     fn real_time_keeps_the_recorded_duration() {
-        let mut pacing = ReplayClock::new(speed("1").ok());
-        assert_eq!(shown(&mut pacing, &log(&[10, 12, 15]), 0..7), [1, 1, 2, 2, 2, 3, 3]);
+        let mut clock = ReplayClock::new(speed("1").ok());
+        assert_eq!(shown(&mut clock, &log(&[10, 12, 15]), 0..7), [1, 1, 2, 2, 2, 3, 3]);
     }
 
     #[test]
     fn long_waits_are_shortened_by_default() {
-        let mut pacing = ReplayClock::new(None);
-        assert_eq!(shown(&mut pacing, &log(&[0, 10, 10_000]), 0..5), [1, 2, 2, 3, 3]);
+        let mut clock = ReplayClock::new(None);
+        assert_eq!(shown(&mut clock, &log(&[0, 10, 10_000]), 0..5), [1, 2, 2, 3, 3]);
     }
 
     #[test]
     fn the_fastest_speed_never_waits_and_a_pause_always_does() {
-        let mut pacing = ReplayClock::new(speed("max").ok());
-        assert_eq!(shown(&mut pacing, &log(&[0, 10, 10_000]), 0..1), [3]);
-        let mut pacing = ReplayClock::new(speed("1").ok());
-        pacing.change(ReplayControl::Pause);
-        assert_eq!(shown(&mut pacing, &log(&[0, 1]), 0..3), [0, 0, 0]);
-        pacing.change(ReplayControl::Pause);
-        assert_eq!(shown(&mut pacing, &log(&[0, 2]), 3..6), [1, 2, 2]);
+        let mut clock = ReplayClock::new(speed("max").ok());
+        assert_eq!(shown(&mut clock, &log(&[0, 10, 10_000]), 0..1), [3]);
+        let mut clock = ReplayClock::new(speed("1").ok());
+        clock.change(ReplayControl::Pause);
+        assert_eq!(shown(&mut clock, &log(&[0, 1]), 0..3), [0, 0, 0]);
+        clock.change(ReplayControl::Pause);
+        assert_eq!(shown(&mut clock, &log(&[0, 2]), 3..6), [1, 2, 2]);
     }
 
     #[test]
     fn speeds_are_doubled_and_halved() {
-        let mut pacing = ReplayClock::new(None);
-        let speed_text = |pacing: &ReplayClock| pacing.pace(false).speed;
-        assert_eq!(speed_text(&pacing), "10×");
-        pacing.change(ReplayControl::Faster);
-        assert_eq!(speed_text(&pacing), "20×");
-        (0..20).for_each(|_| pacing.change(ReplayControl::Faster));
-        assert_eq!(speed_text(&pacing), "max");
-        (0..40).for_each(|_| pacing.change(ReplayControl::Slower));
-        assert_eq!(speed_text(&pacing), "0.1×");
+        let mut clock = ReplayClock::new(None);
+        let speed_text = |clock: &ReplayClock| clock.state(false).speed;
+        assert_eq!(speed_text(&clock), "10×");
+        clock.change(ReplayControl::Faster);
+        assert_eq!(speed_text(&clock), "20×");
+        (0..20).for_each(|_| clock.change(ReplayControl::Faster));
+        assert_eq!(speed_text(&clock), "max");
+        (0..40).for_each(|_| clock.change(ReplayControl::Slower));
+        assert_eq!(speed_text(&clock), "0.1×");
     }
 
     #[test]

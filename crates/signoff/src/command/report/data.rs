@@ -73,10 +73,10 @@ pub fn for_run(run: RunId) -> Result<ReportData> {
         loops.insert(loop_id);
     }
     let parts = PartSection::all(&data.history, &loops);
-    let mut section = data.run(row.clone(), &rows);
-    let branch = section.branch.as_deref();
-    section.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
-    let document = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(section), parts, tasks);
+    let mut run_section = data.run(row.clone(), &rows);
+    let branch = run_section.branch.as_deref();
+    run_section.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
+    let document = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_section), parts, tasks);
     Ok(ReportData { document, run: Some(row), project: project(&read_only) })
 }
 
@@ -85,7 +85,7 @@ fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
         Some(last) => {
             format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
         }
-        None => "there are no runs yet: `signoff work` works the tasks".to_owned(),
+        None => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
     };
     CliError::usage(format!("there is no run {run}")).hint(hint)
 }
@@ -201,7 +201,7 @@ impl ChangeCounter {
         };
         let base = Commit::new(base.as_str());
         let Some(repository) = &self.repository else {
-            return Changes::unknown("git does not know this repository");
+            return Changes::unknown("git cannot open this repository");
         };
         if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
             return Changes::uncounted();

@@ -3,7 +3,7 @@
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::TaskRow;
-use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
 use signoff_store::{Lease, Store, StoreError, StoredRun};
@@ -17,7 +17,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
     if let Some((flag, hint)) = fixed_flag(args) {
-        return Err(CliError::usage(format!("{flag} is for a run that begins, not for --resume")).hint(hint));
+        return Err(CliError::usage(format!("{flag} cannot be combined with --resume")).hint(hint));
     }
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
@@ -42,7 +42,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&nothing_text(&project)?);
         return work::exit_of_all(&project);
     }
-    let drive = DriveOptions { no_ask, tick: args.tick, ..DriveOptions::default() };
+    let drive = RunLoopOptions { no_ask, check_off_in_checkout: args.tick, ..RunLoopOptions::default() };
     let request = RunRequest { resumed, drive, jobs: args.jobs.map(usize::from), ..RunRequest::default() };
     drive_resumed(project, request, console)
 }
@@ -50,13 +50,13 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
 /// Resumes a run after a decision about it.
 pub fn resume_run(project: Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let no_ask = console.no_ask || project.settings.no_ask();
-    let (resumed, drive) = (vec![acquire(&project, run)?], DriveOptions { no_ask, ..DriveOptions::default() });
+    let (resumed, drive) = (vec![acquire(&project, run)?], RunLoopOptions { no_ask, ..RunLoopOptions::default() });
     drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
 }
 
 fn acquire(project: &Project, run: RunId) -> Result<Lease> {
     let lease = run_loop::try_acquire(&*project.store, run)?;
-    lease.ok_or_else(|| CliError::failed(StoreError::LeaseHeld(run).to_string()))
+    lease.ok_or_else(|| CliError::from(StoreError::LeaseHeld(run)))
 }
 
 fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
@@ -69,10 +69,10 @@ fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Re
 
 /// Returns the first flag that cannot be changed for an existing run, with a hint.
 fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
-    let as_begun = "leave it out: a run goes on as it was begun";
+    let as_begun = "leave it out: a resumed run keeps its original settings";
     let flags = [
         (args.dry_run, "--dry-run", "`signoff status` shows what is unfinished"),
-        (args.land, "--land", "leave it out; `signoff land` brings in what is approved when the run is through"),
+        (args.land, "--land", "leave it out; `signoff land` lands approved work when the run has ended"),
         (args.effort.is_some(), "--effort", as_begun),
         (args.kind.is_some(), "--as", as_begun),
     ];
@@ -84,9 +84,9 @@ fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
 fn nothing_text(project: &Project) -> Result<String> {
     let runs: Vec<String> = project.store.open_runs()?.iter().map(|run| run.id.to_string()).collect();
     Ok(match runs.as_slice() {
-        [] => "Nothing to go on with".to_owned(),
-        [one] => format!("Nothing to go on with here: run {one} is in use by another signoff process"),
-        several => format!("Nothing to go on with here: other signoff processes use runs {}", several.join(", ")),
+        [] => "No run to resume".to_owned(),
+        [one] => format!("No run to resume here: run {one} is in use by another signoff process"),
+        several => format!("No run to resume here: other signoff processes use runs {}", several.join(", ")),
     })
 }
 
@@ -94,7 +94,7 @@ fn nothing_text(project: &Project) -> Result<String> {
 fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let (run_state, row) = (project.store.run_state(run)?, project.store.run(run)?);
     let RunStage::Done(outcome) = run_state.machine.stage else {
-        console.note(&format!("Run {run} was never begun"));
+        console.note(&format!("Run {run} was never started"));
         return Ok(CommandExit::Done);
     };
     if console.json {
@@ -114,10 +114,12 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
     }
     let how = match outcome {
         RunOutcome::Approved if run_state.landed_on_default => "all of it is approved and on the default branch",
-        RunOutcome::Attention if run_state.landed_on_default => "what was not called off is on the default branch",
-        RunOutcome::Approved => "all of it is approved; `signoff land` brings it to the default branch",
-        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs a look",
-        RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",
+        RunOutcome::Attention if run_state.landed_on_default => {
+            "the tasks that were not cancelled are on the default branch"
+        }
+        RunOutcome::Approved => "all of it is approved; `signoff land` lands it on the default branch",
+        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs attention",
+        RunOutcome::Failed | RunOutcome::Cancelled => "it was cancelled",
     };
     console.note(&format!("Run {run} is over: {how}"));
     work::exit_of_run(project, run)
@@ -125,14 +127,12 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
 
 fn failed_error(run: RunId, part: Option<&str>, row: Option<StoredRun>, refusal: Option<EngineError>) -> CliError {
     let name = row.and_then(|row| row.specification);
-    let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
+    let in_part = part.map(|part| format!(" in {part}")).unwrap_or_default();
     let hint = match (refusal, name) {
-        (_, _) if part.is_none() => {
-            "`signoff` shows its tasks; `signoff retry ID` goes on with one that failed".to_owned()
-        }
+        (_, _) if part.is_none() => "`signoff` shows its tasks; `signoff retry ID` retries one that failed".to_owned(),
         (Some(EngineError::NotLanded { hint, .. }), _) => hint,
         (_, Some(name)) => format!("`signoff run {name}` plans it again"),
-        (_, None) => "begin it anew with `signoff run`".to_owned(),
+        (_, None) => "start a new run with `signoff run`".to_owned(),
     };
-    CliError::failed(format!("run {run} is over: it failed{place}")).hint(hint)
+    CliError::failed(format!("run {run} is over: it failed{in_part}")).hint(hint)
 }

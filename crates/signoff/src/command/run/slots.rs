@@ -13,7 +13,7 @@ use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
-use signoff_engine::dispatcher::{DriveOptions, ready};
+use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
@@ -89,7 +89,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
                 "there is no tracker: neither bd nor br is on the PATH, and there is no {}",
                 tracker::FILE
             ))
-            .hint("install beads and type `bd init`, or name its file: signoff run --as beads FILE"));
+            .hint("install beads and run `bd init`, or name its file: signoff run --as beads FILE"));
         }
     };
     slots.fill_from_tracker(supply, console)
@@ -139,18 +139,21 @@ impl<'a> SlotRun<'a> {
     fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.project, &workflow, &TaskSpec::default())?;
-        let tracker =
-            Tracker { supply, repository: self.project.repository.clone(), options: run_loop::tracker_options() };
+        let tracker = Tracker {
+            source: supply,
+            repository: self.project.repository.clone(),
+            options: run_loop::tracker_options(),
+        };
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
-        let report = of_tracker(&tracker.supply, &offer, &workflow);
+        let report = tracker_report(&tracker.source, &offer, &workflow);
         if self.args.dry_run {
             return console.print(&report, || report.text());
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
-        for taken in &offer.taken {
-            console.note(&format!("{} is left out: {}", taken.id, taken_reason(taken)));
+        for excluded in &offer.taken {
+            console.note(&format!("Skipped {}: {}", excluded.id, exclusion_reason(excluded)));
         }
-        self.print_unfinished(&tracker.supply, console)?;
+        self.print_unfinished(&tracker.source, console)?;
         if offer.ready.is_empty() {
             print_done(&tracker, &offer, console)?;
             if console.json {
@@ -161,7 +164,7 @@ impl<'a> SlotRun<'a> {
         }
         preflight::print_warnings(&self.project, console);
         let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
-        let policy = self.policy(&workflow, tracker.supply);
+        let policy = self.policy(&workflow, tracker.source);
         let facts = start_run::slots(workflow, policy, self.no_ask);
         let mut request = RunRequest::open(self.project.store.open_run(clock::now())?, facts, self.no_ask);
         request.drive.offer = Some(offer.ready);
@@ -183,11 +186,11 @@ impl<'a> SlotRun<'a> {
             let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
             let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
             // Even if all tasks are done, one may still have to be closed in the tracker.
-            let with = match tasks.len() {
-                0 => "unfinished".to_owned(),
-                some => format!("with {}", count(some as u64, "unfinished task")),
+            let state = match tasks.len() {
+                0 => "is unfinished".to_owned(),
+                some => format!("has {}", count(some as u64, "unfinished task")),
             };
-            console.note(&format!("Run {run} was left {with}: `signoff run --resume {run}` goes on with it"));
+            console.note(&format!("Run {run} {state}: `signoff run --resume {run}` continues it"));
         }
         Ok(())
     }
@@ -195,12 +198,12 @@ impl<'a> SlotRun<'a> {
     fn fill_from_queue(self, console: &Console) -> Result<CommandExit> {
         let tasks = ready(&*self.project.store, &[], usize::MAX)?;
         if self.args.dry_run {
-            let report = self.of_queue(&tasks)?;
+            let report = self.queue_report(&tasks)?;
             return console.print(&report, || report.text());
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
-            drive: DriveOptions { no_ask: self.no_ask, ..DriveOptions::default() },
+            drive: RunLoopOptions { no_ask: self.no_ask, ..RunLoopOptions::default() },
             ..RunRequest::default()
         };
         if tasks.is_empty() && request.resumed.is_empty() {
@@ -221,7 +224,7 @@ impl<'a> SlotRun<'a> {
             let facts = start_run::slots(workflow, policy, self.no_ask);
             request.opened.push((self.project.store.open_run(clock::now())?, facts));
         }
-        self.drive(request, console, |store| ready(store, &[], usize::MAX).map(|left| left.len()))
+        self.drive(request, console, |store| ready(store, &[], usize::MAX).map(|tasks| tasks.len()))
     }
 
     /// Runs the dispatcher and prints how many tasks were not started because one failed.
@@ -229,12 +232,12 @@ impl<'a> SlotRun<'a> {
         self,
         request: RunRequest,
         console: &Console,
-        left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
+        count_ready: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
     ) -> Result<CommandExit> {
         let (jobs, keep_going) = (self.jobs(), self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
         let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
-        let left = if failed && !keep_going { left(&*result.store)? } else { 0 };
+        let left = if failed && !keep_going { count_ready(&*result.store)? } else { 0 };
         if left > 0 {
             let tasks = count(left as u64, "task");
             console.note(&format!("{tasks} not started after a failure: --keep-going starts them anyway"));
@@ -272,7 +275,7 @@ fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>> {
 }
 
 fn id(spec: &TaskSpec) -> Option<String> {
-    spec.tracked.as_ref().map(|tracked| tracked.id.clone())
+    spec.tracker.as_ref().map(|tracked| tracked.id.clone())
 }
 
 /// Maximum number of tasks named in one line.
@@ -280,7 +283,7 @@ const MAX_NAMED: usize = 8;
 
 impl SlotRun<'_> {
     /// The report for the queue.
-    fn of_queue(&self, tasks: &[TaskId]) -> Result<SlotsReport> {
+    fn queue_report(&self, tasks: &[TaskId]) -> Result<SlotsReport> {
         let mut report = SlotsReport::new("queue", Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let spec = self.project.store.task_spec(*task)?.unwrap_or_default();
@@ -304,7 +307,7 @@ impl SlotRun<'_> {
 }
 
 /// The report for a tracker.
-fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
+fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
     let source = match supply {
         TaskSource::Program { name } => name,
         TaskSource::File { path } => path,
@@ -312,13 +315,13 @@ fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) ->
     };
     let auto_review = is_reviewed(workflow);
     let ready = |spec: &TaskSpec| {
-        let tracked = spec.tracked.as_ref()?;
+        let tracked = spec.tracker.as_ref()?;
         let (id, title, priority) = (tracked.id.clone(), spec.title.clone(), tracked.priority);
         Some(ReadyTask { id, title, priority, auto_review })
     };
     let left_out = |task: &SourceTask| {
-        let taken = offer.taken.iter().find(|taken| taken.id == task.id);
-        let reason = taken.map(taken_reason).or_else(|| not_ready(task))?;
+        let excluded = offer.taken.iter().find(|excluded| excluded.id == task.id);
+        let reason = excluded.map(exclusion_reason).or_else(|| not_ready(task))?;
         Some(SkippedTask { id: task.id.clone(), title: task.title.clone(), reason })
     };
     let warning = |warning: &Warning| format!("{source}:{}: {}", warning.line, warning.message);
@@ -334,20 +337,20 @@ fn of_tracker(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) ->
 fn not_ready(task: &SourceTask) -> Option<String> {
     match task.state {
         SourceState::Open if is_nameable(&task.id) => None,
-        SourceState::Open => Some("its id cannot be handed to a program".to_owned()),
+        SourceState::Open => Some("its id is not a valid argument".to_owned()),
         SourceState::Blocked if task.depends_on.is_empty() => Some("blocked".to_owned()),
         SourceState::Blocked => Some(format!("blocked, after {}", task.depends_on.join(", "))),
         SourceState::InProgress | SourceState::Deferred | SourceState::Review => {
             Some(task.state.as_str().replace('_', " "))
         }
-        SourceState::NotWork => Some("no work for an agent".to_owned()),
+        SourceState::NotWork => Some("not a work item".to_owned()),
         SourceState::Done | SourceState::Cancelled => None,
     }
 }
 
-/// `task 3 has it (failed): signoff show 3, then signoff retry 3`.
-fn taken_reason(taken: &ExcludedTask) -> String {
-    let ExcludedTask { id, by, status, next } = taken;
+/// `claimed by task 3 (failed): signoff show 3, then signoff retry 3`.
+fn exclusion_reason(excluded: &ExcludedTask) -> String {
+    let ExcludedTask { id, by, status, next } = excluded;
     let what_now = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
@@ -355,11 +358,11 @@ fn taken_reason(taken: &ExcludedTask) -> String {
         }
         TaskStatus::Waiting => ": `signoff` shows what it waits for".to_owned(),
         TaskStatus::Completed => {
-            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds it again")
+            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds a new task")
         }
         TaskStatus::Cancelled => String::new(),
     };
-    format!("task {by} has it ({}){what_now}", status.as_str())
+    format!("claimed by task {by} ({}){what_now}", status.as_str())
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {
@@ -369,7 +372,7 @@ fn is_reviewed(workflow: &Workflow) -> bool {
 /// Prints the tasks that signoff has finished but that a tracker file still lists as open. Signoff does not write the
 /// file, and the file does not say whether a task was reopened.
 fn print_done(tracker: &Tracker, offer: &TrackerOffer, console: &Console) -> Result<()> {
-    let TaskSource::File { path } = &tracker.supply else { return Ok(()) };
+    let TaskSource::File { path } = &tracker.source else { return Ok(()) };
     let is_done = |task: &&SourceTask| task.state == SourceState::Done;
     let file = tracker.read(&BTreeSet::new())?;
     let is_done_in_file = |task: &&SourceTask| file.task(&task.id).as_ref().is_some_and(is_done);
@@ -385,8 +388,8 @@ fn print_done(tracker: &Tracker, offer: &TrackerOffer, console: &Console) -> Res
         let more = if done.len() > MAX_NAMED { ", …" } else { "" };
         let ids = done.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
         console.note(&format!(
-            "{ids}{more}: done by signoff, open in {path}. A file does not say what was reopened: `signoff add` \
-             adds it again"
+            "{ids}{more}: done by signoff, open in {path}. signoff cannot see that a task was reopened in a \
+             file: `signoff add` adds a new task"
         ));
     }
     Ok(())

@@ -37,7 +37,7 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
     --- stdout
     exit 2
     --- stderr
-    error: agent claude: there is no program claude
+    error: agent claude: program claude was not found
       --> signoff.toml:13
     hint: install it (`npm install -g @anthropic-ai/claude-code`), or set [agents.claude] command in signoff.toml
     exit 2
@@ -46,12 +46,12 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
     --- stderr
     error: agent claude: version 0.1.0 is too old: it must be 2.0.44 or later
       --> signoff.toml:13
-    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
+    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or with your package manager)
     exit 2
     --- stdout
     exit 2
     --- stderr
-    error: agent codex: there is no program codex
+    error: agent codex: program codex was not found
       --> signoff.toml:13
     hint: install it (`npm install -g @openai/codex`), or set [agents.codex] command in signoff.toml
     exit 2
@@ -60,12 +60,12 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
     --- stderr
     error: agent codex: version 0.1.0 is too old: it must be 0.122.0 or later
       --> signoff.toml:13
-    hint: update it (`npm install -g @openai/codex@latest`, or as you installed it)
+    hint: update it (`npm install -g @openai/codex@latest`, or with your package manager)
     exit 2
     --- stdout
     exit 2
     --- stderr
-    error: agent gemini: there is no program gemini
+    error: agent gemini: program gemini was not found
       --> signoff.toml:13
     hint: install it (`npm install -g @google/gemini-cli`), or set [agents.gemini] command in signoff.toml
     exit 2
@@ -74,12 +74,12 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
     --- stderr
     error: agent gemini: version 0.1.0 is too old: it must be 0.39.1 or later
       --> signoff.toml:13
-    hint: update it (`npm install -g @google/gemini-cli@latest`, or as you installed it)
+    hint: update it (`npm install -g @google/gemini-cli@latest`, or with your package manager)
     exit 2
     --- stdout
     exit 2
     --- stderr
-    error: agent opencode: there is no program opencode
+    error: agent opencode: program opencode was not found
       --> signoff.toml:13
     hint: install it (`npm install -g opencode-ai`), or set [agents.opencode] command in signoff.toml
     exit 2
@@ -88,7 +88,7 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
     --- stderr
     error: agent opencode: version 0.1.0 is too old: it must be 1.17.12 or later
       --> signoff.toml:13
-    hint: update it (`npm install -g opencode-ai@latest`, or as you installed it)
+    hint: update it (`npm install -g opencode-ai@latest`, or with your package manager)
     ");
 }
 
@@ -230,9 +230,9 @@ fn an_agent_that_is_probably_not_logged_in_produces_a_warning() {
         said += &format!("{kind}: {warned}\n");
     }
     insta::assert_snapshot!(said, @"
-    claude: warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
-    codex: warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
-    gemini: warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
+    claude: warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
+    codex: warning: agent codex is probably not logged in; `signoff agents --check codex` checks it
+    gemini: warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it
     opencode:
     ");
 }

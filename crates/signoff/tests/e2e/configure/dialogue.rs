@@ -200,7 +200,7 @@ fn enter_goes_through_all_phases_and_changes_nothing() {
     ? Enable parallel agents for fixing issues? Yes
     ? Retry limit for mini-loop? 10 retries
     ? What happens when retry limit is reached? Stop workflow
-    Nothing changes.
+    No changes.
     nothing was written
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
@@ -385,7 +385,7 @@ fn a_file_changed_by_another_program_is_not_overwritten() {
     assert_eq!(end.code, Some(1));
     insta::assert_snapshot!(end.screen.lines().skip_while(|line| !line.starts_with("error")).collect::<Vec<_>>().join("\n"), @"
     error: signoff.toml was changed by another program
-    hint: nothing was written: look at it, then type the same again
+    hint: nothing was written: check the file, then run the command again
     ");
     assert_eq!(project.read("signoff.toml"), "jobs = 3\n");
 }
@@ -394,20 +394,20 @@ fn a_file_changed_by_another_program_is_not_overwritten() {
 fn reset_asks_for_confirmation_on_a_terminal() {
     let project = project();
     let terminal = project.env.terminal(&["configure", "--reset"]);
-    insta::assert_snapshot!(terminal.wait_for("back? (Y/n)"), @"
+    insta::assert_snapshot!(terminal.wait_for("settings? (Y/n)"), @"
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
-    ? Take all of this back? (Y/n)
+    ? Remove these settings? (Y/n)
     ");
     terminal.send("n\r");
     insta::assert_snapshot!(terminal.finish(), @"
     exit 0
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
-    > Take all of this back? No
+    > Remove these settings? No
     nothing was written
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
     let terminal = project.env.terminal(&["configure", "--reset"]);
-    terminal.wait_for("back? (Y/n)");
+    terminal.wait_for("settings? (Y/n)");
     terminal.send(key::ENTER);
     assert_eq!(terminal.finish().code, Some(0));
     assert!(!project.read("signoff.toml").contains("presets"));

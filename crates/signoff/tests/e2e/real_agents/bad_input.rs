@@ -104,7 +104,7 @@ fn a_missing_key() {
     claude: agent_trouble
       [1/3] Implementation failed: not logged in: Not logged in · Please run /login
       hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
-      warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
+      warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
     codex: agent_trouble
       [1/3] Implementation failed: not logged in: Missing environment variable: `OPENAI_API_KEY`.
       hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
@@ -112,7 +112,7 @@ fn a_missing_key() {
     gemini: agent_trouble
       [1/3] Implementation failed: not logged in: exit code 41, Invalid auth method selected.
       hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
-      warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
+      warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it
     opencode: agent_trouble
       [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
       hint: `signoff agents --check opencode` tries it by itself

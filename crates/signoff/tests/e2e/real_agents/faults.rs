@@ -113,7 +113,7 @@ pub fn cancelled(cli: Cli) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     processes::signal_group(child.id(), INT);
     errors.read_line(&mut line).unwrap();
-    assert_eq!(line, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
+    assert_eq!(line, "waiting for the running agents; press Ctrl-C again to stop them\n");
     processes::signal_group(child.id(), INT);
     let worked = team.project.env.finish(child);
     assert_eq!(worked.code, Some(130), "{worked}");
@@ -127,15 +127,15 @@ pub fn cancelled(cli: Cli) {
 fn claude_code_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::Claude, &FAULTS), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment.
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment.
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: API Error: Request rejected (429) · scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: API Error: Request rejected (429) · scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: Failed to authenticate. API Error: 401 scripted 401
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.
+              Implementation failed: the provider's response was incomplete: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.
     malformed agent_trouble
-              Implementation failed: the answer of its provider broke off: API Error: JSON Parse error
+              Implementation failed: the provider's response was incomplete: API Error: JSON Parse error
     ");
 }
 
@@ -144,15 +144,15 @@ fn claude_code_and_its_provider() {
 fn codex_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::Codex, &FAULTS), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors.)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors.)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     401       agent_trouble
               Implementation failed: not logged in: unexpected status 401 Unauthorized: scripted 401, url: (model)/v1/responses
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body
+              Implementation failed: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body
     malformed agent_trouble
-              Implementation failed: the answer of its provider broke off: stream disconnected before completion: stream closed before response.completed
+              Implementation failed: the provider's response was incomplete: stream disconnected before completion: stream closed before response.completed
     ");
 }
 
@@ -161,15 +161,15 @@ fn codex_and_its_provider() {
 fn gemini_cli_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::Gemini, &FAULTS), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: scripted 401
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off: terminated
+              Implementation failed: the provider's response was incomplete: terminated
     malformed agent_trouble
-              Implementation failed: the answer of its provider broke off: Expected ',' or '}' after property value in JSON at position 67 (line 1 column 68)
+              Implementation failed: the provider's response was incomplete: Expected ',' or '}' after property value in JSON at position 67 (line 1 column 68)
     ");
 }
 
@@ -181,7 +181,7 @@ fn opencode_and_its_provider() {
     401       agent_trouble
               Implementation failed: not logged in: scripted 401
     malformed agent_trouble
-              Implementation failed: the answer of its provider broke off: JSON parsing failed: Text: {"id":"chatcmpl_0001_1","object":"chat.completion.chunk","created":0.
+              Implementation failed: the provider's response was incomplete: JSON parsing failed: Text: {"id":"chatcmpl_0001_1","object":"chat.completion.chunk","created":0.
     "#);
 }
 

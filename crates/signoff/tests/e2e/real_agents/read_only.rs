@@ -1,7 +1,7 @@
 //! Reviewers whose model asks for changes: the sandbox and the agents' own rules prevent them.
 
 use serde_json::json;
-use signoff_engine::confine::SandboxSupport;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn};
 
 use super::{Cli, Team};
@@ -117,11 +117,11 @@ fn blocked_notes(team: &Team, stderr: &str) -> String {
     let people = team.project.run(&["show", "1"]).stdout;
     let redacted = |note: &str| note.replace(&team.project.env.root().display().to_string(), "[ROOT]");
     // The push has a separate note.
-    let refused = |note: &&str| note.contains("tried what a reader may not");
+    let refused = |note: &&str| note.contains("was denied");
     let notes: Vec<String> = notes.filter(refused).map(redacted).collect();
     for note in &notes {
         assert!(stderr.contains(note.as_str()), "{note}: {stderr}");
-        assert!(people.contains("tried what a reader may not"), "{people}");
+        assert!(people.contains("was denied"), "{people}");
     }
     notes.join("\n")
 }
@@ -129,25 +129,25 @@ fn blocked_notes(team: &Team, stderr: &str) -> String {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Claude), @r#"spec tried what a reader may not: Write ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), Bash (touch planted-by-touch.txt), Bash (touch ~/planted), Bash (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), Bash (git push -q origin HEAD:planted)"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Claude), @r#"spec was denied: Write ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), Bash (touch planted-by-touch.txt), Bash (touch ~/planted), Bash (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), Bash (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir )"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec was denied: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir )"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec was denied: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec was denied: write, bash, bash, bash, bash");
 }
 
 /// The configuration disables its own rules, so it executes every call: only the sandbox confines it.

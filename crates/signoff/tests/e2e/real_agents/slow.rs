@@ -22,9 +22,9 @@ fn opencode_hangs() {
 fn opencode_is_refused() {
     insta::assert_snapshot!(fault_report(Cli::Opencode, &["500", "429"]), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: scripted 429)
     ");
 }
 
@@ -33,7 +33,7 @@ fn opencode_is_refused() {
 fn opencode_is_cut_off() {
     insta::assert_snapshot!(fault_report(Cli::Opencode, &["cut"]), @"
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off
+              Implementation failed: the provider's response was incomplete
     ");
 }
 
@@ -48,7 +48,7 @@ fn opencode_waits() {
 fn opencode_over_the_protocol_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::OpencodeAcp, &["429", "401"]), @"
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: Internal error: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: Internal error: scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: Internal error: scripted 401
     ");
@@ -60,13 +60,13 @@ fn opencode_over_the_protocol_and_its_provider() {
 fn gemini_cli_over_the_protocol_and_its_provider() {
     insta::assert_snapshot!(fault_report(Cli::GeminiAcp, &["500", "429", "401", "cut"]), @"
     500       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+              Implementation failed: its provider rate-limited it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
-              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+              Implementation failed: its provider rate-limited it 2 times in a row (rate limited: scripted 429)
     401       agent_trouble
               Implementation failed: not logged in: scripted 401
     cut       agent_trouble
-              Implementation failed: the answer of its provider broke off: terminated
+              Implementation failed: the provider's response was incomplete: terminated
     ");
     cancelled(Cli::GeminiAcp);
 }
@@ -92,7 +92,7 @@ fn copilot_from_the_task_to_the_landing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn qwen_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"spec was denied: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn copilot_changes_nothing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_over_the_protocol_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec was denied: write, bash, bash, bash, bash");
 }
 
 /// The tools are not offered to it, and it does not report calls of them.

@@ -89,7 +89,7 @@ fn a_bead_of_another_assignee_is_left_alone() {
     ○ Run 1 completed, not all approved: 2 tasks, 1 cancelled, 1 completed
         Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     --- stderr
-    b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
+    skipped b-1: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     ");
     assert_eq!(beads(&project, "closed"), ["b-2"]);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -139,8 +139,8 @@ fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
     - Task #2 (b-2) cancelled
     - Run 1 ended, all tasks cancelled: 2 tasks, 2 cancelled
     --- stderr
-    b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
-    b-2 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
+    skipped b-1: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
+    skipped b-2: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
     No task was started: other workers claimed every ready task first
     ");
     assert_eq!(beads(&project, "begun"), ["b-1", "b-2"], "what is Bob's stays so");
@@ -188,7 +188,7 @@ fn a_cancelled_task_releases_its_bead() {
     insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): signoff show 1, then signoff retry 1
+    Skipped b-1: claimed by task 1 (failed): signoff show 1, then signoff retry 1
     Nothing is ready in issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
@@ -225,7 +225,7 @@ fn a_killed_run_is_named_before_the_next_one() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Run 1 has 1 unfinished task: `signoff run --resume 1` continues it
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -255,7 +255,7 @@ fn a_killed_run_is_named_before_the_next_one() {
       #2 b-2 Landed on signoff/run-2 as [COMMIT]
     ○ Task #2 (b-2) completed (not reviewed)
     --- stderr
-    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Run 1 has 1 unfinished task: `signoff run --resume 1` continues it
     ");
     assert_eq!(project.run(&["run", "--resume", "1"]).code, Some(0));
     assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);

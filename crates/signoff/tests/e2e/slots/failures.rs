@@ -125,7 +125,7 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (failed): signoff show 1, then signoff retry 1
+    Skipped b-1: claimed by task 1 (failed): signoff show 1, then signoff retry 1
     Nothing is ready in bd
     ");
     insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
@@ -212,7 +212,7 @@ fn an_agent_can_report_that_no_tasks_are_left() {
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 (b-1) completed (APPROVED after 1 cycle)
     --- stderr
-    An agent says that there are no more tasks: no new one is picked
+    an agent reports that no tasks are left; no new task is started
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
     assert_eq!(beads(&project, "open"), ["b-2"]);

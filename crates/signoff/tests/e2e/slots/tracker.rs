@@ -163,7 +163,7 @@ fn a_tracker_file_is_only_read() {
 
     Left out
       b-3  Third: blocked, after b-1
-      b-4  A gate: no work for an agent
+      b-4  A gate: not a work item
 
     Warnings
       .beads/issues.jsonl:5: the last line is cut off and was left out
@@ -199,7 +199,7 @@ fn a_tracker_file_is_only_read() {
     exit 0
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
-    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. A file does not say what was reopened: `signoff add` adds it again
+    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. signoff cannot see that a task was reopened in a file: `signoff add` adds a new task
     Nothing is ready in .beads/issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "--as", "beads", ".beads/issues.jsonl", "--dry-run"])), @"
@@ -208,7 +208,7 @@ fn a_tracker_file_is_only_read() {
     .beads/issues.jsonl: 0 tasks ready
 
     Left out
-      b-4  A gate: no work for an agent
+      b-4  A gate: not a work item
 
     Warnings
       .beads/issues.jsonl:5: the last line is cut off and was left out
@@ -283,8 +283,8 @@ fn a_bead_that_was_not_closed_is_not_worked_again() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if it is still open, `signoff add` adds it again
-    Run 1 was left unfinished: `signoff run --resume 1` goes on with it
+    Skipped b-1: claimed by task 1 (completed): `signoff run --resume` closes b-1 if it is still open, `signoff add` adds a new task
+    Run 1 is unfinished: `signoff run --resume 1` continues it
     Nothing is ready in bd
     ");
     install(&project, &BD.replace("mv \"begun/$2\" \"closed", "mv \"open/$2\" \"closed"));
@@ -433,14 +433,14 @@ fn custom_prompts() {
     --- stderr
     error: there is no prompt prompts/missing.md
       --> signoff.toml:6
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "--developer-prompt", "nowhere.md"])), @"
     exit 2
     --- stderr
     error: there is no prompt nowhere.md
       --> --developer-prompt
-    hint: write it, or name another file
+    hint: create it, or name another file
     ");
     assert_eq!(asked(&project), "", "nothing was asked, let alone begun");
     let output = project.run(&["run", "beads", "--reviewer-prompt", "prompts/reviewer.md"]);
@@ -464,7 +464,7 @@ fn a_missing_tracker() {
     exit 2
     --- stderr
     error: there is no tracker: neither bd nor br is on the PATH, and there is no .beads/issues.jsonl
-    hint: install beads and type `bd init`, or name its file: signoff run --as beads FILE
+    hint: install beads and run `bd init`, or name its file: signoff run --as beads FILE
     ");
     insta::assert_snapshot!(said(&without_a_program(&project, "run --as beads nowhere.jsonl")), @"
     exit 2
@@ -502,32 +502,32 @@ fn a_broken_tracker_is_an_error() {
     exit 1
     --- stderr
     error: `bd ready --json` failed (exit 3): no database
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
 
     exit 1
     --- stderr
     error: could not parse the output of `bd ready --json`: expected value at line 1 column 1: Ready work (2):
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
 
     exit 1
     --- stderr
     error: could not parse the output of `bd ready --json`: control character (\u0000-\u001F) found while parsing a string at line 2 column 0: [{"id": "b-1", "title
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
 
     exit 1
     --- stderr
     error: could not parse the output of `bd ready --json`: EOF while parsing a value at line 1 column 0; it printed nothing
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
 
     exit 1
     --- stderr
     error: could not parse the output of `bd ready --json`: expected a list of issues: {"error": "locked"}
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
 
     exit 1
     --- stderr
     error: `bd ready --json` failed (killed by a signal); it printed nothing
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
     "#);
     install(&project, "#!/bin/sh\nexec sleep 1000\n");
     let hangs = project.env.run_with(&["run", "beads"], &[("SIGNOFF_TEST_TRACKER_MS", "200")]);
@@ -535,7 +535,7 @@ fn a_broken_tracker_is_an_error() {
     exit 1
     --- stderr
     error: `bd ready --json` could not be run: it did not end within 0.2 s and was killed
-    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: run `bd ready --json` in the root of the main checkout; once it works, run the command again, or `signoff run --resume` if a run was started
     ");
     assert_eq!(project.calls().all().len(), 0);
 }
@@ -555,7 +555,7 @@ fn a_tracker_that_fails_during_the_run_loses_nothing() {
     ○ Task #1 (b-1) completed (not reviewed)
     --- stderr
     error: `bd close b-1` failed (exit 1): the disk is full
-    hint: type `bd close b-1` yourself at the top of the main checkout; once it works, `signoff run --resume` goes on
+    hint: run `bd close b-1` in the root of the main checkout; once it works, run `signoff run --resume`
     ");
     assert_eq!(beads(&project, "begun"), ["b-1"]);
     install(&project, BD);
@@ -566,6 +566,6 @@ fn a_tracker_that_fails_during_the_run_loses_nothing() {
     insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"
     exit 0
     --- stderr
-    Nothing to go on with
+    No run to resume
     ");
 }

@@ -72,11 +72,11 @@ fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
             sender.send(ScreenMessage::Transitions(vec![(*transition).clone()], Arc::default()));
         }
         DispatcherNotice::Resumed { .. } => {}
-        DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure: unheard } => {
-            sender.agent_line(AttemptKey::new(*run, loop_id, *attempt), line, unheard);
+        DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure } => {
+            sender.agent_line(AttemptKey::new(*run, loop_id, *attempt), line, backpressure);
         }
         DispatcherNotice::Note(note) => sender.send(ScreenMessage::Note((*note).to_owned())),
-        DispatcherNotice::Stopping => sender.send(ScreenMessage::Ending),
+        DispatcherNotice::Stopping => sender.send(ScreenMessage::ShuttingDown),
     }
 }
 

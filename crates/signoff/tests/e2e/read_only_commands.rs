@@ -177,7 +177,7 @@ fn an_attempt_that_was_never_made_is_not_shown() {
     exit 2
     --- stderr
     error: task 1 has no attempt 77
-    hint: there are 1, 2, 3, 4, 5, 6
+    hint: known attempts: 1, 2, 3, 4, 5, 6
     ");
     assert_eq!(project.run(&["logs", "1", "--attempt", "a3"]), project.run(&["logs", "1", "--attempt", "3"]));
 }
@@ -278,7 +278,7 @@ fn diff_prints_the_diff_of_git() {
     exit 2
     --- stderr
     error: task 2 has not been started
-    hint: `signoff work 2` works it
+    hint: `signoff work 2` starts it
     ");
 }
 
@@ -441,8 +441,8 @@ fn the_doctor_finds_wrong_tables_and_rebuilds_them() {
     --- stdout
     ✓ repository: on branch main
     ✓ agents: scripted
-    ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: switched off; what reviewers change is undone
+    ✓ store: the log is readable and the tables match it
+    ✓ sandbox: switched off; signoff reverts reviewers' changes
     ");
     let before = project.run(&["status", "--json"]).json();
     let database = rusqlite::Connection::open(project.env.work().join(".signoff/signoff.db")).unwrap();
@@ -456,7 +456,7 @@ fn the_doctor_finds_wrong_tables_and_rebuilds_them() {
     ✓ repository: on branch main
     ✓ agents: scripted
     ✗ store: table tasks: 1 row differs from the log: rebuild the tables; table loops: 1 row differs from the log: rebuild the tables; `signoff doctor --rebuild` rebuilds the tables
-    ✓ sandbox: switched off; what reviewers change is undone
+    ✓ sandbox: switched off; signoff reverts reviewers' changes
     ");
     insta::assert_snapshot!(project.run(&["doctor", "--rebuild"]), @"
     exit 0
@@ -464,8 +464,8 @@ fn the_doctor_finds_wrong_tables_and_rebuilds_them() {
     ✓ repository: on branch main
     ✓ agents: scripted
     ✓ rebuild: 1 runs, 36 events replayed
-    ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: switched off; what reviewers change is undone
+    ✓ store: the log is readable and the tables match it
+    ✓ sandbox: switched off; signoff reverts reviewers' changes
     ");
     assert_eq!(project.run(&["status", "--json"]).json(), before);
 }
@@ -485,7 +485,7 @@ fn the_doctor_checks_the_worktrees_of_unfinished_tasks() {
     };
     insta::assert_snapshot!(worktrees(), @"
     exit Some(0)
-    ✓ worktrees: 1 of unfinished tasks, each on its branch
+    ✓ worktrees: 1 worktree of unfinished tasks, each on its branch
     ");
     project.git("-C .signoff/worktrees/task-1 switch -q -c elsewhere");
     insta::assert_snapshot!(worktrees(), @"
@@ -496,7 +496,7 @@ fn the_doctor_checks_the_worktrees_of_unfinished_tasks() {
     std::fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
     insta::assert_snapshot!(worktrees(), @"
     exit Some(1)
-    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): gone; `signoff work` makes it again
+    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): missing; `signoff work` recreates it
     ");
     project.run(&["answer", "1", "continue"]);
     project.run(&["work"]);
@@ -511,15 +511,15 @@ fn the_doctor_names_a_missing_agent() {
     exit 1
     --- stdout
     ✓ repository: on branch main
-    ✗ agents: agent mine: there is no program no-such-agent; signoff.toml:3; hint: install it, or set [agents.mine] command in signoff.toml
-    ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ✗ agents: agent mine: program no-such-agent was not found; signoff.toml:3; hint: install it, or set [agents.mine] command in signoff.toml
+    ✓ store: the log is readable and the tables match it
+    ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     project.run(&["add", "One"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
-    error: agent mine: there is no program no-such-agent
+    error: agent mine: program no-such-agent was not found
       --> signoff.toml:3
     hint: install it, or set [agents.mine] command in signoff.toml
     ");

@@ -40,12 +40,12 @@ pub struct SandboxSupport {
 const MIN_FULL_LANDLOCK: u32 = 3;
 
 impl SandboxSupport {
-    /// Probes this system. `wanted` forces one backend, for tests.
+    /// Probes this system. `forced` selects one backend, for tests.
     pub fn probe(forced: Option<SandboxBackend>) -> Self {
         let landlock = landlock_version();
         let support = |by, lacks| Self { backend: by, landlock, missing: lacks };
         match forced {
-            Some(SandboxBackend::None) => support(SandboxBackend::None, Some("a test wants it so".to_owned())),
+            Some(SandboxBackend::None) => support(SandboxBackend::None, Some("disabled by a test".to_owned())),
             Some(SandboxBackend::Landlock) => support(SandboxBackend::Landlock, None),
             Some(SandboxBackend::Bubblewrap) => support(SandboxBackend::Bubblewrap, check_bubblewrap().err()),
             None if landlock.is_some_and(|version| version >= MIN_FULL_LANDLOCK) => {
@@ -79,7 +79,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// The arguments before a program and its own arguments.
 ///
 /// Hides other processes, because `/proc` gives access to their files regardless of the mounts.
-pub fn command_line(writable: &[PathBuf], directory: &Path) -> Vec<OsString> {
+pub fn bubblewrap_args(writable: &[PathBuf], directory: &Path) -> Vec<OsString> {
     let mut line: Vec<OsString> =
         ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--unshare-pid", "--proc", "/proc"]
             .map(OsString::from)
@@ -102,7 +102,7 @@ fn check_bubblewrap() -> Result<(), String> {
         return Err(format!("bubblewrap ({BUBBLEWRAP}) is not installed"));
     }
     let mut command = system::command(BUBBLEWRAP);
-    command.args(command_line(&[], Path::new("/"))).arg("true").stdin(Stdio::null());
+    command.args(bubblewrap_args(&[], Path::new("/"))).arg("true").stdin(Stdio::null());
     let ended = command.output().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
     if ended.status.success() {
         return Ok(());
@@ -117,7 +117,7 @@ fn check_bubblewrap() -> Result<(), String> {
 const NO_LANDLOCK: &str = "the kernel has no Landlock";
 
 #[cfg(not(target_os = "linux"))]
-const NO_LANDLOCK: &str = "only Linux can do that";
+const NO_LANDLOCK: &str = "sandboxing needs Linux";
 
 /// Devices that many programs need to write to. Not all of `/dev`, because files can be created below it.
 #[cfg(target_os = "linux")]
@@ -136,7 +136,7 @@ pub fn run_restricted<T: Send + 'static>(
     start: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    let confined = move || {
+    let restricted = move || {
         let started = restrict(&paths, ports.as_deref()).and_then(|_| start());
         let is_parent = started.is_ok();
         sender.send(started).ok();
@@ -144,7 +144,7 @@ pub fn run_restricted<T: Send + 'static>(
             park_forever();
         }
     };
-    thread::Builder::new().spawn(confined)?;
+    thread::Builder::new().spawn(restricted)?;
     receiver.recv().unwrap_or_else(|error| Err(failed(&error)))
 }
 
@@ -156,7 +156,7 @@ fn park_forever() -> ! {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("confinement failed: {error}"))
+    io::Error::other(format!("cannot apply the sandbox: {error}"))
 }
 
 /// The kernel's Landlock version, determined in a short-lived thread.

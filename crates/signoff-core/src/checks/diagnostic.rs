@@ -1,9 +1,9 @@
-//! A remark: one message of a tool with its level and location, and the formats that most tools share:
+//! A diagnostic: one message of a tool with its level and location, and the formats that most tools share:
 //! `file:line: message`, and the errors of scripts.
 
 /// The severity that a tool gives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemarkLevel {
+pub(super) enum DiagnosticLevel {
     Error,
     /// No severity word. It is an error if the command failed.
     Unstated,
@@ -12,19 +12,22 @@ pub(super) enum RemarkLevel {
 }
 
 /// The severity words of tools, before a message.
-const WORDS: [(RemarkLevel, &str); 3] = [
-    (RemarkLevel::Error, "fatal error|internal compiler error|syntax error|error|fatal|panic"),
-    (RemarkLevel::Warning, "warning|warn"),
-    (RemarkLevel::Note, "style|note|remark|info|information|help|hint|suggestion"),
+const SEVERITY_WORDS: [(DiagnosticLevel, &str); 3] = [
+    (DiagnosticLevel::Error, "fatal error|internal compiler error|syntax error|error|fatal|panic"),
+    (DiagnosticLevel::Warning, "warning|warn"),
+    (DiagnosticLevel::Note, "style|note|remark|info|information|help|hint|suggestion"),
 ];
 
-impl RemarkLevel {
+impl DiagnosticLevel {
     /// Parses `error: message` and `error TS2322: message` into the level and the message. Text that is not a
     /// severity word stays in the message.
     pub(super) fn parse(text: &str) -> (Self, &str) {
         let text = text.trim_start_matches([':', ' ', '-']).trim_start();
-        let said = |words: &str| words.split('|').find_map(|word| after(text, word));
-        WORDS.iter().find_map(|(level, words)| Some((*level, said(words)?))).unwrap_or((Self::Unstated, text))
+        let matches = |words: &str| words.split('|').find_map(|word| after(text, word));
+        SEVERITY_WORDS
+            .iter()
+            .find_map(|(level, words)| Some((*level, matches(words)?)))
+            .unwrap_or((Self::Unstated, text))
     }
 }
 
@@ -43,46 +46,46 @@ fn after<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 
 /// One message of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Remark {
-    pub level: RemarkLevel,
-    pub place: Option<SourceLocation>,
+pub(super) struct Diagnostic {
+    pub level: DiagnosticLevel,
+    pub location: Option<SourceLocation>,
     pub message: String,
     pub suggestion: Option<String>,
 }
 
-impl Remark {
-    pub(super) fn new(level: RemarkLevel, place: Option<SourceLocation>, message: &str) -> Self {
+impl Diagnostic {
+    pub(super) fn new(level: DiagnosticLevel, location: Option<SourceLocation>, message: &str) -> Self {
         let message = if message.trim().is_empty() { "no message" } else { message };
-        Self { level, place, message: clipped(message), suggestion: None }
+        Self { level, location, message: clipped(message), suggestion: None }
     }
 
-    pub(super) fn error(place: SourceLocation, message: &str) -> Self {
-        Self::new(RemarkLevel::Error, Some(place), message)
+    pub(super) fn error(location: SourceLocation, message: &str) -> Self {
+        Self::new(DiagnosticLevel::Error, Some(location), message)
     }
 
     /// An error without a location.
-    pub(super) fn unplaced(message: &str) -> Self {
-        Self::new(RemarkLevel::Error, None, message)
+    pub(super) fn without_location(message: &str) -> Self {
+        Self::new(DiagnosticLevel::Error, None, message)
     }
 
-    pub(super) fn location(&self) -> (Option<String>, Option<u32>) {
-        self.place.clone().map_or((None, None), |place| (Some(place.file), place.line))
+    pub(super) fn file_and_line(&self) -> (Option<String>, Option<u32>) {
+        self.location.clone().map_or((None, None), |location| (Some(location.file), location.line))
     }
 }
 
-/// Adds a remark if there is one. Returns whether there is.
-pub(super) fn report(remark: Option<Remark>, found: &mut Vec<Remark>) -> bool {
-    let is_found = remark.is_some();
-    found.extend(remark);
+/// Adds a diagnostic if there is one. Returns whether there is.
+pub(super) fn push_if_some(diagnostic: Option<Diagnostic>, found: &mut Vec<Diagnostic>) -> bool {
+    let is_found = diagnostic.is_some();
+    found.extend(diagnostic);
     is_found
 }
 
 /// Maximum characters of a message. A minified file can be one line of a megabyte.
-const LONGEST: usize = 1_000;
+const MAX_MESSAGE_CHARS: usize = 1_000;
 
 pub(super) fn clipped(text: &str) -> String {
     let text = text.trim();
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
@@ -102,7 +105,7 @@ impl SourceLocation {
     }
 
     /// Whether it is in a library or a tool. The cause of the error is elsewhere then.
-    pub(super) fn is_foreign(&self) -> bool {
+    pub(super) fn is_third_party(&self) -> bool {
         self.file.starts_with("node:") || FOREIGN.iter().any(|part| self.file.contains(part))
     }
 }
@@ -121,10 +124,10 @@ const FOREIGN: [&str; 8] = [
 /// Maximum length of a path.
 const LONGEST_PATH: usize = 1024;
 /// Files without an extension that tools report.
-const BARE: [&str; 5] = ["Makefile", "makefile", "GNUmakefile", "Dockerfile", "Justfile"];
+const NAMES_WITHOUT_EXTENSION: [&str; 5] = ["Makefile", "makefile", "GNUmakefile", "Dockerfile", "Justfile"];
 
 /// Parses `file:line` or `file:line:column` at the start of the text. Returns the location and the text after it.
-pub(super) fn leading(text: &str) -> Option<(SourceLocation, &str)> {
+pub(super) fn parse_location_prefix(text: &str) -> Option<(SourceLocation, &str)> {
     let drive = text.get(1..3).is_some_and(|drive| matches!(drive, ":\\" | ":/"));
     let scheme = if text.starts_with("file://") { "file://".len() } else { 0 };
     let from = if drive { 2 } else { scheme };
@@ -154,36 +157,36 @@ pub(super) fn is_path(word: &str) -> bool {
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
     let ending = name.rsplit_once('.').is_some_and(|(_, end)| end.starts_with(char::is_alphabetic));
     let directory = word.contains(['/', '\\']) && name.contains(char::is_alphanumeric);
-    let named = ending || directory || BARE.contains(&name);
+    let named = ending || directory || NAMES_WITHOUT_EXTENSION.contains(&name);
     word.len() <= LONGEST_PATH && !word.contains(strange) && !word.contains("://") && named
 }
 
 /// Parses a line that begins with a location, as compilers, linters and most other tools print it.
-pub(super) fn read_located(line: &str, found: &mut Vec<Remark>) -> bool {
-    let Some((place, rest)) = leading(line.trim_start()) else { return false };
+pub(super) fn read_located(line: &str, found: &mut Vec<Diagnostic>) -> bool {
+    let Some((location, rest)) = parse_location_prefix(line.trim_start()) else { return false };
     if !rest.starts_with([':', ' ']) {
         return false;
     }
-    let (level, message) = RemarkLevel::parse(rest);
+    let (level, message) = DiagnosticLevel::parse(rest);
     if !message.is_empty() {
-        found.push(Remark::new(level, Some(place), message));
+        found.push(Diagnostic::new(level, Some(location), message));
     }
     true
 }
 
 /// Parses `script: 3: message` of dash and `script: line 3: message` of bash.
-pub(super) fn shell(line: &str) -> Option<Remark> {
+pub(super) fn shell(line: &str) -> Option<Diagnostic> {
     let (file, rest) = line.split_once(": ")?;
     let (at, rest) = number(rest.strip_prefix("line ").unwrap_or(rest))?;
     let message = rest.strip_prefix(": ").filter(|_| is_path(file))?;
-    Some(Remark::error(SourceLocation::new(file, Some(at)), message))
+    Some(Diagnostic::error(SourceLocation::new(file, Some(at)), message))
 }
 
 /// Parses `message at script line 3.`, optionally followed by `, near "…"`.
-pub(super) fn perl(line: &str) -> Option<Remark> {
+pub(super) fn perl(line: &str) -> Option<Diagnostic> {
     let (head, rest) = line.rsplit_once(" line ")?;
     let (message, file) = head.rsplit_once(" at ")?;
     let (at, rest) = number(rest)?;
-    let place = rest.starts_with(['.', ',']) && is_path(file);
-    place.then(|| Remark::error(SourceLocation::new(file, Some(at)), message))
+    let location = rest.starts_with(['.', ',']) && is_path(file);
+    location.then(|| Diagnostic::error(SourceLocation::new(file, Some(at)), message))
 }

@@ -44,7 +44,7 @@ fn brainstorm_context<'a>(
     document: Option<&'a str>,
 ) -> BrainstormContext<'a> {
     BrainstormContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         task: task_brief(spec, called),
         worktree: &spec.workspace.worktree,
         pass: spec.job.pass,
@@ -86,7 +86,7 @@ pub(super) fn plan(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let path = spec.document().and_then(|kind| spec.document_path(kind));
     let reports: Vec<&str> = inputs.reports.iter().map(String::as_str).collect();
     prompt::plan_document(&PlanDocumentContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,
         preparation: inputs.design.as_deref(),
@@ -106,7 +106,7 @@ pub(super) fn simplify(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
     let left_out = diff.omitted();
     prompt::simplify(&SimplifyContext {
-        opening: inputs.opening.as_deref(),
+        opening: inputs.custom_prompt.as_deref(),
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,
         agents_at_once: spec.agents_at_work,

@@ -1,7 +1,7 @@
 //! The sandbox: agents cannot write outside of their work, whichever backend confines them.
 
 use signoff_core::sandbox::SandboxBackend;
-use signoff_engine::confine::SandboxSupport;
+use signoff_engine::sandbox::SandboxSupport;
 use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::{ProgramOutput, TestProject};
 
@@ -41,7 +41,7 @@ pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> TestProject {
 }
 
 pub fn work(project: &TestProject, way: SandboxBackend) -> ProgramOutput {
-    project.env.run_with(&["work"], &[("SIGNOFF_TEST_HOLD", way.as_str())])
+    project.env.run_with(&["work"], &[("SIGNOFF_TEST_SANDBOX", way.as_str())])
 }
 
 /// The value of `KEY` for every attempt of the first task.
@@ -203,30 +203,30 @@ fn a_required_sandbox_that_is_missing_starts_no_agent() {
     insta::assert_snapshot!(work(&project, SandboxBackend::None), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: disabled by a test
       --> signoff.toml:1
-    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
-    let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
+    let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_SANDBOX", "nobody")]);
     assert_eq!((doctor.code, doctor.json()["hold"].to_string()), (Some(1), "\"nobody\"".to_owned()));
-    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
+    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: disabled by a test; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes""#);
 }
 
 #[test]
 fn a_required_sandbox_that_is_missing_checks_no_agent() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
-    let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_HOLD", way)]);
+    let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_SANDBOX", way)]);
     insta::assert_snapshot!(check("nobody"), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: disabled by a test
       --> signoff.toml:1
-    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then signoff reverts reviewers' changes
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     // Listing agents does not start them.
-    let looked = project.env.run_with(&["agents"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
+    let looked = project.env.run_with(&["agents"], &[("SIGNOFF_TEST_SANDBOX", "nobody")]);
     assert_eq!(looked.code, Some(0), "{looked}");
 }
 
@@ -243,7 +243,7 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
     --- stdout
     Running task #1: T
       Implementing...
-      Implementation failed: could not be started: bubblewrap cannot hold it: no room
+      Implementation failed: could not be started: bubblewrap cannot apply the sandbox: no room
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Next: signoff show 1, then signoff retry 1
     ");
@@ -253,20 +253,20 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
 #[test]
 fn doctor_names_the_sandbox() {
     let said = |project: &TestProject, way: SandboxBackend| {
-        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", way.as_str())]).json();
+        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_SANDBOX", way.as_str())]).json();
         (doctor["hold"].to_string(), doctor["checks"][3]["message"].to_string(), doctor["checks"][3]["warning"].clone())
     };
     let project = project("sandbox = true\nsandbox_writers = false", &[]);
     for way in ways() {
         let (hold, message, warning) = said(&project, way);
         assert_eq!(hold, format!("\"{}\"", way.as_str()));
-        assert!(message.starts_with("\"reviewers cannot write, writers can ("), "{message}");
+        assert!(message.starts_with("\"reviewers: read-only; writers: anywhere ("), "{message}");
         assert_eq!(warning, false);
     }
     insta::assert_debug_snapshot!(said(&project, SandboxBackend::None), @r#"
     (
         "\"nobody\"",
-        "\"agents can write anywhere; what reviewers change is undone (a test wants it so)\"",
+        "\"agents can write anywhere; signoff reverts reviewers' changes (disabled by a test)\"",
         Bool(true),
     )
     "#);

@@ -1,5 +1,4 @@
-//! What the user wants: commands, from this process or from another one, new tasks, and to stop before the work is done,
-//! in steps that the user controls.
+//! Handles the user's commands and interrupts, and tasks added in watch mode.
 
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::ids::{LoopId, RunId};
@@ -38,7 +37,7 @@ impl Dispatcher<'_> {
         command: LoopCommand,
     ) -> Result<(), EngineError> {
         if let Some(refusal) = self.execute(run, loop_id, command)? {
-            self.renderer.show(&DispatcherNotice::Note(&format!("Not accepted: {refusal}")));
+            self.renderer.show(&DispatcherNotice::Note(&format!("not accepted: {refusal}")));
         }
         Ok(())
     }
@@ -61,7 +60,7 @@ impl Dispatcher<'_> {
         let loops = self.runs.iter().flat_map(|(run, active)| {
             active.state.loops.iter().map(|(loop_id, loop_state)| (*run, loop_id, &loop_state.machine.stage))
         });
-        self.drive.attended && self.interrupt.is_none() && loops.into_iter().any(asks)
+        self.options.attended && self.interrupt.is_none() && loops.into_iter().any(asks)
     }
 
     /// Checks the store for new requests. Cheap if there are none.
@@ -83,11 +82,14 @@ impl Dispatcher<'_> {
 
     /// In watch mode, opens a run for tasks that were added since.
     fn open_for_new_tasks(&mut self) -> Result<(), EngineError> {
-        if !self.drive.watch || self.interrupt.is_some() || pick::ready(&*self.store, &self.drive.only, 1)?.is_empty() {
+        if !self.options.watch
+            || self.interrupt.is_some()
+            || pick::ready(&*self.store, &self.options.only, 1)?.is_empty()
+        {
             return Ok(());
         }
         let lease = self.store.open_run(clock::now())?;
-        let facts = start_run::queue(&self.ctx.settings, self.ctx.jobs, self.drive.no_ask)?;
+        let facts = start_run::queue(&self.ctx.settings, self.ctx.jobs, self.options.no_ask)?;
         self.open(lease, facts)
     }
 }
@@ -98,9 +100,9 @@ impl Dispatcher<'_> {
         self.interrupt = self.interrupt.max(Some(interrupt));
         self.renderer.show(&DispatcherNotice::Stopping);
         match interrupt {
-            Interrupt::Finish => self.renderer.show(&DispatcherNotice::Note(
-                "Finishing the running agents; press Ctrl-C again to stop the agents now.",
-            )),
+            Interrupt::Finish => self
+                .renderer
+                .show(&DispatcherNotice::Note("waiting for the running agents; press Ctrl-C again to stop them")),
             Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
         }
     }
@@ -109,7 +111,7 @@ impl Dispatcher<'_> {
         self.runs.values().flat_map(ActiveRun::stoppers).for_each(|stopper| interrupt.stop(stopper));
     }
 
-    /// Kills and awaits all agents after an error that ends the drive.
+    /// Kills and awaits all agents after an error that ends the run loop.
     pub(super) async fn await_agents(&mut self) {
         while self.runs.values().any(ActiveRun::is_running) {
             let Some(input) = self.inputs.recv().await else { return };
@@ -120,7 +122,7 @@ impl Dispatcher<'_> {
                         active.running.remove(&(loop_id, attempt));
                     }
                 }
-                // The next drive finds what landed.
+                // The next process finds what landed.
                 DispatcherInput::Landed { run, .. } => {
                     if let Some(active) = self.runs.get_mut(&run) {
                         active.landing = RunLanding::Idle;
@@ -137,7 +139,7 @@ impl Dispatcher<'_> {
                 | DispatcherInput::QuestionDeferred { .. }
                 | DispatcherInput::Attended(_)
                 | DispatcherInput::Note(_)
-                | DispatcherInput::Tick => {}
+                | DispatcherInput::TimerFired => {}
             }
         }
     }

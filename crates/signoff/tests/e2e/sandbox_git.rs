@@ -3,7 +3,7 @@
 use signoff_core::sandbox::SandboxBackend;
 use signoff_testkit::TestProject;
 
-use crate::hold::{attempts, project, ways, work};
+use crate::sandbox::{attempts, project, ways, work};
 
 const APPROVES: &str = "echo\necho '**Verdict: APPROVED**'\n";
 
@@ -59,7 +59,7 @@ fn files_that_a_writer_plants_in_its_git_directory_have_no_effect() {
             assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short --branch"), "## signoff/task-1-t\n");
             project.git("fsck --strict && git gc -q");
             let notes = attempts(&project, "notes");
-            let odd = notes.contains("links or pipes were put into its git directory; taken away: ");
+            let odd = notes.contains("links or pipes were put into its git directory; removed: ");
             assert_eq!(odd, !note.is_empty(), "{script}{notes}");
             assert!(notes.replace('\\', "").contains(note), "{script}{notes}");
         }
