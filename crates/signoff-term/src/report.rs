@@ -17,11 +17,11 @@ pub use sections::{Changes, FindingCounts, MAX_COUNTED_TASKS, PartSection, RunSe
 
 use crate::json::VERSION;
 
-/// What a report is about.
+/// Whether a report is about a task or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum DocumentKind {
+pub enum SubjectKind {
     Task,
     Run,
 }
@@ -30,17 +30,17 @@ pub enum DocumentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentSubject {
     #[schemars(with = "String", extend("enum" = ["task", "run"]))]
-    pub kind: DocumentKind,
+    pub kind: SubjectKind,
     pub id: u64,
 }
 
 impl DocumentSubject {
     pub fn task(id: u64) -> Self {
-        Self { kind: DocumentKind::Task, id }
+        Self { kind: SubjectKind::Task, id }
     }
 
     pub fn run(id: u64) -> Self {
-        Self { kind: DocumentKind::Run, id }
+        Self { kind: SubjectKind::Run, id }
     }
 
     /// The command that prints this report; the caller adds the format.
@@ -50,7 +50,7 @@ impl DocumentSubject {
     }
 
     pub fn is_run(&self) -> bool {
-        self.kind == DocumentKind::Run
+        self.kind == SubjectKind::Run
     }
 }
 
@@ -92,7 +92,7 @@ impl ReportDocument {
     /// The title of the task, or the number and specification of the run.
     pub fn title(&self) -> String {
         match (self.subject.kind, self.tasks.first(), &self.run) {
-            (DocumentKind::Task, Some(task), _) => task.report.task.title.clone(),
+            (SubjectKind::Task, Some(task), _) => task.report.task.title.clone(),
             (_, _, Some(run)) => match &run.specification {
                 Some(name) => format!("Run {}: {name}", run.id),
                 None => format!("Run {}", run.id),
@@ -104,7 +104,7 @@ impl ReportDocument {
     /// The overall result.
     pub fn result(&self) -> &ReportResult {
         match (self.subject.kind, self.tasks.first(), &self.run) {
-            (DocumentKind::Task, Some(task), _) => &task.result,
+            (SubjectKind::Task, Some(task), _) => &task.result,
             (_, _, Some(run)) => &run.result,
             (_, Some(task), None) => &task.result,
             (_, None, None) => &result::UNKNOWN,
