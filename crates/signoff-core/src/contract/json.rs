@@ -203,7 +203,7 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
                     value,
                     seen,
                     enclosing_error: around,
-                    looks_like_answer: looks_like_answer,
+                    looks_like_answer,
                 });
             }
         }
