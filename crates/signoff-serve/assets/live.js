@@ -187,12 +187,12 @@ function tick() {
   const now = performance.now();
   for (const one of document.querySelectorAll("time[data-ms]")) {
     if (!began.has(one)) began.set(one, now - Number(one.dataset.ms));
-    const words = span(Math.floor(now - began.get(one)));
+    const words = formatDuration(Math.floor(now - began.get(one)));
     if (one.textContent !== words) one.textContent = words;
   }
 }
 
-function span(milliseconds) {
+function formatDuration(milliseconds) {
   const seconds = Math.floor(milliseconds / 1000);
   const two = (number) => String(number).padStart(2, "0");
   if (seconds < 1) return `${milliseconds}ms`;

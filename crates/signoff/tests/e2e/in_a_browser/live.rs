@@ -195,7 +195,7 @@ fn relative_times_advance_as_the_server_formats_them() {
     browser.run("window.before = document.querySelector('#running time').textContent");
     browser.wait_until("document.querySelector('#running time').textContent !== window.before");
     for time in [0, 999, 1000, 59_999, 60_000, 3_599_999, 3_600_000, 90_061_000] {
-        assert_eq!(browser.run(&format!("return format_duration({time})")), format_duration(time), "{time}");
+        assert_eq!(browser.run(&format!("return formatDuration({time})")), format_duration(time), "{time}");
     }
     let_go(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));
