@@ -293,7 +293,15 @@ fn plain_type(one: &syn::Type) -> Option<PlainType> {
                 name => Some(PlainType::Named(name.to_owned())),
             }
         }
-        _ => None,
+        syn::Type::Array(_)
+        | syn::Type::FnPtr(_)
+        | syn::Type::Infer(_)
+        | syn::Type::Macro(_)
+        | syn::Type::Never(_)
+        | syn::Type::Ptr(_)
+        | syn::Type::Slice(_)
+        | syn::Type::Verbatim(_)
+        | _ => None,
     }
 }
 
@@ -311,8 +319,13 @@ fn type_arguments(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type
         syn::PathArguments::None | syn::PathArguments::Parenthesized(_) => None,
     };
     arguments.into_iter().flatten().filter_map(|argument| match argument {
-        syn::GenericArgument::Type(one) => Some(one),
-        _ => None,
+        syn::GenericArgument::Type(given) => Some(given),
+        syn::GenericArgument::Lifetime(_)
+        | syn::GenericArgument::Const(_)
+        | syn::GenericArgument::AssocType(_)
+        | syn::GenericArgument::AssocConst(_)
+        | syn::GenericArgument::Constraint(_)
+        | _ => None,
     })
 }
 

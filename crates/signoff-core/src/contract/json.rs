@@ -198,13 +198,7 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
             let looks_like_answer = looks_like_answer || (code == Some(ViolationCode::Truncated) && opens_object());
             if code.is_none() || !seen.keys.is_empty() || is_too_deep || keyed || looks_like_answer {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
-                return Some(JsonText {
-                    range: start..end,
-                    value,
-                    seen,
-                    enclosing_error: around,
-                    looks_like_answer,
-                });
+                return Some(JsonText { range: start..end, value, seen, enclosing_error: around, looks_like_answer });
             }
         }
     })

@@ -49,11 +49,11 @@ impl MemoryTables {
     }
 
     pub fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
-        self.table(TableName::Tasks).map(|row| cells(TableName::Tasks, row, &TASK_COLUMNS).task()).collect()
+        self.table(TableName::Tasks).map(|row| cells(TableName::Tasks, row, TASK_COLUMNS).task()).collect()
     }
 
     pub fn task(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
-        self.task_entry(task).map(|row| cells(TableName::Tasks, row, &TASK_COLUMNS).task()).transpose()
+        self.task_entry(task).map(|row| cells(TableName::Tasks, row, TASK_COLUMNS).task()).transpose()
     }
 
     fn task_entry(&self, task: TaskId) -> Option<KeyedRow<'_>> {
