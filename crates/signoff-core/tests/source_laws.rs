@@ -243,7 +243,7 @@ proptest! {
             Err(error) => {
                 let wrong = has_cycle(&tasks) || error.message.contains("itself");
                 prop_assert!(wrong, "{}", error);
-                prop_assert!(error.message.contains("each other") || error.message.contains("itself"), "{}", error);
+                prop_assert!(error.message.contains("dependency cycle") || error.message.contains("itself"), "{}", error);
             }
         }
     }
@@ -258,7 +258,7 @@ proptest! {
                 prop_assert!(!has_cycle(&tasks));
             }
             Err(error) => {
-                let known = ["each other", "itself", "later phase"];
+                let known = ["dependency cycle", "itself", "later phase"];
                 prop_assert!(known.iter().any(|words| error.message.contains(words)), "{}", error);
                 prop_assert!(error.line > 0 && error.file == "tasks.md");
             }

@@ -304,10 +304,10 @@ mod tests {
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\"}]}"), @"missing_key: task 1 has no `title` (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\",\"title\":\"A\"}"), @"truncated: an object that is not JSON: EOF while parsing a list (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\" \"title\":\"A\"}]}"), @"malformed: an object that is not JSON: expected `,` or `}` (at byte 0)");
-        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\",\"id\":\"b\",\"title\":\"A\"}]}"), @"duplicate_key: the key id is there twice (at byte 0)");
-        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\"},{\"id\":\"1\",\"title\":\"B\"}]}"), @"malformed: task 1 is there twice (at byte 0)");
+        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\",\"id\":\"b\",\"title\":\"A\"}]}"), @"duplicate_key: duplicate key `id` (at byte 0)");
+        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\"},{\"id\":\"1\",\"title\":\"B\"}]}"), @"malformed: duplicate task id 1 (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\",\"depends_on\":[7]}]}"), @"malformed: task 1 depends on 7, which is not a task (at byte 0)");
-        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\",\"depends_on\":[2]},{\"id\":2,\"title\":\"B\",\"depends_on\":[1]}]}"), @"malformed: tasks wait for each other: 1 → 2 → 1 (at byte 0)");
+        insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\",\"depends_on\":[2]},{\"id\":2,\"title\":\"B\",\"depends_on\":[1]}]}"), @"malformed: dependency cycle: 1 → 2 → 1 (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":1,\"title\":\"A\"}]} or {\"tasks\":[{\"id\":2,\"title\":\"A\"}]}"), @"disagreement: two objects with `tasks` that differ (at byte 36)");
     }
 
@@ -317,7 +317,7 @@ mod tests {
         insta::assert_snapshot!(groups("{\"groups\":[[\"a\",\"b\"],[\"c\"]]}"), @"malformed: task b depends on a, which is not in an earlier group (at byte 0)");
         insta::assert_snapshot!(groups("{\"groups\":[[\"b\"],[\"a\"],[\"c\"]]}"), @"malformed: task b depends on a, which is not in an earlier group (at byte 0)");
         insta::assert_snapshot!(groups("{\"groups\":[[\"a\"],[\"b\"]]}"), @"malformed: task c is in no group (at byte 0)");
-        insta::assert_snapshot!(groups("{\"groups\":[[\"a\",\"c\"],[\"b\",\"c\"]]}"), @"malformed: task c is in the groups twice (at byte 0)");
+        insta::assert_snapshot!(groups("{\"groups\":[[\"a\",\"c\"],[\"b\",\"c\"]]}"), @"malformed: task c is listed twice in the groups (at byte 0)");
         insta::assert_snapshot!(groups("{\"groups\":[[\"a\",\"c\"],[],[\"b\"]]}"), @"malformed: group 2 is empty (at byte 0)");
         insta::assert_snapshot!(groups("{\"groups\":[[\"a\",\"x\"]]}"), @"malformed: x is not a task (at byte 0)");
         insta::assert_snapshot!(groups("{\"groups\":[\"a\"]}"), @"wrong_type: group 1 is not a list of task ids (at byte 0)");

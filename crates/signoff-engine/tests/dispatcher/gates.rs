@@ -55,7 +55,7 @@ fn the_cycles_can_be_used_up() {
       [3/3] Review: CHANGES_REQUESTED - still wrong
     Max review cycles (3) reached without approval
     ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
-        Look at it: signoff show 1; go on: signoff improve 1 --review
+        Next: signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED
     ");
     assert_eq!(story.calls_as("fix").len(), 2);
 }
@@ -87,7 +87,7 @@ fn a_stop_before_the_last_cycle_is_not_reported_as_exhausted_cycles() {
       [1/3] Review: CHANGES_REQUESTED - still wrong
       [2/3] Improving...
     ! Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
-        Look at it: signoff show 1; go on: signoff improve 1 --review
+        Next: signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED
     ");
     assert_eq!(status_line(&story.task(1)), "completed CHANGES_REQUESTED (1 cycle) noop_fix");
 }

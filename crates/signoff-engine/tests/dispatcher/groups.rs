@@ -78,7 +78,7 @@ const BAD_TASKS: [(&str, &str); 5] = [
     (r#"{"tasks": []}"#, "`tasks` is empty"),
     (
         r#"{"tasks": [{"id": "a", "title": "A", "depends_on": ["b"]}, {"id": "b", "title": "B", "depends_on": ["a"]}]}"#,
-        "tasks wait for each other",
+        "dependency cycle",
     ),
     (r#"{"tasks": [{"id": "a", "title": "A", "depends_on": ["z"]}]}"#, "depends on z, which is not a task"),
     (r#"{"tasks": [{"id": "a", "title": "A"}"#, "not JSON"),
@@ -201,7 +201,7 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
       [3/3] Review: CHANGES_REQUESTED - still wrong
     Max fix attempts (2) reached without approval
     ! Task #2 is stuck: the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 2; go on: signoff retry 2
+        Next: signoff show 2, then signoff retry 2
     ▪ Run 1 is blocked by #2 (the review cycles are used up)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 1

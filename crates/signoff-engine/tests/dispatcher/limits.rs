@@ -171,7 +171,7 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
       [1/3] Rate limited: another agent takes over
       [1/3] Overloaded (API Error: 529 overloaded_error): another agent takes over
       [1/3] Rate limited (You have reached your usage limit.): waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
@@ -189,18 +189,18 @@ fn too_many_rate_limits_fail_the_attempt() {
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the wait is over
+      [1/3] Resuming: the wait is over
       [1/3] Implementation failed: its provider rate-limited it 6 times in a row (rate limit)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 
@@ -213,7 +213,7 @@ fn a_delay_of_more_than_a_day_fails_the_attempt() {
       [1/3] Implementing...
       [1/3] Implementation failed: its provider asks for a delay of more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+        Next: signoff show 1, then signoff retry 1
     ");
 }
 

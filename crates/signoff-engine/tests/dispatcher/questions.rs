@@ -256,12 +256,12 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
          [\"retry\", \"skip\", \"stop\", \"restart\"]"
     );
     insta::assert_snapshot!(from_the_review(&story), @"
-      [1/3] Review: INCONCLUSIVE - code: exit code 9
-        Review Results:
-          Spec Review: INCONCLUSIVE - no answer: exit code 9
-          Code Review: INCONCLUSIVE - no answer: exit code 9
-      [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
-        signoff answer 1 CHOICE (retry, skip, stop, restart)
+    [1/3] Review: INCONCLUSIVE - code: exit code 9
+      Review Results:
+        Spec Review: INCONCLUSIVE - no answer: exit code 9
+        Code Review: INCONCLUSIVE - no answer: exit code 9
+    [1/3] Question: code and spec gave no review. Retry, skip the review, or stop?
+      signoff answer 1 CHOICE (retry, skip, stop, restart)
     ");
     assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (3, 3));
@@ -330,8 +330,8 @@ fn with_no_ask_a_question_stops_the_task() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
-        Look at it: signoff show 1; go on: signoff retry 1
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
+        Next: signoff show 1, then signoff retry 1
     ");
     let story = Story::new(|script| endless(developer(script)));
     story.run_plan(&["Login"], no_ask());

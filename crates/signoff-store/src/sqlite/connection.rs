@@ -185,8 +185,8 @@ fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), Store
     let found = version(&transaction)?;
     let missing = MIGRATIONS.get(found as usize..).unwrap_or_default();
     missing.iter().try_for_each(|sql| transaction.execute_batch(sql))?;
-    // New columns are empty until the tables are rebuilt.
-    if found > 0 && missing.iter().any(|sql| sql.contains("ADD COLUMN")) {
+    // New columns are empty until the tables are rebuilt, and texts in the tables are those of the earlier version.
+    if found > 0 {
         operations::rebuild(&mut SqliteTransaction(&transaction))?;
     }
     if found == 0 {

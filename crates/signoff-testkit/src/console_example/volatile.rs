@@ -45,12 +45,11 @@ fn is_random(run: &str) -> bool {
     run.len() > 10 && run.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// `2026-01-29T23:59:59.5Z`
+/// `2026-01-29T23:59:59.5Z`, `2026-01-29`, `23:59:59`
 fn is_time(word: &str) -> bool {
-    word.len() >= 20
-        && word.ends_with('Z')
-        && word.get(10..11) == Some("T")
-        && word.starts_with(|c: char| c.is_ascii_digit())
+    let shape: String = word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    ["0000-00-00", "00:00:00"].contains(&shape.as_str())
+        || shape.starts_with("0000-00-00T00:00:00") && word.ends_with('Z')
 }
 
 /// `3ms`, `1.5s`, `2m`
@@ -70,6 +69,7 @@ mod tests {
             ("base  3a4ab19b9ee9e4c1b8425ee001a76ddb14c47db0", "base  920338b76b92d8ea7d9cfd68e08d682e9feb7ec3"),
             ("(review, 920338b76b9…): APPROVED", "(review, 1f5bcc09706…): APPROVED"),
             ("a1  demo  2026-11-15T13:43:37.7Z  12ms  $0.00", "a1  demo  2026-11-16T01:02:03Z  7ms   $0.00"),
+            ("time 2026-11-15 13:43:37 to 2026-11-15 13:43:38", "time 2026-11-16 01:02:03 to 2026-11-16 01:02:03"),
             ("reviews/20261115-task-1-review-1.md", "reviews/20270101-task-1-review-1.md"),
         ] {
             assert!(lines_match(one, other), "{one} | {other}");

@@ -167,7 +167,7 @@ fn no_ask_is_a_flag_and_a_setting() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Next: signoff show 1, then signoff retry 1
     ");
     let project = failing("code");
@@ -241,7 +241,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     --- stdout
     q1 answered: proceed
     ! Task #1 completed with issues (MAX_CYCLES_REACHED after 3 cycles): the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1
+        Next: signoff show 1, then signoff improve 1 --review
     ");
     insta::assert_snapshot!(project.run(&["work"]), @r#"
     exit 3

@@ -56,7 +56,7 @@ fn a_complete_run_on_a_small_project() {
              It always says goodbye in English. The task asks for the visitor's language and does not say where that comes from: the environment, an option, or a list of names?
     ! Task #2 completed (NEEDS_DISCUSSION after 1 cycle)
         Next: signoff show 2, then signoff retry 2 or signoff edit 2 --verdict APPROVED
-    ! Run 1 is through, not all approved: 2 tasks, 2 completed
+    ! Run 1 completed, not all approved: 2 tasks, 2 completed
     $ signoff status
       ✓ 1. implement Add a greeting by name                   completed  APPROVED (2 cycles)
       ! 2. implement Say goodbye in the visitor's language    completed  NEEDS_DISCUSSION (1 cycle)

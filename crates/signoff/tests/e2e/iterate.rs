@@ -351,7 +351,7 @@ fn running_out_of_iterations_is_not_a_pass() {
       Phase 2/9: Plan complete
       Phase 3/9: Plan Review...
       Phase 3/9: Plan Review: CHANGES_REQUESTED - nobody can leave
-    ✗ Task #1 failed: it started over as often as it may (passes_exhausted)
+    ✗ Task #1 failed: the maximum number of passes is reached (passes_exhausted)
         Next: signoff show 1, then signoff retry 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add a greeting    failed     CHANGES_REQUESTED (2 iterations)  passes_exhausted");
@@ -483,7 +483,7 @@ fn a_person_says_proceed() {
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: APPROVED
     ! Task #1 completed with issues (MAX_CYCLES_REACHED after 5 reviews in 1 iteration): the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1
+        Next: signoff show 1, then signoff improve 1 --review
     ");
 }
 

@@ -366,7 +366,7 @@ fn only_approved_work_lands() {
     exit 1
     --- stderr
     error: task 1 is not approved (completed MAX_CYCLES_REACHED (3 cycles))
-    hint: `signoff review 1` reviews it; `signoff merge 1 --force --reason TEXT` approves it in your name
+    hint: signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED; `signoff merge 1 --force --reason TEXT` approves it in your name
     ");
     insta::assert_snapshot!(project.run(&["merge", "9"]), @"
     exit 2
@@ -380,7 +380,7 @@ fn only_approved_work_lands() {
     exit 1
     --- stderr
     error: task 2 is not approved (completed not approved changed_after_review)
-    hint: `signoff review 2` reviews it; `signoff merge 2 --force --reason TEXT` approves it in your name
+    hint: signoff diff 2, then signoff review 2; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     assert_eq!(graph(&project, "main").lines().count(), 3);
     insta::assert_snapshot!(project.run(&["merge", "1", "--force"]).stderr.lines().next().unwrap_or_default(), @"error: the following required arguments were not provided:");
@@ -786,7 +786,7 @@ fn work_based_on_unreviewed_work_does_not_land() {
                 exit 1
                 --- stderr
                 error: task 2 builds on task 1, which is not approved
-                hint: `signoff review 1` reviews it; `signoff merge 1 --force --reason TEXT` approves it in your name
+                hint: signoff show 1, then signoff improve 1 --review; `signoff merge 1 --force --reason TEXT` approves it in your name
                 ");
             }
         }

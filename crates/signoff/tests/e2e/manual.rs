@@ -57,7 +57,7 @@ fn a_person_runs_reviews_and_improvements_by_hand() {
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
     ! Task #2 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
-        Look at it: signoff show 2
+        Next: signoff show 2, then signoff improve 2 --review
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 0
@@ -84,7 +84,7 @@ fn a_person_runs_reviews_and_improvements_by_hand() {
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
     ! Task #4 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
-        Look at it: signoff show 4
+        Next: signoff show 4, then signoff improve 4 --review
     ");
     insta::assert_snapshot!(project.run(&["improve", "1", "--review", "use the parser we have"]), @"
     exit 0
@@ -330,7 +330,7 @@ fn an_inconclusive_review_is_not_a_pass() {
       [1/1] Running review...
       [1/1] Review by general is unclear: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DIS…; trying again
       [1/1] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
-    ✗ Task #2 failed: a review could not be understood (unclear_review)
+    ✗ Task #2 failed: a review could not be parsed (unclear_review)
         Next: signoff show 2, then signoff retry 2
     ");
     let files = project.list(".signoff/reviews");

@@ -157,7 +157,7 @@ fn without_a_report_the_final_message_counts_if_the_contract_allows_it() {
       [1/3] Running review...
       [1/3] Review by general is unclear: the reviewer did not report its result; trying again
       [1/3] Review: INCONCLUSIVE - general: the reviewer did not report its result
-    ! Task #1 completed (no verdict after 1 cycle): a review could not be understood (unclear_review)
+    ! Task #1 completed (no verdict after 1 cycle): a review could not be parsed (unclear_review)
         Next: signoff show 1, then signoff retry 1
     ");
 }

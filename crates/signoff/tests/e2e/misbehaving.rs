@@ -417,7 +417,7 @@ fn an_answer_of_more_than_ten_megabytes_is_rejected() {
       [1/3] Running review...
       [1/3] Review by general is unclear: the answer has 10485761 bytes; at most 10485760 are read; trying again
       [1/3] Review: INCONCLUSIVE - general: the answer has 10485761 bytes; at most 10485760 are read
-    ! Task #1 completed (no verdict after 1 cycle): a review could not be understood (unclear_review)
+    ! Task #1 completed (no verdict after 1 cycle): a review could not be parsed (unclear_review)
         Next: signoff show 1, then signoff retry 1
     ");
 }
@@ -526,7 +526,7 @@ fn commits_removed_from_the_branch_are_kept_and_reported() {
     ];
     let (project, output) = worked(rules, "");
     assert_eq!(output.code, Some(0), "{output}");
-    assert!(output.to_string().contains("not on the branch any more; kept as refs/signoff/left/1/1/"), "{output}");
+    assert!(output.to_string().contains("dropped commits from the branch; kept as refs/signoff/left/1/1/"), "{output}");
     project.git("reflog expire --expire=now --all");
     project.git("gc -q --prune=now");
     let kept = project.git("for-each-ref --format='%(refname)' refs/signoff/left");

@@ -134,7 +134,7 @@ fn a_run_with_a_killed_attempt_is_replayed_after_it_continued() {
       [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #5 completed (APPROVED after 1 cycle)
-    ✓ Run 2 is through, all approved: 2 tasks, 2 completed
+    ✓ Run 2 completed, all approved: 2 tasks, 2 completed
     ");
 }
 
@@ -183,7 +183,7 @@ fn its_unfinished_work_continues() {
     --- stdout
     q1 answered: proceed
     ! Task #3 completed with issues (NEEDS_DISCUSSION after 1 cycle): a reviewer wants to discuss it (discussion)
-        Look at it: signoff show 3
+        Next: signoff show 3, then signoff improve 3 --review
     ");
     insta::assert_snapshot!(project.run(&["retry", "2"]), @"
     exit 0

@@ -472,9 +472,9 @@ fn after_a_stopped_task_the_later_ones_wait() {
     Running task #1: Session store
       [1/3] Implementing...
       [1/3] Implementation failed: exit code 3
-    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
+    ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Next: signoff show 1, then signoff retry 1
-    ▪ Run 1 is blocked by #1 (a question came up and asking is turned off)
+    ▪ Run 1 is blocked by #1 (a question was open with --no-ask)
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
     ");

@@ -77,7 +77,7 @@ fn a_task_is_shown_with_all_details() {
       base [commit]
       worktree [ROOT]/work/.signoff/worktrees/task-1
       cost $0.00, 0 tokens in, 0 out
-      time [time] to [time] [length]
+      time [time] [time] to [time] [time] [length]
 
     Cycle 1 (review, [commit]…): CHANGES_REQUESTED
       general changes_requested [length] $0.00 - auth.txt:1 missing input validation
@@ -99,12 +99,12 @@ fn a_task_is_shown_with_all_details() {
                    fixed by general: approved without reporting it again in cycle 3 of pass 1
 
     Attempts:
-      a1 implement scripted [time] [length] $0.00 complete
-      a2 review by general scripted [time] [length] $0.00 reviewed: changes_requested
-      a3 fix scripted [time] [length] $0.00 complete
-      a4 review by general scripted [time] [length] $0.00 reviewed: changes_requested
-      a5 fix scripted [time] [length] $0.00 complete
-      a6 review by general scripted [time] [length] $0.00 reviewed: approved
+      a1 implement scripted [time] [time] [length] $0.00 complete
+      a2 review by general scripted [time] [time] [length] $0.00 reviewed: changes_requested
+      a3 fix scripted [time] [time] [length] $0.00 complete
+      a4 review by general scripted [time] [time] [length] $0.00 reviewed: changes_requested
+      a5 fix scripted [time] [time] [length] $0.00 complete
+      a6 review by general scripted [time] [time] [length] $0.00 reviewed: approved
 
     Artifacts:
       .signoff/reviews/DAY-task-1-review-1.md
@@ -120,7 +120,8 @@ fn plain(text: &str, project: &TestProject) -> String {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let commits = project.git("log --all --format=%H");
     let word = |word: &str| {
-        let time = word.ends_with('Z') && word.contains('T');
+        let shape: String = word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        let time = ["0000-00-00", "00:00:00"].contains(&shape.as_str());
         let length = word.trim_matches(['(', ')']).strip_suffix('s');
         let length = length.is_some_and(|length| is_number(length.trim_end_matches('m')));
         let commit = word.trim_matches(['(', ')', ':', '…', ',']);
@@ -490,13 +491,13 @@ fn the_doctor_checks_the_worktrees_of_unfinished_tasks() {
     project.git("-C .signoff/worktrees/task-1 switch -q -c elsewhere");
     insta::assert_snapshot!(worktrees(), @"
     exit Some(1)
-    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): on branch elsewhere, not on signoff/task-1-one; `git -C [ROOT]/work/.signoff/worktrees/task-1 switch signoff/task-1-one` puts it there
+    ✗ worktrees: task 1 ([ROOT]/work/.signoff/worktrees/task-1): on branch elsewhere, not on signoff/task-1-one; `git -C [ROOT]/work/.signoff/worktrees/task-1 switch signoff/task-1-one` puts it there
     ");
     project.git("-C .signoff/worktrees/task-1 switch -q signoff/task-1-one");
     std::fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
     insta::assert_snapshot!(worktrees(), @"
     exit Some(1)
-    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): missing; `signoff work` recreates it
+    ✗ worktrees: task 1 ([ROOT]/work/.signoff/worktrees/task-1): missing; `signoff work` recreates it
     ");
     project.run(&["answer", "1", "continue"]);
     project.run(&["work"]);

@@ -445,7 +445,7 @@ fn a_question_is_in_every_format_with_the_command_that_answers_it() {
     project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
     project.commit("Plan");
     project.run(&["run", "plan.md"]);
-    let words = ["or stop? Type ", "signoff answer 1 retry", "proceed"];
+    let words = ["or stop?", "signoff answer 1 CHOICE", "proceed"];
     in_every_form(&project, &["1"], &[&words[..], &["Waits for an answer: "]].concat());
     in_every_form(
         &project,

@@ -93,7 +93,7 @@ fn statistics_can_be_filtered() {
     exit 2
     --- stderr
     error: there is no preset `nonsense`
-    hint: there are loops, phases, plan, slots, task
+    hint: known presets: loops, phases, plan, slots, task
     ");
     assert_eq!(project.run(&["stats", "--since", "yesterday"]).code, Some(2));
 }

@@ -104,6 +104,7 @@ fn the_second_program_reports_that_another_is_running() {
     exit 1
     --- stderr
     error: run 1 is in use by another signoff process
+    hint: wait for it to end, or stop it with Ctrl-C in its terminal
     ");
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));

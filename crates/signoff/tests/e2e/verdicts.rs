@@ -536,7 +536,7 @@ fn no_hint_suggests_a_retry_of_work_that_a_person_rejected() {
         let output = project.run(words);
         assert!(!format!("{output}").contains("signoff retry"), "{words:?}: {output}");
     }
-    assert!(project.run(&["merge", "1"]).stderr.contains("`signoff improve 1 --review`"));
+    assert!(project.run(&["merge", "1"]).stderr.contains("signoff improve 1 --review"));
 }
 
 /// The review says "approved" and repeats an open finding as a note: the gate stays closed, and the artifact says so.

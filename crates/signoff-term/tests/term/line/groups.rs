@@ -118,7 +118,7 @@ fn two_groups_land_in_order_and_have_a_final_review() {
       run 3 [2/4] Review: APPROVED
     ✓ Final review completed (APPROVED after 2 cycles)
     ✓ Run 3 completed, all approved: 4 tasks, 4 completed
-        Its work is on signoff/run-3; signoff land lands it on the default branch
+        Its work is on signoff/run-3; `signoff land` lands it on the default branch
     ");
 }
 

@@ -220,7 +220,7 @@ fn a_custom_limit_must_be_a_number() {
     press(&terminal, &[key::ENTER], "Yes (rec");
     press(&terminal, &[key::ENTER], "Custom");
     press(&terminal, &[key::UP, key::ENTER], "How many");
-    press(&terminal, &["ten", key::ENTER], "please");
+    press(&terminal, &["ten", key::ENTER], "expected a whole number");
     insta::assert_snapshot!(press(&terminal, &[], "How many retries? ten"), @"
     > Which phases do you want to configure? Phase 5: Code Review
 
