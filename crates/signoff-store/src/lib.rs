@@ -89,7 +89,7 @@ impl From<StoredRun> for view::RunRow {
     }
 }
 
-/// A user's command for a loop whose run another process drives.
+/// A user's command for a loop whose run another process executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRequest {
     pub id: u64,
@@ -164,7 +164,7 @@ pub trait Store: Send + Sync {
     /// The state of the leased run. `observe` gets the transition of each event of its log, in order.
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError>;
 
-    /// The state of a run that the caller may go on to drive. Keeps the transitions for the observer of the next
+    /// The state of a run that the caller may execute next. Keeps the transitions for the observer of the next
     /// `load`, so that no event is applied again.
     fn preload(&self, run: RunId) -> Result<RunState, StoreError>;
 
@@ -253,7 +253,7 @@ pub trait Store: Send + Sync {
     /// The findings whose id has this prefix.
     fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError>;
 
-    /// Posts a command for the process that drives the run. Returns the id of the request.
+    /// Posts a command for the process that executes the run. Returns the id of the request.
     fn post_request(&self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError>;
 
     /// The requests of a run that have no answer yet.

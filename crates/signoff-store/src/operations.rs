@@ -16,7 +16,7 @@ use crate::{Lease, NewTask, RebuildStats, StoreError};
 /// The runs that this process has read from their logs, so that it applies each event once.
 #[derive(Default)]
 pub struct RunCache {
-    /// The runs that this process drives or may drive.
+    /// The runs that this process executes or may execute.
     projected: BTreeMap<RunId, ProjectedRun>,
     /// The runs that it only reads.
     read: BTreeMap<RunId, RunState>,
@@ -38,7 +38,7 @@ impl RunCache {
         self.read.remove(&run);
     }
 
-    /// Drops finished runs except `keep`, to limit the memory of a process that drives many runs.
+    /// Drops finished runs except `keep`, to limit the memory of a process that executes many runs.
     fn remove_finished(&mut self, keep: Option<RunId>) {
         self.projected.retain(|run, known| Some(*run) == keep || !known.projector.is_over());
         self.read.retain(|run, run_state| Some(*run) == keep || !run_state.machine.is_done());
@@ -131,7 +131,7 @@ pub fn run_state(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Resu
     Ok(run_state.clone())
 }
 
-/// The state of a run, for a caller that may go on to drive it. The observer of the next [`load`] gets the transitions.
+/// The state of a run, for a caller that may execute it next. The observer of the next [`load`] gets the transitions.
 pub fn preload(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
     let known = match cache.take_current(tx, run)? {
         Some(known) => known,

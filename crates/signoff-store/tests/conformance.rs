@@ -1,13 +1,13 @@
 //! Conformance tests that run against every store backend.
 
-mod drive;
+mod deliveries;
 mod factory;
-mod laws;
 mod leases;
 mod log;
 pub mod make;
+mod properties;
 mod queue;
-mod receipts;
+mod random_run;
 mod requests;
 mod tables;
 
@@ -50,8 +50,8 @@ test_each_backend! {
     log::a_refused_append_changes_nothing as a_refused_append_changes_nothing,
     log::writers_of_different_runs_do_not_lose_facts as writers_of_different_runs_do_not_lose_facts,
     log::the_version_changes_when_another_process_writes as the_version_changes_when_another_process_writes,
-    receipts::a_delivered_message_stays_delivered as a_delivered_message_stays_delivered,
-    receipts::receipts_are_kept_for_a_week as receipts_are_kept_for_a_week,
+    deliveries::a_delivered_message_stays_delivered as a_delivered_message_stays_delivered,
+    deliveries::delivery_records_are_kept_for_a_week as delivery_records_are_kept_for_a_week,
     requests::a_request_is_answered_once as a_request_is_answered_once,
     tables::a_task_from_queue_to_sign_off as a_task_from_queue_to_sign_off,
     tables::questions_are_numbered_across_runs as questions_are_numbered_across_runs,

@@ -51,7 +51,7 @@ use crate::agent_script::AgentScript;
 use git_project::GitAgents;
 use memory_workspaces::MemoryWorkspaces;
 
-/// A drive that takes longer than this hangs.
+/// Time limit of one run loop.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One agent for all roles, which works in the loop's own worktree.
@@ -71,9 +71,9 @@ pub struct Story {
     git: Option<(Arc<EngineContext>, Arc<dyn Workspaces>)>,
 }
 
-/// What a drive left.
+/// How a run loop ended.
 #[derive(Debug)]
-pub enum DriveEnd {
+pub enum RunLoopEnd {
     Ended(RunLoopSummary),
     /// The process was killed.
     Killed,
@@ -82,8 +82,8 @@ pub enum DriveEnd {
 /// The first facts of a new run.
 pub type NewRun = Box<dyn FnOnce(RunId) -> Vec<Fact>>;
 
-/// The payload of the panic that kills a drive.
-struct KilledDrive;
+/// The payload of the panic that kills a run loop.
+struct KilledRunLoop;
 
 /// Collects notes, and kills the process after a number of facts.
 struct StoryRenderer {
@@ -99,7 +99,7 @@ impl Renderer for StoryRenderer {
             DispatcherNotice::Recorded(_) => {
                 self.left = self.left.map(|left| left.saturating_sub(1));
                 if self.left == Some(0) {
-                    resume_unwind(Box::new(KilledDrive));
+                    resume_unwind(Box::new(KilledRunLoop));
                 }
             }
             DispatcherNotice::Replayed(_)
@@ -189,16 +189,16 @@ impl Story {
         self.work_with(1, RunLoopOptions::default())
     }
 
-    pub fn work_with(&self, jobs: usize, drive: RunLoopOptions) -> RunLoopSummary {
-        self.ended(self.try_work(jobs, drive))
+    pub fn work_with(&self, jobs: usize, options: RunLoopOptions) -> RunLoopSummary {
+        self.ended(self.try_work(jobs, options))
     }
 
     /// Like `work_with`, and the process may be killed.
-    pub fn try_work(&self, jobs: usize, drive: RunLoopOptions) -> DriveEnd {
-        let facts = start_run::queue(&self.settings, jobs, drive.no_ask).expect("valid settings");
-        let ready = signoff_engine::dispatcher::ready(&self.store, &drive.only, 1).expect("a readable store");
+    pub fn try_work(&self, jobs: usize, options: RunLoopOptions) -> RunLoopEnd {
+        let facts = start_run::queue(&self.settings, jobs, options.no_ask).expect("valid settings");
+        let ready = signoff_engine::dispatcher::ready(&self.store, &options.only, 1).expect("a readable store");
         let open: NewRun = Box::new(move |_| facts);
-        self.drive(jobs, drive, (!ready.is_empty()).then_some(open))
+        self.run_process(jobs, options, (!ready.is_empty()).then_some(open))
     }
 
     /// Plans and works a specification, like `signoff run SPEC.md`.
@@ -212,11 +212,11 @@ impl Story {
     }
 
     /// Like `run_spec`, and the process may be killed.
-    pub fn try_run_spec(&self, effort: Option<Effort>, jobs: usize) -> DriveEnd {
+    pub fn try_run_spec(&self, effort: Option<Effort>, jobs: usize) -> RunLoopEnd {
         self.start_spec(effort, jobs, false)
     }
 
-    fn start_spec(&self, effort: Option<Effort>, jobs: usize, onto_default: bool) -> DriveEnd {
+    fn start_spec(&self, effort: Option<Effort>, jobs: usize, onto_default: bool) -> RunLoopEnd {
         let mut workflow = self.settings.workflow("loops").expect("a preset");
         if let Some(effort) = effort {
             workflow = workflow.with_effort(effort);
@@ -225,11 +225,11 @@ impl Story {
         let spec = TaskSpec { title, description, ..TaskSpec::default() };
         let policy = RunPolicy { onto_default, ..RunPolicy::new(&workflow, jobs) };
         let facts = start_run::groups(workflow, policy, &spec, false);
-        self.drive(jobs, RunLoopOptions::default(), Some(Box::new(move |_| facts)))
+        self.run_process(jobs, RunLoopOptions::default(), Some(Box::new(move |_| facts)))
     }
 
     /// Works these tasks one after the other on one branch, like `signoff run PLAN.md`.
-    pub fn run_plan(&self, titles: &[&str], drive: RunLoopOptions) -> RunLoopSummary {
+    pub fn run_plan(&self, titles: &[&str], options: RunLoopOptions) -> RunLoopSummary {
         let workflow = self.settings.workflow("plan").expect("a preset");
         let policy = RunPolicy::new(&workflow, 1);
         let spec = |title: &&str| TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) };
@@ -239,19 +239,19 @@ impl Story {
             .zip(titles.iter().map(spec))
             .map(|(task, spec)| start_run::NumberedTask { task, spec })
             .collect();
-        let no_ask = drive.no_ask;
+        let no_ask = options.no_ask;
         let open = move |run| start_run::chain(run, workflow, policy, tasks, no_ask);
-        self.ended(self.drive(1, drive, Some(Box::new(open))))
+        self.ended(self.run_process(1, options, Some(Box::new(open))))
     }
 
     /// Resumes all open runs, like `signoff run --resume`.
     pub fn resume(&self) -> RunLoopSummary {
-        self.ended(self.drive(1, RunLoopOptions::default(), None))
+        self.ended(self.run_process(1, RunLoopOptions::default(), None))
     }
 
     /// Like `resume`, and the process may be killed.
-    pub fn try_resume(&self) -> DriveEnd {
-        self.drive(1, RunLoopOptions::default(), None)
+    pub fn try_resume(&self) -> RunLoopEnd {
+        self.run_process(1, RunLoopOptions::default(), None)
     }
 
     /// Whether no run has recorded anything yet.
@@ -268,22 +268,22 @@ impl Story {
         self.kill_at = None;
     }
 
-    fn ended(&self, end: DriveEnd) -> RunLoopSummary {
-        let DriveEnd::Ended(summary) = end else { panic!("the process was killed") };
+    fn ended(&self, end: RunLoopEnd) -> RunLoopSummary {
+        let RunLoopEnd::Ended(summary) = end else { panic!("the process was killed") };
         assert_eq!(self.executor.problems(), [""; 0]);
         assert!(unused_repository().git().processes() <= 1, "only the process that found the repository");
         summary
     }
 
     /// One process: resumes the open runs, and opens another one.
-    pub fn drive(&self, jobs: usize, drive: RunLoopOptions, opened: Option<NewRun>) -> DriveEnd {
+    pub fn run_process(&self, jobs: usize, options: RunLoopOptions, opened: Option<NewRun>) -> RunLoopEnd {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let mut renderer = StoryRenderer { notes: self.notes.clone(), left: self.kill_at };
         let ctx = self.context(jobs);
         let resumed = self.resumable();
         let process = async {
-            let mut dispatcher = Dispatcher::new(ctx, self.backends(), drive, &mut renderer);
+            let mut dispatcher = Dispatcher::new(ctx, self.backends(), options, &mut renderer);
             for lease in resumed {
                 dispatcher.resume_run(lease).expect("a readable log");
             }
@@ -293,25 +293,25 @@ impl Story {
                 dispatcher.open(lease, facts).expect("an opened run");
             }
             tokio::select! {
-                summary = dispatcher.run() => Some(summary.expect("a drive without an error")),
+                summary = dispatcher.run() => Some(summary.expect("a run loop without an error")),
                 () = self.executor.kill_switch().killed() => None,
             }
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            runtime.block_on(async { tokio::time::timeout(TIMEOUT, process).await.expect("a drive that ends") })
+            runtime.block_on(async { tokio::time::timeout(TIMEOUT, process).await.expect("a run loop that ends") })
         }));
         drop(runtime);
         match ended {
-            Ok(Some(summary)) => DriveEnd::Ended(summary),
+            Ok(Some(summary)) => RunLoopEnd::Ended(summary),
             Ok(None) => self.killed(),
-            Err(payload) if payload.is::<KilledDrive>() => self.killed(),
+            Err(payload) if payload.is::<KilledRunLoop>() => self.killed(),
             Err(payload) => resume_unwind(payload),
         }
     }
 
-    fn killed(&self) -> DriveEnd {
+    fn killed(&self) -> RunLoopEnd {
         self.executor.process_died();
-        DriveEnd::Killed
+        RunLoopEnd::Killed
     }
 
     fn backends(&self) -> Backends {
@@ -362,7 +362,7 @@ impl Story {
     }
 }
 
-/// Decisions of a person while no process drives the run.
+/// Decisions of a user while no process executes the run.
 impl Story {
     pub fn answer(&self, task: u64, choice: &str) {
         let command =

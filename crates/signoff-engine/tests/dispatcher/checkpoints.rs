@@ -20,21 +20,21 @@ fn planners(script: AgentScript) -> AgentScript {
 }
 
 /// A developer that needs this many attempts for a task.
-fn slow(script: AgentScript, task: &str, attempts: u32) -> AgentScript {
+fn needs_attempts(script: AgentScript, task: &str, attempts: u32) -> AgentScript {
     let works = |rule: ScriptRule| rule.append("task-{task}.txt", "step {call}\n");
     let last = works(ScriptRule::role("implement").task(task).call(attempts)).say("All of it.\nTASK_COMPLETE\n");
     script.rule(last).rule(works(ScriptRule::role("implement").task(task)).say("Some of it.\nITERATION_DONE\n"))
 }
 
 /// The second task is complete at once.
-fn quick() -> ScriptRule {
+fn completes_at_once() -> ScriptRule {
     ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n")
 }
 
 /// A reviewer that finds something at every checkpoint.
 fn reviewers(script: AgentScript) -> AgentScript {
-    let looks =
-        at_checkpoint().say("- task-{task}.txt:1 [LOW] task {task} goes astray\n\n**Verdict: CHANGES_REQUESTED**\n");
+    let looks = at_checkpoint()
+        .say("- task-{task}.txt:1 [LOW] task {task} is off the plan\n\n**Verdict: CHANGES_REQUESTED**\n");
     approves(script.rule(looks))
 }
 
@@ -44,19 +44,19 @@ pub fn at_checkpoint() -> ScriptRule {
 }
 
 /// The checkpoints in the log, as `loop:iteration`.
-fn fired(story: &Story) -> String {
-    let (mut seen, mut fired) = (BTreeMap::<String, u64>::new(), Vec::new());
+fn checkpoint_iterations(story: &Story) -> String {
+    let (mut seen, mut iterations) = (BTreeMap::<String, u64>::new(), Vec::new());
     for recorded in story.log(RunId(1)) {
         let Fact::Loop(loop_id, fact) = &recorded.fact else { continue };
         let count = seen.entry(loop_id.to_string()).or_default();
         if let LoopFact::AttemptStarted { launch, .. } = fact {
             *count += u64::from(launch.role == "implement");
         } else if let LoopFact::Transitioned(Event::CheckpointEnded { .. }) = fact {
-            fired.push(format!("{loop_id}:{count}"));
+            iterations.push(format!("{loop_id}:{count}"));
         }
     }
-    fired.sort();
-    fired.join(" ")
+    iterations.sort();
+    iterations.join(" ")
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn each_effort_has_its_interval() {
         (Effort::High, "1:3 1:6 1:9"),
         (Effort::Max, "1:1 1:10 1:2 1:3 1:4 1:5 1:6 1:7 1:8 1:9"),
     ] {
-        let story = Story::new(|script| reviewers(slow(planners(script), "1", 11).rule(quick())));
+        let story = Story::new(|script| reviewers(needs_attempts(planners(script), "1", 11).rule(completes_at_once())));
         story.run_spec(Some(effort), 1);
         assert_eq!(story.run_status(1), "completed", "{effort:?}");
-        assert_eq!(fired(&story), expected, "{effort:?}");
+        assert_eq!(checkpoint_iterations(&story), expected, "{effort:?}");
         assert_eq!(story.task(1).review_cycle, 1, "{effort:?}: checkpoints are no cycles");
     }
 }
@@ -79,17 +79,20 @@ fn each_effort_has_its_interval() {
 #[test]
 fn a_failed_checkpoint_review_does_not_stop_the_loop() {
     for blind in [at_checkpoint().exit(1), at_checkpoint().say("Mumble.\n")] {
-        let story = Story::new(|script| approves(slow(planners(script), "1", 3).rule(quick()).rule(blind)));
+        let story = Story::new(|script| {
+            approves(needs_attempts(planners(script), "1", 3).rule(completes_at_once()).rule(blind))
+        });
         story.run_spec(Some(Effort::Max), 1);
         assert_eq!(story.run_status(1), "completed");
-        assert_eq!(fired(&story), "1:1 1:2");
+        assert_eq!(checkpoint_iterations(&story), "1:1 1:2");
     }
 }
 
 #[test]
 fn a_checkpoint_discussion_is_passed_to_the_next_attempt() {
-    let wavers = at_checkpoint().say("Is a table really what is meant here?\n\n**Verdict: NEEDS_DISCUSSION**\n");
-    let story = Story::new(|script| approves(slow(planners(script), "1", 2).rule(quick()).rule(wavers)));
+    let asks = at_checkpoint().say("Is a table really what is meant here?\n\n**Verdict: NEEDS_DISCUSSION**\n");
+    let story =
+        Story::new(|script| approves(needs_attempts(planners(script), "1", 2).rule(completes_at_once()).rule(asks)));
     story.run_spec(Some(Effort::Max), 1);
     assert_eq!(story.run_status(1), "completed");
     let calls = story.calls_as("implement");
@@ -105,9 +108,9 @@ fn the_cap_of_a_task_includes_its_checkpoint_reviews() {
     let story = Story::configured("[limits]\nmax_cost_usd = 0.4\n", |script| {
         let last = works(ScriptRule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
         let first = works(ScriptRule::role("implement").task("1")).say("ITERATION_DONE\n");
-        let quick = works(ScriptRule::role("implement").task("2")).say("TASK_COMPLETE\n");
+        let complete = works(ScriptRule::role("implement").task("2")).say("TASK_COMPLETE\n");
         let looks = costs(at_checkpoint(), 0.25).say(APPROVED);
-        approves(planners(script).rule(last).rule(first).rule(quick).rule(looks))
+        approves(planners(script).rule(last).rule(first).rule(complete).rule(looks))
     });
     story.run_spec(Some(Effort::Max), 1);
     let row = story.task(1);

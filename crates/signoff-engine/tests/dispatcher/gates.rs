@@ -8,7 +8,8 @@ use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::story::Story;
 
 use crate::dispatcher::scripts::{
-    APPROVED, FEATURE, approves, changes, content, developer, lines, meets, strict_reviewer,
+    APPROVED, FEATURE, approves, both_reviewers_approve, changes_requested, developer, lines, strict_reviewer,
+    wait_for_others,
 };
 
 /// A task whose reviewer always says the same.
@@ -38,7 +39,7 @@ fn a_task_is_fixed_until_its_reviewer_approves() {
 
 #[test]
 fn the_cycles_can_be_used_up() {
-    let story = with_review(&changes("still wrong"));
+    let story = with_review(&changes_requested("still wrong"));
     story.work();
     assert_eq!(story.outcome(1), "1 completed exhausted MAX_CYCLES_REACHED cycles_exhausted 3");
     insta::assert_snapshot!(lines(&story), @"
@@ -74,7 +75,7 @@ fn a_stop_before_the_last_cycle_is_not_reported_as_exhausted_cycles() {
         script
             .rule(ScriptRule::role("implement").write("work.txt", "work\n"))
             .rule(ScriptRule::role("fix").say("There is nothing to do.\n"))
-            .rule(ScriptRule::role("review").say(&changes("still wrong")))
+            .rule(ScriptRule::role("review").say(&changes_requested("still wrong")))
     });
     story.add("Add feature Y");
     story.work();
@@ -128,7 +129,7 @@ fn an_implementer_that_changes_nothing_has_failed() {
 fn reviewers_of_a_round_work_at_the_same_time() {
     let two = "[gate]\nreviewers = [\"code\", \"spec\"]\n[reviewers.code]\n[reviewers.spec]\n";
     let reviewer =
-        |own: &str, other: &str| meets(ScriptRule::role("review").reviewer(own), own, &[other]).say(APPROVED);
+        |own: &str, other: &str| wait_for_others(ScriptRule::role("review").reviewer(own), own, &[other]).say(APPROVED);
     let story = Story::configured(two, |script| {
         developer(script).rule(reviewer("code", "spec")).rule(reviewer("spec", "code"))
     });
@@ -150,7 +151,11 @@ fn a_task_of_the_queue_completes_under_every_preset() {
         let story = Story::configured(&format!("preset = \"{preset}\"\n"), |script| {
             let works = ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\nTASK_COMPLETE\n");
             let script = script.rule(works);
-            if preset == "plan" { content(script) } else { script.rule(ScriptRule::role("review").say(answer)) }
+            if preset == "plan" {
+                both_reviewers_approve(script)
+            } else {
+                script.rule(ScriptRule::role("review").say(answer))
+            }
         });
         story.add("Log in");
         story.work();
@@ -208,7 +213,7 @@ fn a_review_with_too_many_findings_is_inconclusive() {
 #[test]
 fn several_tasks_run_in_parallel() {
     let waits = |own: &str, other: &str| {
-        meets(ScriptRule::role("implement").task(own), own, &[other]).write("one.txt", "done\n")
+        wait_for_others(ScriptRule::role("implement").task(own), own, &[other]).write("one.txt", "done\n")
     };
     let story = Story::new(|script| script.rule(waits("1", "2")).rule(waits("2", "1")));
     for title in ["One", "Two"] {

@@ -8,7 +8,7 @@ use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{approves, changes, lines, meets};
+use crate::dispatcher::scripts::{approves, changes_requested, lines, wait_for_others};
 
 /// Three tasks; the last depends on the first.
 const TASKS: &str = r#"Here they are:
@@ -33,8 +33,8 @@ pub fn developers(script: AgentScript) -> AgentScript {
 }
 
 /// A reviewer that never approves task 2.
-fn stubborn(script: AgentScript) -> AgentScript {
-    script.rule(ScriptRule::role("review").task("2").say(&changes("still wrong")))
+fn never_approves_task_2(script: AgentScript) -> AgentScript {
+    script.rule(ScriptRule::role("review").task("2").say(&changes_requested("still wrong")))
 }
 
 fn story(script: impl FnOnce(AgentScript) -> AgentScript) -> Story {
@@ -43,7 +43,7 @@ fn story(script: impl FnOnce(AgentScript) -> AgentScript) -> Story {
 
 #[test]
 fn a_specification_is_planned_worked_and_landed_group_by_group() {
-    let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
+    let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes_requested("the session stays open"));
     let story = story(|script| approves(developers(planners(script)).rule(refused)));
     story.run_spec(None, 1);
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
 fn the_loops_of_a_group_run_in_parallel() {
     // Each waits for the other: run one after the other they would never end.
     let waits = |task: &str, other: &str| {
-        let rule = meets(ScriptRule::role("implement").task(task), task, &[other]);
+        let rule = wait_for_others(ScriptRule::role("implement").task(task), task, &[other]);
         rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n")
     };
     let story = story(|script| approves(developers(planners(script).rule(waits("1", "2")).rule(waits("2", "1")))));
@@ -155,7 +155,7 @@ fn a_rejected_task_list_is_made_again_with_the_findings() {
 
 #[test]
 fn a_plan_that_is_never_approved_ends_the_run() {
-    let refuses = ScriptRule::role("review").phase("plan_review").say(&changes("too coarse"));
+    let refuses = ScriptRule::role("review").phase("plan_review").say(&changes_requested("too coarse"));
     let story = story(|script| approves(developers(planners(script.rule(refuses)))));
     story.run_spec(Some(Effort::Low), 4);
     assert_eq!(story.run_status(1), "failed");
@@ -165,7 +165,7 @@ fn a_plan_that_is_never_approved_ends_the_run() {
 
 #[test]
 fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
-    let story = story(|script| approves(stubborn(developers(planners(script)))));
+    let story = story(|script| approves(never_approves_task_2(developers(planners(script)))));
     story.run_spec(Some(Effort::Low), 1);
     insta::assert_snapshot!(lines(&story), @"
     Run 1: planning SPEC.md
@@ -221,7 +221,7 @@ fn a_blocked_group_continues_after_a_person_has_decided() {
         ("retry", 3, "task-1.txt task-2.txt task-3.txt"),
         ("cancel", 2, "task-1.txt task-3.txt"),
     ] {
-        let story = story(|script| approves(stubborn(developers(planners(script)))));
+        let story = story(|script| approves(never_approves_task_2(developers(planners(script)))));
         story.run_spec(Some(Effort::Low), 4);
         assert_eq!(story.run_status(1), "blocked", "{decision}");
         // From now on the reviewer approves.
@@ -249,7 +249,8 @@ fn an_agent_that_gives_up_makes_its_loop_stuck_at_once() {
 
 #[test]
 fn findings_of_the_final_review_are_fixed_on_the_runs_branch() {
-    let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+    let refuses =
+        ScriptRule::role("review").phase("final_review").cycle(1).say(&changes_requested("nothing ties them together"));
     let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
     let story = story(|script| approves(developers(planners(script).rule(refuses).rule(fixes))));
     story.run_spec(None, 4);
@@ -262,7 +263,7 @@ fn findings_of_the_final_review_are_fixed_on_the_runs_branch() {
 
 #[test]
 fn a_run_without_final_approval_fails() {
-    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes_requested("it does not fit"));
     let story = story(|script| approves(developers(planners(script).rule(refuses))));
     story.run_spec(Some(Effort::Low), 4);
     assert_eq!(story.run_status(1), "failed");
@@ -292,7 +293,7 @@ fn a_run_lands_on_the_default_branch_as_requested() {
 }
 
 /// A reviewer that asks for a discussion once, in its first review of a phase.
-fn wavers(phase: &str) -> ScriptRule {
+fn requests_discussion_once(phase: &str) -> ScriptRule {
     ScriptRule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
 }
 
@@ -306,7 +307,7 @@ fn each_answer_about_a_part_reaches_its_run() {
         ("final_review", "proceed", "completed", 1),
         ("final_review", "stop", "failed", 1),
     ] {
-        let story = story(|script| approves(developers(planners(script.rule(wavers(phase))))));
+        let story = story(|script| approves(developers(planners(script.rule(requests_discussion_once(phase))))));
         story.run_spec(None, 4);
         let questions = story.questions();
         assert_eq!((questions.len(), questions[0].task_id), (1, None), "{phase} {choice}");
@@ -346,7 +347,7 @@ fn a_manual_commit_is_reviewed_once() {
 #[test]
 fn a_cancelled_task_can_be_approved_while_its_group_is_open() {
     let gives_up = ScriptRule::role("implement").task("1").say("TASK_STUCK: no such API\n");
-    let story = story(|script| approves(stubborn(developers(planners(script.rule(gives_up))))));
+    let story = story(|script| approves(never_approves_task_2(developers(planners(script.rule(gives_up))))));
     story.run_spec(Some(Effort::Low), 4);
     assert_eq!(story.run_status(1), "blocked");
     story.set_agent(|script| approves(developers(planners(script))));

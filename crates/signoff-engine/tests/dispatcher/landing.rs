@@ -11,7 +11,7 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::{GitProject, Story};
 
 use crate::dispatcher::groups::{developers, planners};
-use crate::dispatcher::scripts::{FEATURE, approves, changes, developer, lines_after, strict_reviewer};
+use crate::dispatcher::scripts::{FEATURE, approves, changes_requested, developer, lines_after, strict_reviewer};
 
 const BRANCH: &str = "signoff/task-1-log-in";
 
@@ -129,7 +129,7 @@ fn a_merge_of_approved_work_lands_only_if_it_changes_nothing_else() {
 fn work_that_builds_on_a_refused_task_does_not_land() {
     let (story, project) = Story::with_git("", |script| {
         let works = ScriptRule::role("implement").write("{task}.txt", "work\n").say("Done.\n");
-        let refuses = ScriptRule::role("review").task("2").say(&changes("no"));
+        let refuses = ScriptRule::role("review").task("2").say(&changes_requested("no"));
         approves(script.rule(works).rule(ScriptRule::role("fix").append("{task}.txt", "more\n")).rule(refuses))
     });
     story.add("Log in");
@@ -146,7 +146,7 @@ fn work_that_builds_on_a_refused_task_does_not_land() {
 
 /// A specification whose final review never approves.
 fn refused_run(script: AgentScript) -> AgentScript {
-    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes_requested("it does not fit"));
     let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
     approves(developers(planners(script).rule(refuses).rule(fixes)))
 }
@@ -170,7 +170,7 @@ fn a_run_lands_only_if_its_final_review_or_a_person_approves_it() {
     assert_eq!(project.file_names("main"), "glue.txt task-1.txt task-2.txt task-3.txt");
 }
 
-/// Decides about the final review while no process drives the run.
+/// Decides about the final review while no process executes the run.
 fn decide(story: &Story, command: LoopCommand) {
     story.decide(RunId(1), &LoopId::final_review(), command);
 }

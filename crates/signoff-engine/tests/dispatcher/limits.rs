@@ -13,7 +13,7 @@ use signoff_term::show::{AttemptOutcome, AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{approves, lines, meets};
+use crate::dispatcher::scripts::{approves, lines, wait_for_others};
 
 /// Adds this many tasks without a review.
 fn add(story: &Story, tasks: usize) {
@@ -27,17 +27,17 @@ fn work(story: &Story, jobs: usize) {
 }
 
 /// The agents of these tasks wait for each other, and the others for none.
-fn meeting(tasks: &[&'static str]) -> impl FnOnce(AgentScript) -> AgentScript {
+fn tasks_that_wait_for_each_other(tasks: &[&'static str]) -> impl FnOnce(AgentScript) -> AgentScript {
     move |script| {
         let done = |rule: ScriptRule| rule.write("{task}.txt", "done\n");
-        let waits = |own: &&'static str| done(meets(ScriptRule::role("implement").task(own), own, tasks));
+        let waits = |own: &&'static str| done(wait_for_others(ScriptRule::role("implement").task(own), own, tasks));
         tasks.iter().map(waits).fold(script, AgentScript::rule).rule(done(ScriptRule::role("implement")))
     }
 }
 
 #[test]
 fn no_more_agents_of_a_provider_run_than_allowed() {
-    let story = Story::configured("[limits]\nagents_per_provider = 2\n", meeting(&["1", "2"]));
+    let story = Story::configured("[limits]\nagents_per_provider = 2\n", tasks_that_wait_for_each_other(&["1", "2"]));
     add(&story, 5);
     work(&story, 5);
     assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
@@ -46,7 +46,7 @@ fn no_more_agents_of_a_provider_run_than_allowed() {
 
 #[test]
 fn without_a_limit_all_agents_run_at_once() {
-    let story = Story::new(meeting(&["1", "2", "3", "4", "5"]));
+    let story = Story::new(tasks_that_wait_for_each_other(&["1", "2", "3", "4", "5"]));
     add(&story, 5);
     work(&story, 5);
     assert_eq!(story.executor.max_concurrent(), 5);
@@ -74,13 +74,13 @@ fn attempts_start_in_the_order_of_their_requests() {
     work(&story, 3);
     let (mut wanted, mut started) = (Vec::new(), Vec::new());
     for recorded in story.log(RunId(1)) {
-        let Fact::Loop(whose, fact) = &recorded.fact else { continue };
+        let Fact::Loop(loop_id, fact) = &recorded.fact else { continue };
         if let LoopFact::Transitioned(Event::Started { .. }) = fact {
-            wanted.push((whose.clone(), "implement".to_owned()));
+            wanted.push((loop_id.clone(), "implement".to_owned()));
         } else if let LoopFact::Transitioned(Event::WorkEnded { .. }) = fact {
-            wanted.push((whose.clone(), "review".to_owned()));
+            wanted.push((loop_id.clone(), "review".to_owned()));
         } else if let LoopFact::AttemptStarted { launch, .. } = fact {
-            started.push((whose.clone(), launch.role.clone()));
+            started.push((loop_id.clone(), launch.role.clone()));
         }
     }
     assert_eq!((started.len(), &started), (6, &wanted));
@@ -88,7 +88,7 @@ fn attempts_start_in_the_order_of_their_requests() {
 }
 
 /// A task whose implementers are a chain of fallbacks. `calls` are the ends of their calls, in order.
-fn chain(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
+fn run_with_fallbacks(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
     let mut tables = "[roles]\nimplement = \"one\"\nreview = \"scripted\"\n".to_owned();
     for (number, name) in agents.iter().enumerate() {
         let fallback = agents.get(number + 1).map(|next| format!("fallback = \"{next}\"\n")).unwrap_or_default();
@@ -105,7 +105,7 @@ fn chain(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
 }
 
 /// The lines without times.
-fn timeless(story: &Story) -> String {
+fn lines_without_times(story: &Story) -> String {
     let line = |line: &str| line.split(" until ").next().unwrap_or_default().to_owned();
     lines(story).lines().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -119,7 +119,7 @@ fn attempts(story: &Story) -> Vec<String> {
 }
 
 /// The implementers in the order in which they were called.
-fn asked(story: &Story) -> String {
+fn implementers_called(story: &Story) -> String {
     story.calls_as("implement").iter().map(|call| call.agent.clone()).collect::<Vec<_>>().join(" ")
 }
 
@@ -127,7 +127,7 @@ fn implement() -> ScriptRule {
     ScriptRule::role("implement")
 }
 
-fn well() -> ScriptRule {
+fn succeeds() -> ScriptRule {
     implement().write("a.txt", "hi\n")
 }
 
@@ -143,12 +143,15 @@ fn rate_limited_for(seconds: u32) -> ScriptRule {
 #[test]
 fn the_agent_that_is_available_first_is_waited_for() {
     for longest in [5 * 3600, 5 * 24 * 3600] {
-        let story = chain(&["one", "two"], vec![rate_limited(), rate_limited_for(longest), well()]);
-        assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one two one", "completed"));
-        let later = || vec![rate_limited(), rate_limited(), rate_limited(), well()];
+        let story = run_with_fallbacks(&["one", "two"], vec![rate_limited(), rate_limited_for(longest), succeeds()]);
+        assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one two one", "completed"));
+        let later = || vec![rate_limited(), rate_limited(), rate_limited(), succeeds()];
         let calls = [rate_limited_for(longest)].into_iter().chain(later()).collect();
-        let story = chain(&["one", "two"], calls);
-        assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one two two two two", "completed"));
+        let story = run_with_fallbacks(&["one", "two"], calls);
+        assert_eq!(
+            (implementers_called(&story).as_str(), story.task(1).status.as_str()),
+            ("one two two two two", "completed")
+        );
     }
 }
 
@@ -158,14 +161,14 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
         rate_limited(),
         implement().complain("API Error: 529 overloaded_error\n").exit(1),
         implement().say("You have reached your usage limit.\n").exit(1),
-        well(),
+        succeeds(),
     ];
-    let story = chain(&["one", "two", "three"], calls);
-    assert_eq!(asked(&story), "one two three one");
+    let story = run_with_fallbacks(&["one", "two", "three"], calls);
+    assert_eq!(implementers_called(&story), "one two three one");
     assert_eq!(story.outcome(1), "1 completed approved APPROVED - 1");
     let expected = ["one rate_limited", "two rate_limited", "three rate_limited", "one complete", "scripted reviewed"];
     assert_eq!(attempts(&story), expected);
-    insta::assert_snapshot!(timeless(&story), @"
+    insta::assert_snapshot!(lines_without_times(&story), @"
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: another agent takes over
@@ -181,11 +184,11 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
 
 #[test]
 fn too_many_rate_limits_fail_the_attempt() {
-    let story = chain(&["one"], (0..7).map(|_| rate_limited()).collect());
-    assert_eq!(asked(&story), "one one one one one one");
+    let story = run_with_fallbacks(&["one"], (0..7).map(|_| rate_limited()).collect());
+    assert_eq!(implementers_called(&story), "one one one one one one");
     assert_eq!(story.outcome(1), "1 failed failed - implementer_failed 0");
     assert_eq!(attempts(&story)[5], "one rate_limited");
-    insta::assert_snapshot!(timeless(&story), @"
+    insta::assert_snapshot!(lines_without_times(&story), @"
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: waiting
@@ -206,9 +209,10 @@ fn too_many_rate_limits_fail_the_attempt() {
 
 #[test]
 fn a_delay_of_more_than_a_day_fails_the_attempt() {
-    let story = chain(&["one"], vec![implement().say("429 Too Many Requests: retry after 200000 s\n").exit(1)]);
-    assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
-    insta::assert_snapshot!(timeless(&story), @"
+    let story =
+        run_with_fallbacks(&["one"], vec![implement().say("429 Too Many Requests: retry after 200000 s\n").exit(1)]);
+    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+    insta::assert_snapshot!(lines_without_times(&story), @"
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Implementation failed: its provider asks for a delay of more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
@@ -219,12 +223,15 @@ fn a_delay_of_more_than_a_day_fails_the_attempt() {
 
 #[test]
 fn a_failure_without_a_rate_limit_uses_no_fallback() {
-    let story = chain(&["one", "two"], vec![implement().say("I could not add rate limiting\n").exit(1), well()]);
-    assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+    let story = run_with_fallbacks(
+        &["one", "two"],
+        vec![implement().say("I could not add rate limiting\n").exit(1), succeeds()],
+    );
+    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
 }
 
 /// Four tasks at once; each attempt costs 40 cents.
-fn dear(cap: &str) -> Story {
+fn run_four_costly_tasks(cap: &str) -> Story {
     let story = Story::configured(&format!("[limits]\n{cap}\n"), |script| {
         script.rule(ScriptRule::role("implement").usage(json!({"cost_usd": 0.4})).write("{task}.txt", "done\n"))
     });
@@ -234,19 +241,19 @@ fn dear(cap: &str) -> Story {
 }
 
 /// Status and reason of every task, and the total cost.
-fn accounts(story: &Story) -> (Vec<String>, f64) {
+fn task_states_and_cost(story: &Story) -> (Vec<String>, f64) {
     let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::as_str);
     let tasks = story.tasks();
-    let mut standing: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
-    standing.sort();
-    (standing, tasks.iter().map(|row| row.cost_usd).sum())
+    let mut states: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
+    states.sort();
+    (states, tasks.iter().map(|row| row.cost_usd).sum())
 }
 
 #[test]
 fn a_cap_on_the_run_applies_to_tasks_that_start_at_once() {
-    let story = dear("[limits.run]\nmax_cost_usd = 1.0");
-    let (standing, cost) = accounts(&story);
-    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+    let story = run_four_costly_tasks("[limits.run]\nmax_cost_usd = 1.0");
+    let (states, cost) = task_states_and_cost(&story);
+    assert_eq!(states, ["completed null", "completed null", "paused budget", "paused budget"]);
     assert!((cost - 0.8).abs() < 1e-9, "{cost}");
     work(&story, 4);
     assert_eq!(story.calls().len(), 2, "the cap still holds");
@@ -254,17 +261,17 @@ fn a_cap_on_the_run_applies_to_tasks_that_start_at_once() {
 
 #[test]
 fn a_reservation_lets_the_first_tasks_start_together() {
-    let story = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
-    let (standing, _) = accounts(&story);
-    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+    let story = run_four_costly_tasks("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
+    let (states, _) = task_states_and_cost(&story);
+    assert_eq!(states, ["completed null", "completed null", "paused budget", "paused budget"]);
 }
 
 #[test]
 fn a_paused_task_goes_on_once_its_cap_is_raised() {
-    let mut story = dear("[limits.run]\nmax_cost_usd = 1.0");
+    let mut story = run_four_costly_tasks("[limits.run]\nmax_cost_usd = 1.0");
     story.configure("[limits.run]\nmax_cost_usd = 10.0\n");
     story.resume();
-    assert_eq!(accounts(&story).0, ["completed null"; 4]);
+    assert_eq!(task_states_and_cost(&story).0, ["completed null"; 4]);
 }
 
 /// All four agents report their usage while they run, and never end.
@@ -277,8 +284,8 @@ fn at_the_cap_agents_are_stopped_while_they_work() {
     });
     add(&story, 4);
     work(&story, 4);
-    let (standing, cost) = accounts(&story);
-    assert_eq!(standing, ["paused budget"; 4]);
+    let (states, cost) = task_states_and_cost(&story);
+    assert_eq!(states, ["paused budget"; 4]);
     assert!((cost - 2.4).abs() < 1e-9, "{cost}");
     assert_eq!(story.calls().len(), 4);
 }

@@ -3,7 +3,7 @@
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::{ScriptedCall, Story};
 
-use crate::dispatcher::scripts::{approves, lines, meets};
+use crate::dispatcher::scripts::{approves, lines, wait_for_others};
 
 const BRANCH: &str = "signoff/task-1-three-files";
 
@@ -11,13 +11,13 @@ const BRANCH: &str = "signoff/task-1-three-files";
 const AT_ONCE: &str = "[gate]\nparallel_fixes = true\n";
 
 /// A review with a finding in each of these files.
-fn wants(files: &[&str]) -> String {
+fn review_of_files(files: &[&str]) -> String {
     let lines = files.iter().map(|file| format!("- {file} lacks the word of {}\n", &file[..1]));
     format!("{}\n**Verdict: CHANGES_REQUESTED**\n", lines.collect::<String>())
 }
 
 /// Three files, and a reviewer that requests these changes before it approves.
-fn wanting(script: AgentScript, review: &str) -> AgentScript {
+fn script_with_review(script: AgentScript, review: &str) -> AgentScript {
     let implement = ["a.txt", "b.txt", "c.txt"]
         .into_iter()
         .fold(ScriptRule::role("implement"), |rule, file| rule.write(file, "one\n"));
@@ -25,14 +25,14 @@ fn wanting(script: AgentScript, review: &str) -> AgentScript {
 }
 
 fn three_files(script: AgentScript) -> AgentScript {
-    wanting(script, &wants(&["a.txt:1", "b.txt:1", "c.txt:1"]))
+    script_with_review(script, &review_of_files(&["a.txt:1", "b.txt:1", "c.txt:1"]))
 }
 
 /// The fixer of a file, which waits until all others have started.
 fn fixer(own: &str, others: &[&str]) -> ScriptRule {
     let rule = ScriptRule::role("fix").prompt_contains(&format!("the word of {own}"));
     let line = format!("one\nword of {own}\n");
-    meets(rule, own, others).write(&format!("{own}.txt"), &line).say("Fixed.\n")
+    wait_for_others(rule, own, others).write(&format!("{own}.txt"), &line).say("Fixed.\n")
 }
 
 fn three_fixers(script: AgentScript) -> AgentScript {
@@ -83,7 +83,8 @@ fn each_fixer_gets_its_own_findings_and_a_list_of_the_others() {
 fn two_findings_in_one_file_go_to_one_fixer() {
     let twice = "- a.txt:1 lacks the word of a\n- a.txt:3 names nobody at all\n- b.txt:1 lacks the word of b\n\n\
                  **Verdict: CHANGES_REQUESTED**\n";
-    let story = worked(AT_ONCE, |script| wanting(script, twice).rule(fixer("a", &["b"])).rule(fixer("b", &["a"])));
+    let story =
+        worked(AT_ONCE, |script| script_with_review(script, twice).rule(fixer("a", &["b"])).rule(fixer("b", &["a"])));
     let calls = story.calls_as("fix");
     assert_eq!((calls.len(), story.executor.max_concurrent()), (2, 2));
     for call in calls {
@@ -133,7 +134,7 @@ fn a_fixer_that_changed_another_fixers_file_is_repeated_alone() {
 fn only_the_fix_that_failed_is_repeated() {
     let asking = format!("{AT_ONCE}on_fixer_failure = [\"retry\", \"ask\"]\n");
     let story = worked(&asking, |script| {
-        let fails = meets(ScriptRule::role("fix").prompt_contains("the word of c"), "c", &["a", "b"]).exit(1);
+        let fails = wait_for_others(ScriptRule::role("fix").prompt_contains("the word of c"), "c", &["a", "b"]).exit(1);
         three_files(script).rule(fixer("a", &["b", "c"])).rule(fixer("b", &["a", "c"])).rule(fails)
     });
     assert_eq!((story.task(1).status.as_str(), story.calls_as("fix").len()), ("waiting", 4));

@@ -6,7 +6,9 @@ use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
-use crate::dispatcher::scripts::{FEATURE, clean, content, developer, issue, lines, lines_after, sees};
+use crate::dispatcher::scripts::{
+    FEATURE, both_reviewers_approve, developer, lines, lines_after, reviewer_answers, xml_approval, xml_finding,
+};
 
 /// A plan of one task, reviewed for spec and code.
 fn story(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> Story {
@@ -66,14 +68,18 @@ fn lines_after_answer(story: &Story, choice: &str) -> String {
 
 /// One reviewer always fails.
 fn failing(reviewer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
-    move |script| content(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
+    move |script| {
+        both_reviewers_approve(
+            script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)),
+        )
+    }
 }
 
 #[test]
 fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
     let hangs = |call: u32| ScriptRule::role("review").reviewer("code").call(call).hang();
     let story = Story::configured("[reviewers.code]\ntimeout = \"1s\"\n", |script| {
-        content(developer(script).rule(hangs(1)).rule(hangs(2)))
+        both_reviewers_approve(developer(script).rule(hangs(1)).rule(hangs(2)))
     });
     run(&story);
     assert_eq!(
@@ -135,10 +141,10 @@ fn a_missing_review_can_stop_the_task() {
 #[test]
 fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
     let story = story(|script| {
-        content(
+        both_reviewers_approve(
             script
                 .rule(ScriptRule::role("review").reviewer("code").cycle(1).exit(9))
-                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+                .rule(reviewer_answers("spec", &xml_finding("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
     insta::assert_snapshot!(lines_after_answer(&story, "proceed"), @"
@@ -162,9 +168,9 @@ fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
 fn an_answer_in_the_old_format_is_understood() {
     let story = story(|script| {
         script
-            .rule(sees("spec", "APPROVED: all requirements are met\n"))
-            .rule(sees("code", "ISSUES:\n- [Critical] auth.txt:1 the password is logged\n").cycle(1))
-            .rule(sees("code", "APPROVED: well done\n"))
+            .rule(reviewer_answers("spec", "APPROVED: all requirements are met\n"))
+            .rule(reviewer_answers("code", "ISSUES:\n- [Critical] auth.txt:1 the password is logged\n").cycle(1))
+            .rule(reviewer_answers("code", "APPROVED: well done\n"))
     });
     insta::assert_snapshot!(lines(&story), @"
     Running task #1: Login
@@ -197,8 +203,9 @@ fn an_answer_in_the_old_format_is_understood() {
 
 #[test]
 fn an_unreadable_answer_is_requested_once_more() {
-    let story =
-        story(|script| content(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n"))));
+    let story = story(|script| {
+        both_reviewers_approve(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n")))
+    });
     insta::assert_snapshot!(lines(&story), @"
     Running task #1: Login
       [1/3] Implementing...
@@ -219,7 +226,11 @@ fn an_unreadable_answer_is_requested_once_more() {
 
 #[test]
 fn a_second_unreadable_answer_leads_to_a_question() {
-    let unclear = || story(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
+    let unclear = || {
+        story(|script| {
+            script.rule(reviewer_answers("spec", "I like it.\n")).rule(reviewer_answers("code", "Me too.\n"))
+        })
+    };
     let asked = "The answer of code and spec could not be understood. Retry, proceed without it, or stop? \
                  [\"retry\", \"proceed\", \"stop\", \"restart\"]";
     let story = unclear();
@@ -243,7 +254,7 @@ fn both_failing() -> Story {
     story(|script| {
         let fails = |reviewer: &str, call: u32| ScriptRule::role("review").reviewer(reviewer).call(call).exit(9);
         let rules = ["spec", "code"].into_iter().flat_map(|name| [fails(name, 1), fails(name, 2)]);
-        content(rules.fold(script, AgentScript::rule))
+        both_reviewers_approve(rules.fold(script, AgentScript::rule))
     })
 }
 
@@ -270,8 +281,10 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
 }
 
 /// A reviewer that never approves.
-fn endless(script: AgentScript) -> AgentScript {
-    script.rule(sees("spec", &clean("spec"))).rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
+fn never_approves(script: AgentScript) -> AgentScript {
+    script
+        .rule(reviewer_answers("spec", &xml_approval("spec")))
+        .rule(reviewer_answers("code", &xml_finding("code", 1, "critical", "Still wrong")))
 }
 
 #[test]
@@ -282,7 +295,7 @@ fn after_three_reviews_a_person_decides() {
              open, or stop? [\"continue\", \"proceed\", \"stop\", \"restart\"]"
         )
     };
-    let one = story(endless);
+    let one = story(never_approves);
     assert_eq!(question(&one), asked(1, 3));
     let printed = lines(&one);
     let last: Vec<_> = printed.lines().rev().take(3).collect();
@@ -295,19 +308,19 @@ fn after_three_reviews_a_person_decides() {
     assert_eq!(calls(&one, "code"), 4, "one more fix and review");
     assert_eq!(question(&one), asked(2, 4));
     assert_eq!(answered(&one, "proceed"), "completed MAX_CYCLES_REACHED completed_with_issues cycles_exhausted");
-    assert_eq!(answered(&story(endless), "stop"), "failed CHANGES_REQUESTED failed cycles_exhausted");
+    assert_eq!(answered(&story(never_approves), "stop"), "failed CHANGES_REQUESTED failed cycles_exhausted");
 }
 
 #[test]
 fn a_failed_developer_leads_to_a_question() {
     let story = Story::new(|script| {
-        content(
+        both_reviewers_approve(
             script
                 .rule(ScriptRule::role("implement").call(1).exit(5))
                 .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
                 .rule(ScriptRule::role("fix").call(1).exit(6))
                 .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n"))
-                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+                .rule(reviewer_answers("spec", &xml_finding("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
     run(&story);
@@ -333,7 +346,7 @@ fn with_no_ask_a_question_stops_the_task() {
     ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Next: signoff show 1, then signoff retry 1
     ");
-    let story = Story::new(|script| endless(developer(script)));
+    let story = Story::new(|script| never_approves(developer(script)));
     story.run_plan(&["Login"], no_ask());
     assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("failed", 0));
 }
@@ -343,7 +356,7 @@ fn the_next_task_of_a_plan_starts_when_the_question_is_answered() {
     let story = Story::new(|script| {
         let fails = ScriptRule::role("review").reviewer("code").task("1").exit(9);
         let works = ScriptRule::role("implement").write("{task}.txt", "done\n").say("Done.\n");
-        content(script.rule(works).rule(fails))
+        both_reviewers_approve(script.rule(works).rule(fails))
     });
     story.run_plan(&["Login", "Logout"], RunLoopOptions::default());
     assert_eq!(story.outcome(2), "2 pending - - - 0");

@@ -4,10 +4,10 @@
 use serde_json::json;
 use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::story::{DriveEnd, Story};
+use signoff_testkit::story::{RunLoopEnd, Story};
 
 use crate::dispatcher::groups::{developers, planners};
-use crate::dispatcher::scripts::{APPROVED, approves, changes, developer, strict_reviewer};
+use crate::dispatcher::scripts::{APPROVED, approves, changes_requested, developer, strict_reviewer};
 
 /// More kills than any story has facts.
 const MOST_KILLS: usize = 500;
@@ -15,7 +15,7 @@ const MOST_KILLS: usize = 500;
 /// A story that can be killed and resumed.
 struct KilledStory {
     new: fn() -> Story,
-    start: fn(&Story) -> DriveEnd,
+    start: fn(&Story) -> RunLoopEnd,
 }
 
 /// Everything that must be equal however often the process was killed.
@@ -30,9 +30,9 @@ pub fn ending(story: &Story) -> String {
 }
 
 impl KilledStory {
-    fn undisturbed(&self) -> String {
+    fn ending_without_kill(&self) -> String {
         let story = (self.new)();
-        assert!(matches!((self.start)(&story), DriveEnd::Ended(_)));
+        assert!(matches!((self.start)(&story), RunLoopEnd::Ended(_)));
         ending(&story)
     }
 
@@ -49,11 +49,11 @@ impl KilledStory {
 
     /// Kills the process once at each recorded fact. Returns how often it was killed.
     fn killed_at_every_fact(&self) -> usize {
-        let expected = self.undisturbed();
+        let expected = self.ending_without_kill();
         for fact in 1..MOST_KILLS {
             let mut story = (self.new)();
             story.kill_after(fact);
-            let DriveEnd::Killed = (self.start)(&story) else { return fact - 1 };
+            let RunLoopEnd::Killed = (self.start)(&story) else { return fact - 1 };
             story.never_kill();
             self.resume(&story, &format!("fact {fact}"));
             assert_eq!(ending(&story), expected, "killed at fact {fact}");
@@ -63,11 +63,11 @@ impl KilledStory {
 
     /// Kills the process once at each end of an attempt, before the end is recorded.
     fn killed_at_every_end(&self) -> usize {
-        let expected = self.undisturbed();
+        let expected = self.ending_without_kill();
         for end in 1..MOST_KILLS {
             let story = (self.new)();
             story.executor.kill_switch().arm(end);
-            let DriveEnd::Killed = (self.start)(&story) else { return end - 1 };
+            let RunLoopEnd::Killed = (self.start)(&story) else { return end - 1 };
             self.resume(&story, &format!("end {end}"));
             assert_eq!(ending(&story), expected, "killed at end {end}");
         }
@@ -76,12 +76,12 @@ impl KilledStory {
 
     /// Kills every process after a few facts, until one ends before that.
     fn killed_again_and_again(&self, facts: usize) {
-        let expected = self.undisturbed();
+        let expected = self.ending_without_kill();
         let mut story = (self.new)();
         story.kill_after(facts);
         let mut end = (self.start)(&story);
         for _ in 0..MOST_KILLS {
-            if let DriveEnd::Ended(_) = end {
+            if let RunLoopEnd::Ended(_) = end {
                 assert_eq!(ending(&story), expected, "killed after every {facts} facts");
                 return;
             }
@@ -91,7 +91,7 @@ impl KilledStory {
     }
 }
 
-fn work(story: &Story) -> DriveEnd {
+fn work(story: &Story) -> RunLoopEnd {
     story.try_work(2, RunLoopOptions::default())
 }
 
@@ -113,9 +113,11 @@ const QUEUE: KilledStory = KilledStory {
 /// A specification that is planned, worked in groups, landed and reviewed as a whole.
 const GROUPS: KilledStory = KilledStory {
     new: || {
-        let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
-        let whole =
-            ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+        let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes_requested("the session stays open"));
+        let whole = ScriptRule::role("review")
+            .phase("final_review")
+            .cycle(1)
+            .say(&changes_requested("nothing ties them together"));
         let fixes = ScriptRule::role("fix").task("2").write("task-2.txt", "work\nfixed\n").say("Fixed.\n");
         let glue = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
         Story::new(|script| approves(developers(planners(script).rule(refused).rule(whole).rule(fixes).rule(glue))))

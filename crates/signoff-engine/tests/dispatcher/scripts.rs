@@ -35,7 +35,7 @@ pub const FEATURE: &str = "auth.txt";
 pub const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
 
 /// A review that requests changes, with one finding.
-pub fn changes(reason: &str) -> String {
+pub fn changes_requested(reason: &str) -> String {
     format!("- auth.txt:1 {reason}\n\n**Verdict: CHANGES_REQUESTED**\n")
 }
 
@@ -49,13 +49,13 @@ pub fn developer(script: AgentScript) -> AgentScript {
 /// A reviewer that approves at the third review.
 pub fn strict_reviewer(script: AgentScript) -> AgentScript {
     script
-        .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
-        .rule(ScriptRule::role("review").cycle(2).say(&changes("add rate limiting")))
+        .rule(ScriptRule::role("review").cycle(1).say(&changes_requested("missing input validation")))
+        .rule(ScriptRule::role("review").cycle(2).say(&changes_requested("add rate limiting")))
         .rule(ScriptRule::role("review").say(APPROVED))
 }
 
 /// A reviewer's answer in XML without findings.
-pub fn clean(reviewer: &str) -> String {
+pub fn xml_approval(reviewer: &str) -> String {
     format!(
         "<{reviewer}-review>\n<verdict>APPROVED</verdict>\n<confidence>high</confidence>\n<issues></issues>\n\
          <summary>Fine.</summary>\n</{reviewer}-review>\n"
@@ -63,7 +63,7 @@ pub fn clean(reviewer: &str) -> String {
 }
 
 /// A reviewer's answer in XML with one finding at a line of the feature.
-pub fn issue(reviewer: &str, line: u32, severity: &str, description: &str) -> String {
+pub fn xml_finding(reviewer: &str, line: u32, severity: &str, description: &str) -> String {
     let (kind, more) = if reviewer == "spec" {
         ("missing_requirement", "<requirement>Support OAuth 2.0 login</requirement>")
     } else {
@@ -78,13 +78,13 @@ pub fn issue(reviewer: &str, line: u32, severity: &str, description: &str) -> St
 }
 
 /// The rule of one reviewer of a plan.
-pub fn sees(reviewer: &str, answer: &str) -> ScriptRule {
+pub fn reviewer_answers(reviewer: &str, answer: &str) -> ScriptRule {
     ScriptRule::role("review").reviewer(reviewer).say(answer)
 }
 
 /// Both reviewers of a plan find nothing.
-pub fn content(script: AgentScript) -> AgentScript {
-    script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code")))
+pub fn both_reviewers_approve(script: AgentScript) -> AgentScript {
+    script.rule(reviewer_answers("spec", &xml_approval("spec"))).rule(reviewer_answers("code", &xml_approval("code")))
 }
 
 /// A reviewer that approves everything.
@@ -93,7 +93,7 @@ pub fn approves(script: AgentScript) -> AgentScript {
 }
 
 /// Writes a file outside of all worktrees, and waits for others.
-pub fn meets(rule: ScriptRule, own: &str, others: &[&str]) -> ScriptRule {
+pub fn wait_for_others(rule: ScriptRule, own: &str, others: &[&str]) -> ScriptRule {
     let rule = rule.write(&format!("/met/{own}"), "");
     others.iter().fold(rule, |rule, other| rule.wait_for(&format!("/met/{other}")))
 }

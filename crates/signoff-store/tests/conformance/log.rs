@@ -109,7 +109,7 @@ pub fn a_refused_append_changes_nothing(factory: &dyn StoreFactory) {
     assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::NoTask(TaskId(2)))));
     assert!(store.log(lease.run()).expect("a log").is_empty());
     assert_eq!(crate::conformance::queue::queued(&*store).len(), 1);
-    assert_eq!(store.run(lease.run()).expect("looked"), None);
+    assert_eq!(store.run(lease.run()).expect("query"), None);
     assert_eq!(store.reserve_tasks(1).expect("a number"), [TaskId(2)]);
     assert_eq!(store.append(&lease, make::at(4), &facts[..3]).expect("appended").len(), 3);
 }

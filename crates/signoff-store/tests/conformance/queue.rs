@@ -18,7 +18,7 @@ pub fn added(id: TaskId, title: &str) -> Fact {
 }
 
 fn titles(store: &dyn Store) -> Vec<String> {
-    let spec = |id| store.task_spec(id).expect("looked").expect("a spec");
+    let spec = |id| store.task_spec(id).expect("query").expect("a spec");
     queued(store).into_iter().map(|(id, _)| format!("{id} {}", spec(id).title)).collect()
 }
 

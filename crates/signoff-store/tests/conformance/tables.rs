@@ -95,13 +95,13 @@ pub fn questions_are_numbered_across_runs(factory: &dyn StoreFactory) {
         q3 run 1 task Some(1): retry stop
         "); }
     let place = QuestionRef { run: RunId(2), loop_id: "L3".into(), question: QuestionId(1), open: true };
-    assert_eq!(one.question(2).expect("looked"), Some(place.clone()));
-    assert_eq!(one.question(9).expect("looked"), None);
+    assert_eq!(one.question(2).expect("query"), Some(place.clone()));
+    assert_eq!(one.question(9).expect("query"), None);
 
     let answered = Event::PersonAnswered { question: QuestionId(1), choice: Choice::Stop, by: "ann".into() };
     other.append(&second, make::at(30), &[make::transitioned("L3", answered)]).expect("appended");
     assert_eq!(one.questions().expect("questions").len(), 2);
-    assert_eq!(one.question(2).expect("looked"), Some(QuestionRef { open: false, ..place }));
+    assert_eq!(one.question(2).expect("query"), Some(QuestionRef { open: false, ..place }));
 
     let before = open(&*one);
     one.rebuild().expect("rebuilt");

@@ -49,12 +49,12 @@ fn the_run_of_a_killed_process_is_free() {
     wait_for_it(&mut child);
     let store = fixture.open();
     let run = signoff_core::ids::RunId(1);
-    assert!(store.is_held(run).expect("looked"));
+    assert!(store.is_held(run).expect("query"));
     assert!(matches!(store.acquire(run), Err(StoreError::LeaseHeld(_))));
 
     child.kill().expect("killed");
     child.wait().expect("gone");
-    assert!(!store.is_held(run).expect("looked"));
+    assert!(!store.is_held(run).expect("query"));
     let lease = store.acquire(run).expect("free");
     assert_eq!(store.log(run).expect("a log").len(), 1, "what was written stays");
     let next = store.append(&lease, make::at(3), &[make::run(signoff_core::group::RunEvent::Started)]);

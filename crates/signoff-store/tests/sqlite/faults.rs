@@ -207,10 +207,10 @@ fn concurrent_first_opens_create_one_database() {
 #[test]
 fn a_missing_database_is_not_created() {
     let fixture = StoreFixture::new();
-    assert!(SqliteStore::open_existing(&fixture.dir()).expect("looked").is_none());
+    assert!(SqliteStore::open_existing(&fixture.dir()).expect("query").is_none());
     assert!(!fixture.dir().exists());
     drop(fixture.open());
-    assert!(SqliteStore::open_existing(&fixture.dir()).expect("looked").is_some());
+    assert!(SqliteStore::open_existing(&fixture.dir()).expect("query").is_some());
 }
 
 #[test]

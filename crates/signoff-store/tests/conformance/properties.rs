@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_store::{Lease, Store};
 
-use crate::conformance::drive::RandomRun;
 use crate::conformance::factory::{MemoryFactory, SqliteFactory, StoreFactory};
 use crate::conformance::make;
+use crate::conformance::random_run::RandomRun;
 
 const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
 
@@ -14,9 +14,9 @@ const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
 fn dump(store: &dyn Store) -> String {
     let tasks: Vec<_> = store.tasks().expect("tasks");
     let loops: Vec<_> = tasks.iter().map(|task| store.loop_for_task(TaskId(task.id)).expect("a loop")).collect();
-    let places: Vec<_> = (1..9).map(|number| store.question(number).expect("looked")).collect();
+    let questions: Vec<_> = (1..9).map(|number| store.question(number).expect("query")).collect();
     format!(
-        "{tasks:#?}\n{loops:#?}\n{places:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        "{tasks:#?}\n{loops:#?}\n{questions:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         store.questions().expect("questions"),
         store.findings("").expect("findings"),
         (store.open_runs().expect("runs"), store.failed_runs().expect("runs"), store.last_run().expect("a run")),

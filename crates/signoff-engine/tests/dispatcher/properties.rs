@@ -1,17 +1,17 @@
-//! Laws that hold whatever agents answer, and whenever the process is killed.
+//! Properties that hold for all agent answers and kill points.
 
 use proptest::prelude::*;
 use signoff_core::machine::OutcomeKind;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::story::{DriveEnd, Story};
+use signoff_testkit::story::{RunLoopEnd, Story};
 
 use crate::dispatcher::checkpoints::at_checkpoint;
 use crate::dispatcher::recovery::ending;
-use crate::dispatcher::scripts::{APPROVED, approves, changes};
+use crate::dispatcher::scripts::{APPROVED, approves, changes_requested};
 
 /// How an implementer ends.
 #[derive(Debug, Clone, Copy)]
-enum Implements {
+enum ImplementerBehavior {
     Works,
     GivesUp,
     Fails,
@@ -20,54 +20,54 @@ enum Implements {
 
 /// How a review of one cycle ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reviews {
+enum ReviewerBehavior {
     Approves,
     AsksForChanges,
-    Mumbles,
+    GivesUnreadableAnswer,
     AsksForDiscussion,
     Fails,
 }
 
 /// What the agents of one task do: the implementer, then the reviewer in its cycles.
-type TaskStory = (Implements, [Reviews; 3]);
+type TaskStory = (ImplementerBehavior, [ReviewerBehavior; 3]);
 
 fn task_story() -> impl Strategy<Value = TaskStory> {
     let implements = prop_oneof![
-        6 => Just(Implements::Works),
-        1 => Just(Implements::GivesUp),
-        1 => Just(Implements::Fails),
-        1 => Just(Implements::ChangesNothing),
+        6 => Just(ImplementerBehavior::Works),
+        1 => Just(ImplementerBehavior::GivesUp),
+        1 => Just(ImplementerBehavior::Fails),
+        1 => Just(ImplementerBehavior::ChangesNothing),
     ];
     let reviews = || {
         prop_oneof![
-            4 => Just(Reviews::Approves),
-            4 => Just(Reviews::AsksForChanges),
-            1 => Just(Reviews::Mumbles),
-            1 => Just(Reviews::AsksForDiscussion),
-            1 => Just(Reviews::Fails),
+            4 => Just(ReviewerBehavior::Approves),
+            4 => Just(ReviewerBehavior::AsksForChanges),
+            1 => Just(ReviewerBehavior::GivesUnreadableAnswer),
+            1 => Just(ReviewerBehavior::AsksForDiscussion),
+            1 => Just(ReviewerBehavior::Fails),
         ]
     };
     (implements, [reviews(), reviews(), reviews()])
 }
 
-fn implement(task: &str, implements: Implements) -> ScriptRule {
+fn implement(task: &str, implements: ImplementerBehavior) -> ScriptRule {
     let rule = ScriptRule::role("implement").task(task);
     match implements {
-        Implements::Works => rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"),
-        Implements::GivesUp => rule.say("TASK_STUCK: no such API\n"),
-        Implements::Fails => rule.exit(1),
-        Implements::ChangesNothing => rule.say("TASK_COMPLETE\n"),
+        ImplementerBehavior::Works => rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"),
+        ImplementerBehavior::GivesUp => rule.say("TASK_STUCK: no such API\n"),
+        ImplementerBehavior::Fails => rule.exit(1),
+        ImplementerBehavior::ChangesNothing => rule.say("TASK_COMPLETE\n"),
     }
 }
 
-fn review(task: &str, cycle: u32, reviews: Reviews) -> ScriptRule {
+fn review(task: &str, cycle: u32, reviews: ReviewerBehavior) -> ScriptRule {
     let rule = ScriptRule::role("review").task(task).cycle(cycle);
     match reviews {
-        Reviews::Approves => rule.say(APPROVED),
-        Reviews::AsksForChanges => rule.say(&changes(&format!("task {task} lacks thing {cycle}"))),
-        Reviews::Mumbles => rule.say("Mumble.\n"),
-        Reviews::AsksForDiscussion => rule.say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n"),
-        Reviews::Fails => rule.exit(3),
+        ReviewerBehavior::Approves => rule.say(APPROVED),
+        ReviewerBehavior::AsksForChanges => rule.say(&changes_requested(&format!("task {task} lacks thing {cycle}"))),
+        ReviewerBehavior::GivesUnreadableAnswer => rule.say("Mumble.\n"),
+        ReviewerBehavior::AsksForDiscussion => rule.say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n"),
+        ReviewerBehavior::Fails => rule.exit(3),
     }
 }
 
@@ -100,7 +100,7 @@ proptest! {
         for (row, (_, reviews)) in story.tasks().iter().zip(&tasks) {
             let is_approved = row.outcome == Some(OutcomeKind::Approved);
             let last = usize::try_from(row.review_cycle).ok().and_then(|cycle| reviews.get(cycle.checked_sub(1)?));
-            prop_assert!(!is_approved || last.is_none_or(|last| *last == Reviews::Approves), "{row:?}");
+            prop_assert!(!is_approved || last.is_none_or(|last| *last == ReviewerBehavior::Approves), "{row:?}");
             prop_assert!(!landed.contains(&format!("task-{}.txt", row.id)) || is_approved, "{row:?}");
         }
     }
@@ -110,14 +110,14 @@ proptest! {
     #[test]
     fn a_kill_changes_no_result(tasks in [task_story(), task_story()], kill in 1..60_usize) {
         let agents = |empty: AgentScript| script(empty.rule(at_checkpoint().say(APPROVED)), &tasks);
-        let undisturbed = Story::new(agents);
-        undisturbed.run_spec(None, 2);
+        let without_kill = Story::new(agents);
+        without_kill.run_spec(None, 2);
         let mut story = Story::new(agents);
         story.kill_after(kill);
-        if let DriveEnd::Killed = story.try_run_spec(None, 2) {
+        if let RunLoopEnd::Killed = story.try_run_spec(None, 2) {
             story.never_kill();
             story.resume();
         }
-        prop_assert_eq!(ending(&story), ending(&undisturbed));
+        prop_assert_eq!(ending(&story), ending(&without_kill));
     }
 }

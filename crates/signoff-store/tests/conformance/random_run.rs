@@ -22,7 +22,7 @@ const WORDS: [&str; 4] = [
 
 /// A run that is extended with random events.
 pub struct RandomRun {
-    view: RunState,
+    run_state: RunState,
     policy: Policy,
     heads: u64,
     seq: u64,
@@ -32,8 +32,8 @@ pub struct RandomRun {
 impl RandomRun {
     /// Creates a run with two loops that have not started.
     pub fn new(preset: &str, tasks: [TaskId; 2]) -> Self {
-        let (view, policy) = (RunState::default(), make::policy(preset));
-        let mut this = Self { view, policy, heads: 0, seq: 0, fresh: Vec::new() };
+        let (run_state, policy) = (RunState::default(), make::policy(preset));
+        let mut this = Self { run_state, policy, heads: 0, seq: 0, fresh: Vec::new() };
         this.record(make::opened(preset));
         this.record(make::run(RunEvent::Started));
         for (id, task) in ["A", "B"].into_iter().zip(tasks) {
@@ -51,14 +51,14 @@ impl RandomRun {
     fn record(&mut self, fact: Fact) {
         self.seq += 1;
         let at = make::at(self.seq as i64);
-        self.view.apply(RecordedFact { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
+        self.run_state.apply(RecordedFact { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
         self.fresh.push(fact);
     }
 
     /// Applies one random event to one loop.
     pub fn step(&mut self, choice: u32) {
         let id = LoopId::from(if choice.is_multiple_of(2) { "A" } else { "B" });
-        let state = self.view.loop_state(&id).cloned().unwrap_or_default();
+        let state = self.run_state.loop_state(&id).cloned().unwrap_or_default();
         let (kind, pick) = (choice / 2 % 16, (choice / 32) as usize);
         match kind {
             0 => {
@@ -79,7 +79,7 @@ impl RandomRun {
 
     fn transition(&mut self, id: &LoopId, event: Event) {
         self.record(Fact::Loop(id.clone(), LoopFact::Transitioned(event)));
-        let status = LoopStatus::for_loop(self.view.loop_state(id).expect("a loop"));
+        let status = LoopStatus::for_loop(self.run_state.loop_state(id).expect("a loop"));
         self.record(make::run(RunEvent::LoopStatusChanged { loop_id: id.clone(), status }));
     }
 
@@ -118,7 +118,7 @@ impl RandomRun {
             match effect {
                 Effect::Spawn(job) => events.extend(self.reports(&job)),
                 Effect::Ask(question) => events.extend(answers(&question)),
-                Effect::Wait { reason: hold } => events.push(Event::Resumed { reason: hold }),
+                Effect::Wait { reason } => events.push(Event::Resumed { reason }),
                 Effect::AwaitLanding => events.push(Event::LandingGranted),
                 Effect::Kill { .. } | Effect::Finish(_) => {}
             }
@@ -162,23 +162,23 @@ impl RandomRun {
 }
 
 fn reviews(job: &Job, reviewer: &str, commit: &Commit) -> Vec<Event> {
-    let said = |verdict, words: &[&str]| {
+    let review_event = |verdict, words: &[&str]| {
         let mut review = make::review(reviewer, verdict, words);
         review.judged.commit = Some(commit.clone());
         Event::ReviewArrived { attempt: job.attempt, review }
     };
     let mut elsewhere = make::review(reviewer, Verdict::Approved, &[]);
     elsewhere.judged.commit = Some("elsewhere".into());
-    let unread = Verdict::Inconclusive(Inconclusive::Missing("nothing said".into()));
+    let unread = Verdict::Inconclusive(Inconclusive::Missing("no verdict".into()));
     vec![
-        said(Verdict::Approved, &[]),
-        said(Verdict::Approved, &[]),
-        said(Verdict::Approved, &WORDS[3..]),
-        said(Verdict::ChangesRequested, &WORDS[..1]),
-        said(Verdict::ChangesRequested, &WORDS[1..3]),
-        said(Verdict::ChangesRequested, &[WORDS[0], WORDS[0]]),
-        said(Verdict::NeedsDiscussion, &[]),
-        said(unread, &WORDS[..1]),
+        review_event(Verdict::Approved, &[]),
+        review_event(Verdict::Approved, &[]),
+        review_event(Verdict::Approved, &WORDS[3..]),
+        review_event(Verdict::ChangesRequested, &WORDS[..1]),
+        review_event(Verdict::ChangesRequested, &WORDS[1..3]),
+        review_event(Verdict::ChangesRequested, &[WORDS[0], WORDS[0]]),
+        review_event(Verdict::NeedsDiscussion, &[]),
+        review_event(unread, &WORDS[..1]),
         Event::ReviewArrived { attempt: job.attempt, review: elsewhere },
     ]
 }

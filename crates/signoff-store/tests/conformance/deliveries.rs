@@ -1,4 +1,4 @@
-//! Which messages are due to channels of notifications, and which they got.
+//! Delivery records: due and delivered messages of each notification channel.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId};
@@ -10,7 +10,7 @@ use crate::conformance::make;
 
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
-fn receipt(message: &NotificationKey, at: Timestamp, delivered: bool) -> DeliveryRecord {
+fn delivery(message: &NotificationKey, at: Timestamp, delivered: bool) -> DeliveryRecord {
     DeliveryRecord { message: message.clone(), channel: "slack".to_owned(), at, delivered }
 }
 
@@ -20,21 +20,21 @@ fn message(run: RunId, seq: u64) -> NotificationKey {
 
 pub fn a_delivered_message_stays_delivered(factory: &dyn StoreFactory) {
     let (one, other) = (factory.open_store(), factory.open_store());
-    let whole = NotificationKey { event: NotificationKind::Done, about: None, ..message(RunId(1), 8) };
-    let (asked, answered) = (message(RunId(1), 7), receipt(&whole, make::at(3), true));
+    let done = NotificationKey { event: NotificationKind::Done, about: None, ..message(RunId(1), 8) };
+    let (asked, answered) = (message(RunId(1), 7), delivery(&done, make::at(3), true));
     for (at, delivered) in [(1, false), (2, true), (3, false)] {
-        one.record_delivery(&receipt(&asked, make::at(at), delivered)).expect("recorded");
+        one.record_delivery(&delivery(&asked, make::at(at), delivered)).expect("recorded");
     }
-    let mail = DeliveryRecord { channel: "mail".to_owned(), ..receipt(&asked, make::at(3), false) };
+    let mail = DeliveryRecord { channel: "mail".to_owned(), ..delivery(&asked, make::at(3), false) };
     one.record_delivery(&mail).expect("recorded");
     one.record_delivery(&answered).expect("recorded");
-    let known = [mail, receipt(&asked, make::at(2), true), answered];
-    assert_eq!(other.deliveries(make::at(4)).expect("receipts"), known);
+    let records = [mail, delivery(&asked, make::at(2), true), answered];
+    assert_eq!(other.deliveries(make::at(4)).expect("deliveries"), records);
     other.rebuild().expect("rebuilt");
-    assert_eq!(other.deliveries(make::at(4)).expect("receipts"), known, "the table is not built from the log");
+    assert_eq!(other.deliveries(make::at(4)).expect("deliveries"), records, "the table is not built from the log");
 }
 
-pub fn receipts_are_kept_for_a_week(factory: &dyn StoreFactory) {
+pub fn delivery_records_are_kept_for_a_week(factory: &dyn StoreFactory) {
     let store = factory.open_store();
     let lease = store.open_run(make::at(1)).expect("a run");
     store.append(&lease, make::at(1), &[make::opened("task")]).expect("appended");
@@ -42,16 +42,16 @@ pub fn receipts_are_kept_for_a_week(factory: &dyn StoreFactory) {
     for delivered in [false, true] {
         for run in [open, over] {
             let key = message(run, u64::from(delivered));
-            store.record_delivery(&receipt(&key, make::at(1), delivered)).expect("recorded");
+            store.record_delivery(&delivery(&key, make::at(1), delivered)).expect("recorded");
         }
     }
     let listed = |at: i64| -> Vec<_> {
-        let receipts = store.deliveries(make::at(at)).expect("receipts");
-        receipts.into_iter().map(|receipt| (receipt.message.run, receipt.delivered)).collect()
+        let deliveries = store.deliveries(make::at(at)).expect("deliveries");
+        deliveries.into_iter().map(|delivery| (delivery.message.run, delivery.delivered)).collect()
     };
     let all = [(open, false), (open, true), (over, false), (over, true)];
     assert_eq!(listed(WEEK), all);
-    assert_eq!(listed(WEEK + 9), [(open, true), (over, true)], "what was not delivered is not due any more");
-    store.record_delivery(&receipt(&message(over, 5), make::at(WEEK + 9), false)).expect("recorded");
+    assert_eq!(listed(WEEK + 9), [(open, true), (over, true)], "an undelivered message expires");
+    store.record_delivery(&delivery(&message(over, 5), make::at(WEEK + 9), false)).expect("recorded");
     assert_eq!(listed(WEEK + 9), [(open, true), (over, false)], "an open run may be resumed");
 }
