@@ -48,7 +48,7 @@ pub struct AgentSpec<'a> {
     pub user_home: &'a Path,
     /// Names of the variables set in the inherited environment.
     pub inherited_variables: &'a BTreeSet<String>,
-    pub reporting: Option<ReportEndpoint<'a>>,
+    pub report_endpoint: Option<ReportEndpoint<'a>>,
     /// The session to resume.
     pub resume_session: Option<&'a str>,
     pub sandbox: SandboxBackend,

@@ -69,11 +69,11 @@ impl AgentCheck<'_> {
         let dir = self.directory();
         let failed = |error| EngineError::io("prepare the agent check in", self.scratch_dir, error);
         let launch = self.prepare(&dir).map_err(failed)??;
-        let (program, person) = (self.program.to_owned(), self.user_home.to_owned());
+        let (program, user_home) = (self.program.to_owned(), self.user_home.to_owned());
         let launcher = SupervisorLauncher {
             program,
             live_dir: self.scratch_dir.join("live"),
-            user_home: person,
+            user_home,
             secrets: channel_secrets(self.settings),
         };
         launcher.start(&launch, &dir).await.map_err(failed)
@@ -98,8 +98,8 @@ impl AgentCheck<'_> {
             return Ok(Err(error.into()));
         }
         let Some(adapter) = agent::adapter_for(self.agent.kind) else {
-            let why = format!("agents of kind {} are not supported", self.agent.kind.as_str());
-            return Ok(Err(EngineError::Internal(why)));
+            let reason = format!("agents of kind {} are not supported", self.agent.kind.as_str());
+            return Ok(Err(EngineError::Internal(reason)));
         };
         let line = adapter.command_line(&AgentSpec {
             agent: self.agent,
@@ -112,7 +112,7 @@ impl AgentCheck<'_> {
             home: &dir.home(),
             user_home: self.user_home,
             inherited_variables: &inherited(self.agent, self.variables),
-            reporting: None,
+            report_endpoint: None,
             resume_session: None,
             sandbox: self.sandbox,
             is_root: rustix::process::geteuid().is_root(),

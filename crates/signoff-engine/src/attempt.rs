@@ -188,7 +188,7 @@ impl EngineContext {
     /// Like `worktree`, and restores the files if they were deleted. Only uncommitted changes are lost then.
     pub(crate) fn worktree_with_files(&self, spec: &AttemptSpec) -> Result<Worktree, EngineError> {
         // All reviewers of a worktree start at the same time.
-        let _turn = self.worktree_repair.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.worktree_repair.lock().unwrap_or_else(PoisonError::into_inner);
         let path = Path::new(&spec.workspace.worktree);
         match self.repository.worktree(path) {
             Ok(found) if found.exists() => return Ok(found),
@@ -251,9 +251,9 @@ async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
 /// A note if the user's checkout changed during an attempt. Nothing is undone there: the user may have made the change.
 fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
     let changes = after?.changes_since(&before?);
-    let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
+    let agent_label = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
     let named = list_first(&changes, MAX_LISTED_CHANGES);
-    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work; not undone: {named}"))
+    (!changes.is_empty()).then(|| format!("your checkout changed while {agent_label} was running; not undone: {named}"))
 }
 
 /// Maximum number of changes in a note.
@@ -376,8 +376,8 @@ pub(crate) const NOTHING_TO_CHECK: &str =
     "nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)";
 
 impl StartFailure {
-    fn new(why: impl Display) -> Self {
-        Self::Failed(why.to_string())
+    fn new(reason: impl Display) -> Self {
+        Self::Failed(reason.to_string())
     }
 
     fn notes(&self) -> Vec<String> {

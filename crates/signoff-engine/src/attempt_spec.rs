@@ -263,22 +263,22 @@ pub fn subject_label(run: RunId, loop_id: &LoopId, task: Option<TaskId>) -> Stri
 }
 
 /// The file name of a review. A review of another task's work is numbered with that task's reviews.
-pub fn artifact_name(about: &ArtifactSubject<'_>, gate: artifact::GateReview<'_>) -> artifact::ArtifactName {
-    if let (Some((_, number)), Some(task)) = (about.loop_id.checkpoint_target(), about.task) {
-        return artifact::ArtifactName::for_checkpoint(task, about.started, number);
+pub fn artifact_name(subject: &ArtifactSubject<'_>, gate: artifact::GateReview<'_>) -> artifact::ArtifactName {
+    if let (Some((_, number)), Some(task)) = (subject.loop_id.checkpoint_target(), subject.task) {
+        return artifact::ArtifactName::for_checkpoint(task, subject.started, number);
     }
-    if about.loop_id.is_run_level() {
+    if subject.loop_id.is_run_level() {
         let phase = gate.workflow.phases.get(gate.phase).map_or("review", |phase| phase.name.as_str());
-        return artifact::ArtifactName::for_run(about.run, about.started, phase, gate.cycle);
+        return artifact::ArtifactName::for_run(subject.run, subject.started, phase, gate.cycle);
     }
-    match (about.task, about.spec.kind, about.spec.continues) {
+    match (subject.task, subject.spec.kind, subject.spec.continues) {
         (Some(_), TaskType::Review, Some(reviewed)) => {
-            let first = about.spec.first_review.unwrap_or(1);
+            let first = subject.spec.first_review.unwrap_or(1);
             let cycle = first + gate.cycle.saturating_sub(1);
-            artifact::ArtifactName::for_task(reviewed, about.started, artifact::GateReview { cycle, ..gate })
+            artifact::ArtifactName::for_task(reviewed, subject.started, artifact::GateReview { cycle, ..gate })
         }
-        (Some(task), _, _) => artifact::ArtifactName::for_task(task, about.started, gate),
-        (None, _, _) => artifact::ArtifactName::for_run(about.run, about.started, "review", gate.cycle),
+        (Some(task), _, _) => artifact::ArtifactName::for_task(task, subject.started, gate),
+        (None, _, _) => artifact::ArtifactName::for_run(subject.run, subject.started, "review", gate.cycle),
     }
 }
 

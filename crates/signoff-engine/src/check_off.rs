@@ -63,7 +63,7 @@ fn done_tasks(count: usize) -> String {
 /// Checks off entries in the run's branch.
 pub fn in_branch(ctx: &EngineContext, run: RunId, origins: &[PlanOrigin]) -> Result<UncheckedEntries, EngineError> {
     let worktree = ctx.layout.run_worktree(run);
-    let (changed, missed) = check_off_all(&worktree, origins)?;
+    let (changed, unchecked) = check_off_all(&worktree, origins)?;
     if let Some(origin) = changed.last() {
         let message = match changed.len() {
             1 => format!("Tick {} in {}", origin.id, origin.file),
@@ -73,7 +73,7 @@ pub fn in_branch(ctx: &EngineContext, run: RunId, origins: &[PlanOrigin]) -> Res
         let note = ctx.layout.checked_off(run);
         fs::write(&note, committed.head.commit.as_str()).map_err(|error| EngineError::io("write", &note, error))?;
     }
-    Ok(missed)
+    Ok(unchecked)
 }
 
 /// Checks off entries in the user's checkout.
@@ -85,13 +85,13 @@ fn check_off_all<'a>(
     top: &Path,
     origins: &'a [PlanOrigin],
 ) -> Result<(Vec<&'a PlanOrigin>, UncheckedEntries), EngineError> {
-    let (mut changed, mut missed) = (Vec::new(), UncheckedEntries::default());
+    let (mut changed, mut unchecked) = (Vec::new(), UncheckedEntries::default());
     for origin in origins {
-        if check_off(top, origin, &mut missed)? {
+        if check_off(top, origin, &mut unchecked)? {
             changed.push(origin);
         }
     }
-    Ok((changed, missed))
+    Ok((changed, unchecked))
 }
 
 /// Whether a file, or a directory on its path, is a link.
@@ -101,12 +101,12 @@ fn is_linked(top: &Path, file: &Path) -> bool {
 }
 
 /// Checks off an entry in its file. Returns whether the file changed.
-fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> Result<bool, EngineError> {
+fn check_off(top: &Path, origin: &PlanOrigin, unchecked: &mut UncheckedEntries) -> Result<bool, EngineError> {
     let inside = Path::new(&origin.file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = top.join(&origin.file);
     if inside && is_linked(top, Path::new(&origin.file)) {
         // Writing through a link could change any file.
-        missed.linked += 1;
+        unchecked.linked += 1;
         return Ok(false);
     }
     // Files outside of the repository, and files that git does not track, are not in the branch.
@@ -118,7 +118,7 @@ fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> 
     let mut is_missing = false;
     for mark in &origin.marks {
         match source::tick(&after, mark) {
-            Ok(ticked) => after = ticked,
+            Ok(checked_off) => after = checked_off,
             Err(_) => is_missing = true,
         }
     }
@@ -126,7 +126,7 @@ fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> 
         replace(&path, &after).map_err(|error| EngineError::io("write", &path, error))?;
         return Ok(true);
     }
-    missed.changed += usize::from(is_missing);
+    unchecked.changed += usize::from(is_missing);
     Ok(false)
 }
 

@@ -119,7 +119,7 @@ const TEST_DIRECTORIES: [&str; 2] = ["tests/", "test/"];
 const READ_FILES: [&str; 7] =
     ["GNUmakefile", "makefile", "Makefile", "package.json", "pyproject.toml", "setup.cfg", "tox.ini"];
 
-fn detect(root: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedChecks {
+fn detect(files: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedChecks {
     let mut found = DetectedChecks::default();
     let usable = |wanted: Vec<CheckCandidate>, found: &mut DetectedChecks| -> Vec<CheckCandidate> {
         let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
@@ -131,9 +131,9 @@ fn detect(root: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedCheck
         }
         usable
     };
-    let own = usable(makefile(root), &mut found);
+    let own = usable(makefile(files), &mut found);
     let is_uncovered = |one: &CheckCandidate| own.iter().all(|known| check_kind(known.kind) != one.kind);
-    let tools = [cargo(root), node(root), python(root), go(root)].into_iter().flatten();
+    let tools = [cargo(files), node(files), python(files), go(files)].into_iter().flatten();
     let tools = usable(tools.filter(is_uncovered).collect(), &mut found);
     for one in own.into_iter().chain(tools) {
         let taken = found.checks.iter().any(|known| known.name == one.kind);
@@ -153,7 +153,7 @@ pub fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the only place that looks where programs are")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads PATH")]
 pub(crate) fn search_path() -> OsString {
     env::var_os("PATH").unwrap_or_default()
 }
@@ -168,9 +168,9 @@ fn candidate(kind: &'static str, file: &'static str, tool: &'static str, command
 }
 
 /// The targets of a Makefile. If there are both `test` and `check`, one usually runs the other.
-fn makefile(root: &ProjectFiles) -> Vec<CheckCandidate> {
+fn makefile(files: &ProjectFiles) -> Vec<CheckCandidate> {
     let names = ["GNUmakefile", "makefile", "Makefile"];
-    let texts = names.map(|name| (name, root.text(name)));
+    let texts = names.map(|name| (name, files.text(name)));
     let Some((file, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) else {
         return Vec::new();
     };
@@ -187,43 +187,43 @@ fn is_rule(line: &str, target: &str) -> bool {
     !line.starts_with([' ', '\t', '#']) && !is_variable && targets.split_whitespace().any(|word| word == target)
 }
 
-fn cargo(root: &ProjectFiles) -> Vec<CheckCandidate> {
-    let there = root.is_file("Cargo.toml");
+fn cargo(files: &ProjectFiles) -> Vec<CheckCandidate> {
+    let there = files.is_file("Cargo.toml");
     there.then(|| candidate("test", "Cargo.toml", "cargo", "cargo test")).into_iter().collect()
 }
 
-fn node(root: &ProjectFiles) -> Vec<CheckCandidate> {
+fn node(files: &ProjectFiles) -> Vec<CheckCandidate> {
     let file = "package.json";
-    let package: serde_json::Value = serde_json::from_str(root.text(file)).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(files.text(file)).unwrap_or_default();
     // The test script written by `npm init` always fails.
     let is_real = |script: &str| !script.contains("no test specified");
     let has_script = |name: &&str| package["scripts"][*name].as_str().is_some_and(is_real);
     let tools = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")];
-    let tool = tools.into_iter().find(|(lock, _)| root.is_file(lock)).map_or("npm", |(_, tool)| tool);
+    let tool = tools.into_iter().find(|(lock, _)| files.is_file(lock)).map_or("npm", |(_, tool)| tool);
     let names = ["test", "lint"].into_iter().filter(has_script);
     names.map(|name| candidate(name, file, tool, format!("{tool} run {name}"))).collect()
 }
 
 /// Settings of pytest, or tests that pytest would find by their names.
-fn python(root: &ProjectFiles) -> Vec<CheckCandidate> {
+fn python(files: &ProjectFiles) -> Vec<CheckCandidate> {
     let settings = [("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]")];
     let has_settings =
-        |(file, section): &(&str, &str)| root.text(file).lines().any(|line| line.trim_start().starts_with(section));
+        |(file, section): &(&str, &str)| files.text(file).lines().any(|line| line.trim_start().starts_with(section));
     let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
     let directories = [("a test in Python", ""), ("tests/", "tests/"), ("test/", "test/")];
     let source = settings.into_iter().find(has_settings).map(|(file, _)| file);
-    let source = source.or_else(|| own.into_iter().find(|file| root.is_file(file)));
+    let source = source.or_else(|| own.into_iter().find(|file| files.is_file(file)));
     // Pytest finds tests by their names. Subdirectories may contain anything.
     let is_test =
         |name: &str| name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"));
-    let has_tests = |(_, directory): &(&str, &str)| root.names(directory).any(is_test);
+    let has_tests = |(_, directory): &(&str, &str)| files.names(directory).any(is_test);
     let source = source.or_else(|| directories.into_iter().find(has_tests).map(|(name, _)| name));
     source.map(|file| candidate("test", file, "pytest", "pytest")).into_iter().collect()
 }
 
-fn go(root: &ProjectFiles) -> Vec<CheckCandidate> {
+fn go(files: &ProjectFiles) -> Vec<CheckCandidate> {
     let checks = [("test", "go test ./..."), ("lint", "go vet ./...")];
-    let checks = checks.into_iter().filter(|_| root.is_file("go.mod"));
+    let checks = checks.into_iter().filter(|_| files.is_file("go.mod"));
     checks.map(|(kind, command)| candidate(kind, "go.mod", "go", command)).collect()
 }
 

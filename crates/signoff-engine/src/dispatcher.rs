@@ -294,7 +294,7 @@ impl<'r> Dispatcher<'r> {
                 self.loop_event(run, &loop_id, Event::Resumed { reason }, vec![])
             }
             DispatcherInput::Offered { run, result } => self.tracker_answered(run, result),
-            DispatcherInput::ClaimLost { run, loop_id, id, why } => self.claim_lost(run, &loop_id, id, &why),
+            DispatcherInput::ClaimLost { run, loop_id, id, reason } => self.claim_lost(run, &loop_id, id, &reason),
             DispatcherInput::Closed { run, loop_id, result } => self.task_closed(run, loop_id, result),
             DispatcherInput::Interrupted(interrupt) => {
                 self.interrupt_requested(interrupt);

@@ -43,13 +43,13 @@ fn event_result(event: Event) -> AttemptResult {
 
 /// Lands a loop's work on its target branch, or rejects it.
 pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
-    failpoint::pass("land_turn");
+    failpoint::pass("landing_lock");
     let landing = LoopLander { ctx, spec };
     let progress = |progress| landing.forward_progress(&sink, progress);
     // Hold the lock until the report is sent, so that landings are recorded in order.
-    let (landed, _turn) = match LandingLock::acquire(&landing.ctx.repository, &progress).await {
+    let (landed, _lock) = match LandingLock::acquire(&landing.ctx.repository, &progress).await {
         Ok(None) => (Ok(AttemptResult::new(AttemptEnd::Stopped)), None),
-        Ok(Some(turn)) => (landing.run(&sink).await, Some(turn)),
+        Ok(Some(lock)) => (landing.run(&sink).await, Some(lock)),
         Err(error) => (Err(error), None),
     };
     sink.ended(landed.unwrap_or_else(|error| AttemptResult::new(AttemptEnd::Error(error))));
@@ -64,11 +64,11 @@ struct LoopLander {
 
 impl LoopLander {
     fn forward_progress(&self, sink: &AttemptSink, progress: LandingProgress) {
-        let whose = || attempt_spec::subject_label(self.spec.run, &self.spec.loop_id, self.spec.task_id);
+        let subject_label = || attempt_spec::subject_label(self.spec.run, &self.spec.loop_id, self.spec.task_id);
         match progress {
             LandingProgress::Stoppable(stopper) => sink.stoppable(stopper),
-            LandingProgress::Waiting => sink.note(format!("{} waits: another landing is under way", whose())),
-            LandingProgress::Note(note) => sink.note(format!("{}: {note}", whose())),
+            LandingProgress::Waiting => sink.note(format!("{} is waiting for another landing", subject_label())),
+            LandingProgress::Note(note) => sink.note(format!("{}: {note}", subject_label())),
         }
     }
 
@@ -206,12 +206,12 @@ impl LoopLander {
         fs::create_dir_all(ctx.layout.attempts(spec.run, &spec.loop_id))
             .and_then(|()| atomic_file::write_json(&file, rejection, WriteMode::Durable))
             .map_err(|error| EngineError::io("write", &file, error))?;
-        failpoint::pass("sent_back");
+        failpoint::pass("rejection_recorded");
         if !ctx.repository.advance_branch(&spec.branch, &spec.machine.head.commit, &rejection.head.commit)? {
             let head = ctx.repository.existing_head(&spec.branch)?;
             return Ok(event_result(Event::HeadMoved { head }));
         }
-        failpoint::pass("given_back");
+        failpoint::pass("rejected_branch_moved");
         self.finish_rejection(rejection)
     }
 
@@ -220,14 +220,15 @@ impl LoopLander {
         let workspace = &self.spec.workspace;
         workspace::follow_branch(&self.ctx, workspace, &rejection.head.commit)?;
         // From now on the diff for reviewers starts at the target's tip.
-        let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: workspace.worktree.clone() };
+        let workspace_created =
+            LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: workspace.worktree.clone() };
         let base = Event::BaseSet { tree: self.ctx.repository.tree_of(&rejection.onto)? };
         let (head, findings) = (rejection.head.clone(), rejection.findings.clone());
         let result = match findings.is_empty() {
             true => event_result(Event::HeadMoved { head }),
             false => self.ended(LandingReport::SentBack { head, findings }),
         };
-        Ok(AttemptResult { facts: vec![placed, LoopFact::Transitioned(base)], ..result })
+        Ok(AttemptResult { facts: vec![workspace_created, LoopFact::Transitioned(base)], ..result })
     }
 
     /// Removes the loop's worktree and keeps its branch. Errors are ignored.

@@ -185,7 +185,7 @@ impl Notifier {
             let left = worker.queue.close(deadline.saturating_duration_since(system::now()));
             if left > 0 {
                 let what = if left == 1 { "one message".to_owned() } else { format!("{left} messages") };
-                note_down(&self.shared.notes, format!("notify: {} did not take {what} in time", worker.name));
+                note_down(&self.shared.notes, format!("notify: {} did not deliver {what} in time", worker.name));
             }
         }
         // No program of a channel may outlive this process.
@@ -215,8 +215,8 @@ impl ChannelWorker {
                     shared.log.record(&key, channel.name(), true);
                 }
                 // Report the first error of a channel only, and none after it was stopped.
-                if let (Err(why), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
-                    note_down(&shared.notes, format!("notify: {}: {why}", channel.name()));
+                if let (Err(reason), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
+                    note_down(&shared.notes, format!("notify: {}: {reason}", channel.name()));
                     reported = true;
                 }
                 work.done();

@@ -128,16 +128,16 @@ fn entries<'a>(spec: &'a AttemptSpec, findings: &[FindingId]) -> Vec<&'a Finding
     findings.iter().filter_map(|id| spec.machine.ledger.get(id)).map(|entry| &entry.finding).collect()
 }
 
-fn task_brief<'a>(spec: &'a AttemptSpec, called: &'a TaskNames) -> TaskBrief<'a> {
+fn task_brief<'a>(spec: &'a AttemptSpec, names: &'a TaskNames) -> TaskBrief<'a> {
     TaskBrief {
-        id: &called.id,
+        id: &names.id,
         title: &spec.task_spec.title,
         description: &spec.task_spec.description,
         status: "in_progress",
-        priority: &called.priority,
+        priority: &names.priority,
         plan: spec.task_spec.plan.as_ref().map(|plan| plan.text.as_str()),
-        design_file: &called.design,
-        plan_file: &called.plan,
+        design_file: &names.design,
+        plan_file: &names.plan,
     }
 }
 
@@ -171,11 +171,11 @@ fn others(spec: &AttemptSpec) -> Vec<OtherLoop<'_>> {
 }
 
 fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> String {
-    let called = task_names(spec);
+    let names = task_names(spec);
     let (done, later) = other_items(spec);
     prompt::implement(&ImplementContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &called),
+        task: task_brief(spec, &names),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
         other_loops: &others(spec),
@@ -190,7 +190,7 @@ fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -
 }
 
 fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> String {
-    let called = task_names(spec);
+    let names = task_names(spec);
     let merged = spec.last_round.as_ref().map(|round| merge(&round.reviews, FailThreshold::Low));
     // A fixer of some of the findings gets only its own ones.
     let shared = spec.shares_fixes();
@@ -209,7 +209,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
     let results = results(spec, findings).filter(|_| !shared);
     prompt::fix(&FixContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &called),
+        task: task_brief(spec, &names),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
         findings,
@@ -303,13 +303,13 @@ fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedF
 
 /// The prompt of a reviewer.
 pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, request: &ReviewRequest) -> String {
-    let (called, others) = (task_names(spec), others(spec));
+    let (names, others) = (task_names(spec), others(spec));
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
     let left_out = diff.omitted();
     let work = Work {
-        task: task_brief(spec, &called),
+        task: task_brief(spec, &names),
         worktree: &spec.workspace.worktree,
         other_loops: &others,
         agents_at_once: spec.loops_in_worktree,

@@ -119,7 +119,7 @@ impl ReportRegistry {
         let AcceptedCall { scope: left, report, reply: answer } =
             scope.as_ref().ok_or(ReportRefusal::Ended)?.call(tool, arguments)?;
         let report = redacted(&self.secrets.union(&Secrets::from_values([token])), report);
-        self.keep(&open.report, &report).map_err(|error| ReportRefusal::NotStored { message: error.to_string() })?;
+        self.store(&open.report, &report).map_err(|error| ReportRefusal::NotStored { message: error.to_string() })?;
         *scope = Some(left);
         answer
     }
@@ -139,22 +139,22 @@ impl ReportRegistry {
 
     /// The report of an attempt. A file that this process did not write and that has no valid seal is ignored, with a
     /// note.
-    pub fn read_report(&self, dir: &AttemptDir, who: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
+    pub fn read_report(&self, dir: &AttemptDir, agent_label: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
         let path = dir.report();
         let found = read_file(&path);
         let sealed = found.as_deref().and_then(|bytes| self.seal.unseal(&path, bytes));
         let Some(report) = lock(&self.reports).get(&path).cloned() else {
             if found.is_some() && sealed.is_none() {
-                notes.push(format!("the report file of {who} has no valid seal; it does not count"));
+                notes.push(format!("the report file of {agent_label} has no valid seal; it does not count"));
             }
             return sealed.map(<[u8]>::to_vec);
         };
         if report.as_deref() != sealed || found.is_some() != sealed.is_some() {
             notes.push(match report {
                 Some(_) => {
-                    format!("the report file of {who} was changed; the original report counts")
+                    format!("the report file of {agent_label} was changed; the original report counts")
                 }
-                None => format!("another process wrote a report file for {who}; it does not count"),
+                None => format!("another process wrote a report file for {agent_label}; it does not count"),
             });
         }
         report
@@ -173,7 +173,7 @@ impl ReportRegistry {
         lock(&self.callers).remove(&dir.report());
     }
 
-    fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {
+    fn store(&self, path: &Path, report: &Value) -> io::Result<()> {
         let bytes = serde_json::to_vec(report)?;
         atomic_file::write(path, &self.seal.seal(path, &bytes)?, WriteMode::Durable)?;
         lock(&self.reports).insert(path.to_owned(), Some(bytes));

@@ -53,13 +53,13 @@ impl SandboxSupport {
             }
             None => match (check_bubblewrap(), landlock) {
                 (Ok(()), _) => support(SandboxBackend::Bubblewrap, None),
-                (Err(why), Some(version)) => {
+                (Err(reason), Some(version)) => {
                     let weak = format!(
-                        "the kernel's Landlock (version {version}) does not keep files from being cut short, and {why}"
+                        "the kernel's Landlock (version {version}) does not prevent truncating files, and {reason}"
                     );
                     support(SandboxBackend::Landlock, Some(weak))
                 }
-                (Err(why), None) => support(SandboxBackend::None, Some(format!("{NO_LANDLOCK}, and {why}"))),
+                (Err(reason), None) => support(SandboxBackend::None, Some(format!("{NO_LANDLOCK}, and {reason}"))),
             },
         }
     }

@@ -77,8 +77,8 @@ pub enum ClaimResult {
 pub enum TrackerError {
     #[error("`{command}` could not be run: {error}")]
     NotRun { command: String, error: CommandError },
-    #[error("`{command}` failed ({how}){output}")]
-    Failed { command: String, how: String, output: String },
+    #[error("`{command}` failed ({status}){output}")]
+    Failed { command: String, status: String, output: String },
     #[error("could not parse the output of `{command}`: {message}{output}")]
     Unparsable { command: String, message: String, output: String },
     #[error("cannot read {path}: {error}", path = path.display())]
@@ -111,14 +111,17 @@ impl Tracker {
             }
             TaskSource::Program { .. } | TaskSource::Queue => {
                 let arguments = ["ready", "--json"];
-                let (stdout, command) = (self.succeed(&arguments)?.stdout, self.command(&arguments));
-                let nonsense =
-                    |message| TrackerError::Unparsable { command: command.clone(), message, output: output(&stdout) };
-                // A file may be incomplete while it is being written; an answer must be complete.
-                let answer: Value = serde_json::from_slice(&stdout).map_err(|error| nonsense(error.to_string()))?;
-                let list = listed(&answer).ok_or_else(|| nonsense("expected a list of issues".to_owned()))?;
+                let (stdout, command) = (self.run_checked(&arguments)?.stdout, self.command(&arguments));
+                let unparsable = |message| TrackerError::Unparsable {
+                    command: command.clone(),
+                    message,
+                    output: describe_output(&stdout),
+                };
+                // A file may be incomplete while it is being written; the output of a program must be complete.
+                let value: Value = serde_json::from_slice(&stdout).map_err(|error| unparsable(error.to_string()))?;
+                let list = listed(&value).ok_or_else(|| unparsable("expected a list of issues".to_owned()))?;
                 let read = source::read_tracker(&command, list.to_string().as_bytes(), now, done);
-                read.map_err(|error| nonsense(error.message))
+                read.map_err(|error| unparsable(error.message))
             }
         }
     }
@@ -129,24 +132,24 @@ impl Tracker {
             return Ok(ClaimResult::Ours(Vec::new()));
         }
         let arguments = ["update", id, "--claim", "--json"];
-        let answer = self.ask(&arguments)?;
+        let output = self.run(&arguments)?;
         let issue = self.show(id)?;
         if let Some(issue) = issue.as_ref().filter(|issue| issue.is_closed()) {
             return Ok(ClaimResult::Unavailable(format!("it is {}", issue.status)));
         }
-        let claimed = TrackerIssue::read(&answer.stdout, id).filter(|_| answer.status.success());
+        let claimed = TrackerIssue::read(&output.stdout, id).filter(|_| output.status.success());
         let other = issue.as_ref().and_then(|issue| self.other_assignee(issue, claimed.as_ref()));
         let ours = || ClaimResult::Ours(issue.as_ref().map(TrackerIssue::blockers).unwrap_or_default());
         let in_progress = issue.as_ref().is_some_and(TrackerIssue::is_in_progress);
-        Ok(match (answer.status.success(), other) {
+        Ok(match (output.status.success(), other) {
             (true, None) => ours(),
-            (true, Some(other)) => ClaimResult::Unavailable(format!(
-                "{other} has it; if that is you, say so in BD_ACTOR and open {id} again"
-            )),
-            (false, Some(other)) => ClaimResult::Unavailable(format!("{other} has it")),
+            (true, Some(other)) => {
+                ClaimResult::Unavailable(format!("claimed by {other}; if that is you, set BD_ACTOR and reopen {id}"))
+            }
+            (false, Some(other)) => ClaimResult::Unavailable(format!("claimed by {other}")),
             (false, None) if again && in_progress => ours(),
             (false, None) if in_progress => ClaimResult::Unavailable("it is in progress".to_owned()),
-            (false, None) => return Err(self.failed(&arguments, &answer)),
+            (false, None) => return Err(self.command_error(&arguments, &output)),
         })
     }
 
@@ -171,22 +174,22 @@ impl Tracker {
         if !self.source.closes_tasks() || !self.show(id)?.is_some_and(|issue| issue.is_in_progress()) {
             return Ok(None);
         }
-        if let ClaimResult::Unavailable(why) = self.claim(id, true)? {
-            return Ok(Some(why));
+        if let ClaimResult::Unavailable(reason) = self.claim(id, true)? {
+            return Ok(Some(reason));
         }
-        self.succeed(&["update", id, "--status", "open", "--assignee", ""])?;
+        self.run_checked(&["update", id, "--status", "open", "--assignee", ""])?;
         Ok(None)
     }
 
     /// Closes a task. Does nothing if it is closed already.
     pub fn close(&self, id: &str, reason: &str) -> Result<(), TrackerError> {
         let arguments = ["close", id, "--reason", reason];
-        let answer = self.ask(&arguments)?;
+        let output = self.run(&arguments)?;
         let closed = || self.show(id).ok().flatten().is_some_and(|issue| issue.is_closed());
-        if answer.status.success() || closed() {
+        if output.status.success() || closed() {
             return Ok(());
         }
-        Err(self.failed(&["close", id], &answer))
+        Err(self.command_error(&["close", id], &output))
     }
 
     /// Whether a task can be started now, and not only when it was listed.
@@ -196,19 +199,19 @@ impl Tracker {
 
     /// The current state of one task, if the tracker shows it.
     fn show(&self, id: &str) -> Result<Option<TrackerIssue>, TrackerError> {
-        let answer = self.ask(&["show", id, "--json"])?;
-        let issue = TrackerIssue::read(&answer.stdout, id).filter(|_| answer.status.success());
+        let output = self.run(&["show", id, "--json"])?;
+        let issue = TrackerIssue::read(&output.stdout, id).filter(|_| output.status.success());
         if issue.is_some() {
             return Ok(issue);
         }
-        let answer = self.succeed(&["ready", "--json"])?;
-        Ok(TrackerIssue::read(&answer.stdout, id))
+        let output = self.run_checked(&["ready", "--json"])?;
+        Ok(TrackerIssue::read(&output.stdout, id))
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
+    fn run(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
         let given = self.account_name();
         let environment: Vec<(&str, &str)> = given.iter().map(|name| ("USER", name.as_str())).collect();
-        let question = ShortCommand {
+        let command = ShortCommand {
             program: self.program(),
             arguments,
             directory: self.repository.root(),
@@ -219,22 +222,21 @@ impl Tracker {
             cancelled: None,
             reaper: None,
         };
-        process::run_command(&question)
-            .map_err(|error| TrackerError::NotRun { command: self.command(arguments), error })
+        process::run_command(&command).map_err(|error| TrackerError::NotRun { command: self.command(arguments), error })
     }
 
-    fn succeed(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
-        let answer = self.ask(arguments)?;
-        if answer.status.success() { Ok(answer) } else { Err(self.failed(arguments, &answer)) }
+    fn run_checked(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
+        let output = self.run(arguments)?;
+        if output.status.success() { Ok(output) } else { Err(self.command_error(arguments, &output)) }
     }
 
-    fn failed(&self, arguments: &[&str], answer: &CommandOutput) -> TrackerError {
-        let how = match answer.status.code() {
+    fn command_error(&self, arguments: &[&str], output: &CommandOutput) -> TrackerError {
+        let status = match output.status.code() {
             Some(code) => format!("exit {code}"),
             None => "killed by a signal".to_owned(),
         };
-        let printed = if answer.stderr.is_empty() { &answer.stdout } else { &answer.stderr };
-        TrackerError::Failed { command: self.command(arguments), how, output: output(printed) }
+        let printed = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
+        TrackerError::Failed { command: self.command(arguments), status, output: describe_output(printed) }
     }
 
     fn program(&self) -> &str {
@@ -259,7 +261,7 @@ fn listed(answer: &Value) -> Option<Value> {
 /// Maximum number of output characters in an error message.
 const MAX_OUTPUT_CHARS: usize = 400;
 
-fn output(printed: &[u8]) -> String {
+fn describe_output(printed: &[u8]) -> String {
     let text = String::from_utf8_lossy(printed);
     let text = text.trim();
     let shown: String = text.chars().take(MAX_OUTPUT_CHARS).collect();

@@ -51,9 +51,9 @@ pub struct WorkspaceRequest {
 
 impl WorkspaceRequest {
     pub fn for_loop(run_state: &RunState, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
-        let in_turn = run_state.run_policy()?.scheduling == Scheduling::Chain;
+        let is_chain = run_state.run_policy()?.scheduling == Scheduling::Chain;
         let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
-        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| run_state.loops.get(&of));
+        let reviewed_loop = loop_id.checkpoint_target().and_then(|(of, _)| run_state.loops.get(&of));
         let landing = run_state.policy(loop_id).map(|policy| policy.workflow.landing);
         Some(Self {
             run: run_state.run,
@@ -61,12 +61,12 @@ impl WorkspaceRequest {
             task_id: loop_state.task,
             spec,
             branch: loop_state.branch.clone(),
-            is_chain: in_turn,
+            is_chain,
             lands: landing.is_some_and(|landing| landing != Landing::None),
             last_landed: run_state.last_landed.clone(),
-            reviewed_workspace: looked_at.and_then(|loop_state| loop_state.workspace.clone()),
+            reviewed_workspace: reviewed_loop.and_then(|loop_state| loop_state.workspace.clone()),
             finished: check_off::finished_entries(run_state),
-            last_cancelled: last_cancelled(run_state).filter(|_| in_turn),
+            last_cancelled: last_cancelled(run_state).filter(|_| is_chain),
         })
     }
 }
@@ -101,14 +101,15 @@ fn path(ctx: &EngineContext, request: &WorkspaceRequest) -> PathBuf {
 
 /// Creates the workspace, or finds it if a killed process created it.
 fn create(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
-    let mut placed = create_without_base(ctx, request)?;
+    let mut prepared = create_without_base(ctx, request)?;
     // The planning loop reviews no diff, so it needs no base tree.
     if request.loop_id != LoopId::planning() {
-        let base = &placed.workspace.base;
-        let is_at_base = placed.head.commit == *base;
-        placed.base_tree = Some(if is_at_base { placed.head.tree.clone() } else { ctx.repository.tree_of(base)? });
+        let base = &prepared.workspace.base;
+        let is_at_base = prepared.head.commit == *base;
+        prepared.base_tree =
+            Some(if is_at_base { prepared.head.tree.clone() } else { ctx.repository.tree_of(base)? });
     }
-    Ok(placed)
+    Ok(prepared)
 }
 
 fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
@@ -119,8 +120,8 @@ fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Resul
     if let Some(imported) = &request.spec.imported {
         // The branch starts with the work of another program; the diff starts where that work started.
         let path = if request.is_chain { ctx.layout.run_worktree(request.run) } else { ctx.layout.task_worktree(task) };
-        let placed = attach_new(ctx, &path, &request.branch, &imported.commit)?;
-        return Ok(with_base(placed, ctx.repository.base_of(&imported.commit)?));
+        let prepared = attach_new(ctx, &path, &request.branch, &imported.commit)?;
+        return Ok(with_base(prepared, ctx.repository.base_of(&imported.commit)?));
     }
     if request.is_chain {
         return for_chain_task(ctx, request);
@@ -129,14 +130,14 @@ fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Resul
         return for_continued_task(ctx, request, before);
     }
     let StartPoint { commit: start, note } = start_point(ctx, request)?;
-    let placed = attach_new(ctx, &ctx.layout.task_worktree(task), &request.branch, &start)?;
-    let base = fork_point(ctx, &start, &placed.head.commit)?;
-    Ok(PreparedWorkspace { note, ..with_base(placed, base) })
+    let prepared = attach_new(ctx, &ctx.layout.task_worktree(task), &request.branch, &start)?;
+    let base = fork_point(ctx, &start, &prepared.head.commit)?;
+    Ok(PreparedWorkspace { note, ..with_base(prepared, base) })
 }
 
-fn with_base(mut placed: PreparedWorkspace, base: Commit) -> PreparedWorkspace {
-    placed.workspace.base = base;
-    placed
+fn with_base(mut prepared: PreparedWorkspace, base: Commit) -> PreparedWorkspace {
+    prepared.workspace.base = base;
+    prepared
 }
 
 /// The workspace of a part of a run: the run's own branch, or a temporary copy.
@@ -149,8 +150,8 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
         let note = kept.transpose()?.flatten();
         let tip = repository.ensure_branch(&branch, || repository.base())?;
         let base = repository.branch_base(&branch)?.unwrap_or_else(|| tip.clone());
-        let placed = attach(ctx, &ctx.layout.run_worktree(request.run), &branch, &tip)?;
-        return Ok(PreparedWorkspace { note, ..with_base(placed, base) });
+        let prepared = attach(ctx, &ctx.layout.run_worktree(request.run), &branch, &tip)?;
+        return Ok(PreparedWorkspace { note, ..with_base(prepared, base) });
     }
     let path = ctx.layout.part_worktree(request.run, &request.loop_id);
     // A killed process may have created it.
@@ -177,8 +178,8 @@ fn recorded_loop(store: &dyn Store, task: TaskId) -> Result<Option<Arc<LoopState
 
 /// The last recorded commit of a task, if git still has it.
 fn recorded_commit(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError> {
-    let placed = recorded_loop(&*ctx.store, task)?.filter(|loop_state| loop_state.workspace.is_some());
-    Ok(placed.and_then(|loop_state| ctx.repository.resolve(loop_state.machine.head.commit.as_str()).ok()))
+    let loop_state = recorded_loop(&*ctx.store, task)?.filter(|loop_state| loop_state.workspace.is_some());
+    Ok(loop_state.and_then(|loop_state| ctx.repository.resolve(loop_state.machine.head.commit.as_str()).ok()))
 }
 
 /// The workspace of a task that continues on an existing branch.
@@ -228,31 +229,31 @@ fn for_chain_task(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Pre
     if !request.finished.is_empty() {
         revive_branch(ctx, &request.branch, &start)?;
     }
-    let placed = attach(ctx, &path, &request.branch, &start)?;
-    let note = set_aside(ctx, request, &placed)?;
+    let prepared = attach(ctx, &path, &request.branch, &start)?;
+    let note = park_cancelled_work(ctx, request, &prepared)?;
     if request.finished.is_empty() && note.is_none() {
-        return Ok(placed);
+        return Ok(prepared);
     }
     check_off::in_branch(ctx, request.run, &request.finished)?;
     Ok(PreparedWorkspace { note, ..attach(ctx, &path, &request.branch, &start)? })
 }
 
 /// Moves the work of a cancelled task to a branch of its own, before the next task starts.
-fn set_aside(
+fn park_cancelled_work(
     ctx: &EngineContext,
     request: &WorkspaceRequest,
-    placed: &PreparedWorkspace,
+    prepared: &PreparedWorkspace,
 ) -> Result<Option<String>, EngineError> {
     let Some((task, base)) = &request.last_cancelled else { return Ok(None) };
-    let aside = format!("{}-cancelled-{task}", request.branch);
-    let ticked = fs::read_to_string(ctx.layout.checked_off(request.run)).ok();
+    let parked_branch = format!("{}-cancelled-{task}", request.branch);
+    let last_check_off = fs::read_to_string(ctx.layout.checked_off(request.run)).ok();
     // A killed process may have done this already.
-    if ticked.as_deref() == Some(placed.head.commit.as_str()) && ctx.repository.has_branch(&aside)? {
+    if last_check_off.as_deref() == Some(prepared.head.commit.as_str()) && ctx.repository.has_branch(&parked_branch)? {
         return Ok(None);
     }
-    let worktree = ctx.repository.worktree(Path::new(&placed.workspace.worktree))?;
-    let moved = worktree.park_branch(base, &aside, &commit_message::unfinished(&format!("Task {task}")))?;
-    Ok(moved.then(|| format!("the work of task {task} is on the branch {aside}")))
+    let worktree = ctx.repository.worktree(Path::new(&prepared.workspace.worktree))?;
+    let moved = worktree.park_branch(base, &parked_branch, &commit_message::unfinished(&format!("Task {task}")))?;
+    Ok(moved.then(|| format!("the work of task {task} is on the branch {parked_branch}")))
 }
 
 fn attach(ctx: &EngineContext, path: &Path, branch: &str, start: &Commit) -> Result<PreparedWorkspace, EngineError> {
@@ -269,11 +270,11 @@ fn attach_new(
     branch: &str,
     start: &Commit,
 ) -> Result<PreparedWorkspace, EngineError> {
-    let placed = attach(ctx, path, branch, start)?;
-    if placed.head.commit != *start && ctx.repository.has_work(branch)? {
+    let prepared = attach(ctx, path, branch, start)?;
+    if prepared.head.commit != *start && ctx.repository.has_work(branch)? {
         return Err(GitError::BranchTaken { branch: branch.to_owned(), by: None }.into());
     }
-    Ok(placed)
+    Ok(prepared)
 }
 
 fn prepared(path: &Path, base: Commit, head: Head) -> PreparedWorkspace {
@@ -298,8 +299,8 @@ fn fork_point(ctx: &EngineContext, one: &Commit, other: &Commit) -> Result<Commi
     if one == other {
         return Ok(one.clone());
     }
-    let parted = ctx.repository.merge_base(one.as_str(), other.as_str())?;
-    Ok(parted.unwrap_or_else(|| one.clone()))
+    let merge_base = ctx.repository.merge_base(one.as_str(), other.as_str())?;
+    Ok(merge_base.unwrap_or_else(|| one.clone()))
 }
 
 /// The final commit of a task that another task depends on.

@@ -61,10 +61,10 @@ fn paths_are_relative_to_the_directory() {
 
 #[test]
 fn a_flood_keeps_its_start_and_its_end() {
-    let said = output("echo first; yes | head -c 10000000; echo last");
-    assert!(said.starts_with("first\ny\n") && said.ends_with("y\nlast\n"), "{} bytes", said.len());
-    assert!(said.contains(" bytes left out]"));
-    assert!(said.len() <= MAX_OUTPUT + 100, "{} bytes", said.len());
+    let text = output("echo first; yes | head -c 10000000; echo last");
+    assert!(text.starts_with("first\ny\n") && text.ends_with("y\nlast\n"), "{} bytes", text.len());
+    assert!(text.contains(" bytes left out]"));
+    assert!(text.len() <= MAX_OUTPUT + 100, "{} bytes", text.len());
 }
 
 #[test]

@@ -82,9 +82,9 @@ impl DemoRun {
             rereview: None,
             unreadable: None,
         });
-        let said = self.run_role("review", kind.as_str(), &prompt);
-        let answer = contract::ReviewAnswer { text: said.as_bytes(), tool: None };
-        contract::parse(contract, answer, &ask).unwrap_or_else(|why| panic!("{why}\n{said}"))
+        let answer_text = self.run_role("review", kind.as_str(), &prompt);
+        let answer = contract::ReviewAnswer { text: answer_text.as_bytes(), tool: None };
+        contract::parse(contract, answer, &ask).unwrap_or_else(|error| panic!("{error}\n{answer_text}"))
     }
 
     fn fix(&mut self, findings: &[&Finding]) -> String {

@@ -48,7 +48,7 @@ fn message(event: NotificationKind) -> NotificationMessage {
     }
 }
 
-fn occurrence(seq: u64, event: NotificationKind) -> NotificationKey {
+fn notification_key(seq: u64, event: NotificationKind) -> NotificationKey {
     NotificationKey { run: RunId(3), seq, event, about: Some(LoopId::new("29")) }
 }
 
@@ -65,18 +65,18 @@ impl NotifyFixture {
         Self { directory, variables: BTreeMap::new(), answer: Duration::from_secs(60) }
     }
 
-    fn around(&self) -> ChannelContext {
+    fn context(&self) -> ChannelContext {
         let backoff = Duration::from_millis(1);
-        let manners = NotifyTimeouts { answer: self.answer, backoff, end: self.answer, ..NotifyTimeouts::default() };
+        let timeouts = NotifyTimeouts { answer: self.answer, backoff, end: self.answer, ..NotifyTimeouts::default() };
         let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
-        let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
-        ChannelContext { directory, variables, presence: TerminalPresence::Elsewhere, program, timeouts: manners }
+        let program = env!("CARGO_BIN_EXE_test-supervisor").into();
+        ChannelContext { directory, variables, presence: TerminalPresence::Elsewhere, program, timeouts }
     }
 
     /// Sends a message to the channel `it` and returns `sent` or the error.
     fn send(&self, settings: &Settings, message: &NotificationMessage) -> String {
-        let outlet = NotifyChannel::new(settings.channel("it").unwrap(), self.around());
-        outlet.send(message).map_or_else(|why| why.to_string(), |()| "sent".to_owned())
+        let channel = NotifyChannel::new(settings.channel("it").unwrap(), self.context());
+        channel.send(message).map_or_else(|error| error.to_string(), |()| "sent".to_owned())
     }
 }
 
@@ -266,8 +266,8 @@ fn the_outcome_selects_the_leading_symbol() {
 fn a_command_gets_json_on_stdin_and_ids_in_its_environment() {
     let fixture = NotifyFixture::new();
     let script = "#!/bin/sh\ncat > got.json\necho \"$SIGNOFF_EVENT $SIGNOFF_RUN_ID $SIGNOFF_TASK_ID $SIGNOFF_QUESTION_ID $1\" > got.txt\n";
-    program(&fixture, "tell.sh", script);
-    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\", \"now\"]");
+    program(&fixture, "notify.sh", script);
+    let settings = channel("kind = \"command\"\ncommand = [\"./notify.sh\", \"now\"]");
     assert_eq!(fixture.send(&settings, &message(NotificationKind::Question)), "sent");
     let got = |name: &str| fs::read_to_string(fixture.directory.path().join(name)).unwrap();
     assert_eq!(got("got.txt"), "question 3 29 q7 now\n");
@@ -277,21 +277,21 @@ fn a_command_gets_json_on_stdin_and_ids_in_its_environment() {
 #[test]
 fn a_command_that_fails_says_why() {
     let fixture = NotifyFixture::new();
-    program(&fixture, "tell.sh", "#!/bin/sh\necho 'no phone' >&2\nexit 3\n");
+    program(&fixture, "notify.sh", "#!/bin/sh\necho 'no phone' >&2\nexit 3\n");
     let asks = message(NotificationKind::Question);
-    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
-    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./tell.sh` ended with exit code 3: no phone");
-    let settings = channel("kind = \"command\"\ncommand = [\"./nobody.sh\"]");
-    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./nobody.sh` was not found; check `command`");
+    let settings = channel("kind = \"command\"\ncommand = [\"./notify.sh\"]");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./notify.sh` ended with exit code 3: no phone");
+    let settings = channel("kind = \"command\"\ncommand = [\"./missing.sh\"]");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./missing.sh` was not found; check `command`");
 }
 
 #[test]
 fn a_hanging_command_is_killed() {
     let fixture = NotifyFixture { answer: Duration::from_millis(50), ..NotifyFixture::new() };
-    program(&fixture, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
-    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
+    program(&fixture, "notify.sh", "#!/bin/sh\nexec sleep 1000\n");
+    let settings = channel("kind = \"command\"\ncommand = [\"./notify.sh\"]");
     let text = fixture.send(&settings, &message(NotificationKind::Question));
-    insta::assert_snapshot!(text, @"`./tell.sh` failed: it did not end within 0.05 s and was killed");
+    insta::assert_snapshot!(text, @"`./notify.sh` failed: it did not end within 0.05 s and was killed");
 }
 
 #[test]
@@ -300,15 +300,15 @@ fn a_command_is_killed_when_the_notifier_ends() {
     // A reader of the FIFO blocks until a writer opens it.
     let started = fixture.directory.path().join("started");
     rustix::fs::mknodat(rustix::fs::CWD, &started, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    program(&fixture, "tell.sh", "#!/bin/sh\necho $$ > started\nexec sleep 1000\n");
-    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
-    let around = fixture.around();
-    let manners = NotifyTimeouts { end: Duration::from_millis(1), ..around.timeouts };
-    let around = ChannelContext { timeouts: manners, ..around };
-    let notifier = Notifier::start(&settings, &around, Arc::new(MemoryStore::new())).unwrap();
-    notifier.send(message(NotificationKind::Question), occurrence(1, NotificationKind::Question));
+    program(&fixture, "notify.sh", "#!/bin/sh\necho $$ > started\nexec sleep 1000\n");
+    let settings = channel("kind = \"command\"\ncommand = [\"./notify.sh\"]");
+    let context = fixture.context();
+    let timeouts = NotifyTimeouts { end: Duration::from_millis(1), ..context.timeouts };
+    let context = ChannelContext { timeouts, ..context };
+    let notifier = Notifier::start(&settings, &context, Arc::new(MemoryStore::new())).unwrap();
+    notifier.send(message(NotificationKind::Question), notification_key(1, NotificationKind::Question));
     let pid = fs::read_to_string(&started).unwrap();
-    insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not take one message in time");
+    insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not deliver one message in time");
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     assert!(rustix::process::test_kill_process(pid).is_err(), "it still runs");
 }
@@ -320,8 +320,8 @@ fn delivered_messages_are_not_sent_again_by_the_next_process() {
         TestServer::with_replies([CannedReply::status(404), CannedReply::status(200), CannedReply::status(200)]);
     let settings = webhook(&server, "");
     let notify = |seq| {
-        let notifier = Notifier::start(&settings, &fixture.around(), Arc::new(store.clone())).unwrap();
-        notifier.send(message(NotificationKind::Question), occurrence(seq, NotificationKind::Question));
+        let notifier = Notifier::start(&settings, &fixture.context(), Arc::new(store.clone())).unwrap();
+        notifier.send(message(NotificationKind::Question), notification_key(seq, NotificationKind::Question));
         notifier.finish();
         server.requests().len()
     };
@@ -343,14 +343,14 @@ fn an_undelivered_message_is_sent_again_except_about_the_end_of_a_run() {
         server.address()
     );
     let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
-    let notifier = || Notifier::start(&settings, &fixture.around(), Arc::new(store.clone())).unwrap();
+    let notifier = || Notifier::start(&settings, &fixture.context(), Arc::new(store.clone())).unwrap();
     let events = [(1, NotificationKind::Question), (2, NotificationKind::Done)];
     let first = notifier();
-    events.into_iter().for_each(|(seq, event)| first.send(message(event), occurrence(seq, event)));
+    events.into_iter().for_each(|(seq, event)| first.send(message(event), notification_key(seq, event)));
     first.finish();
     for _ in 0..2 {
         let next = notifier();
-        events.into_iter().for_each(|(seq, event)| next.resend(message(event), &occurrence(seq, event)));
+        events.into_iter().for_each(|(seq, event)| next.resend(message(event), &notification_key(seq, event)));
         next.finish();
         assert_eq!(server.requests().len(), 3, "the question, once");
     }
@@ -369,9 +369,9 @@ fn written(variables: &[(&str, &str)], kind: &str, sent: &NotificationMessage) -
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let fixture = NotifyFixture { variables: variables.collect(), ..NotifyFixture::new() };
     let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
-    let around = ChannelContext { presence: TerminalPresence::AtTerminal(terminal), ..fixture.around() };
-    let outlet = NotifyChannel::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
-    outlet.send(sent).unwrap();
+    let context = ChannelContext { presence: TerminalPresence::AtTerminal(terminal), ..fixture.context() };
+    let channel = NotifyChannel::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), context);
+    channel.send(sent).unwrap();
     let bytes = screen.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
@@ -408,14 +408,14 @@ fn a_failing_channel_is_reported_once_and_blocks_no_other() {
         alive.address()
     );
     let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
-    let notifier = Notifier::start(&settings, &NotifyFixture::new().around(), Arc::new(MemoryStore::new())).unwrap();
+    let notifier = Notifier::start(&settings, &NotifyFixture::new().context(), Arc::new(MemoryStore::new())).unwrap();
     for (seq, event) in (1..).zip([
         NotificationKind::Question,
         NotificationKind::Question,
         NotificationKind::Done,
         NotificationKind::Budget,
     ]) {
-        notifier.send(message(event), occurrence(seq, event));
+        notifier.send(message(event), notification_key(seq, event));
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
     insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; check its address");
@@ -429,5 +429,5 @@ fn a_failing_channel_is_reported_once_and_blocks_no_other() {
 #[test]
 fn without_a_terminal_the_bell_starts_no_notifier() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert!(Notifier::start(&settings, &NotifyFixture::new().around(), Arc::new(MemoryStore::new())).is_none());
+    assert!(Notifier::start(&settings, &NotifyFixture::new().context(), Arc::new(MemoryStore::new())).is_none());
 }

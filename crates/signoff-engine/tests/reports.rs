@@ -29,13 +29,13 @@ fn reports(dir: &AttemptDir) -> ReportRegistry {
 }
 
 /// Returns the valid report of an attempt and the notes for the user.
-fn counted(reports: &ReportRegistry, dir: &AttemptDir) -> (Option<Vec<u8>>, String) {
+fn valid_report(reports: &ReportRegistry, dir: &AttemptDir) -> (Option<Vec<u8>>, String) {
     let mut notes = Vec::new();
     (reports.read_report(dir, "general", &mut notes).map(reports::arguments), notes.join("\n"))
 }
 
 fn reviewed(reports: &ReportRegistry, dir: &AttemptDir) -> Option<Vec<u8>> {
-    let (report, notes) = counted(reports, dir);
+    let (report, notes) = valid_report(reports, dir);
     assert_eq!(notes, "");
     report
 }
@@ -162,14 +162,14 @@ fn a_report_file_of_another_process_does_not_count() {
     for text in ["scribble", FORGED] {
         fs::write(dir.report(), text).unwrap();
         let note = "another process wrote a report file for general; it does not count";
-        assert_eq!(counted(&reports, &dir), (None, note.to_owned()));
+        assert_eq!(valid_report(&reports, &dir), (None, note.to_owned()));
     }
     let failed = json!({ "loopId": "7", "passed": false, "issues": [{ "description": "no name" }] });
     reports.call(&token, TOOL, &arguments(failed.clone())).unwrap();
     assert!(reviewed(&reports, &dir).is_some());
     for change in [|path| fs::write(path, FORGED), |path| fs::remove_file(path)] {
         change(dir.report()).unwrap();
-        let (report, note) = counted(&reports, &dir);
+        let (report, note) = valid_report(&reports, &dir);
         assert_eq!(serde_json::from_slice::<Value>(&report.unwrap()).unwrap(), failed);
         assert_eq!(note, "the report file of general was changed; the original report counts");
     }
@@ -193,10 +193,10 @@ fn after_a_kill_only_a_sealed_report_of_the_same_attempt_counts() {
     let not_taken = (None, "the report file of general has no valid seal; it does not count".to_owned());
     for forged in [&*sealed, FORGED, &sealed.replace("true", "false")] {
         fs::write(other.report(), forged).unwrap();
-        assert_eq!(counted(&after, &other), not_taken);
+        assert_eq!(valid_report(&after, &other), not_taken);
     }
     fs::write(own.report(), sealed.replace("true", "false")).unwrap();
-    assert_eq!(counted(&after, &own), not_taken);
+    assert_eq!(valid_report(&after, &own), not_taken);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub enum StoreError {
     /// Another file is at its path.
     #[error("the database was replaced while it was in use")]
     Replaced,
-    #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
+    #[error("the database was written by a newer signoff (version {found}, this signoff supports version {known})")]
     NewerVersion { found: u32, known: u32 },
     #[error("the database is damaged: {0}")]
     Damaged(String),

@@ -126,8 +126,8 @@ fn files_are_written_committed_and_left_in_disorder() {
     fixture.git_init();
     let usage = fixture.path().join("work/usage.json");
     let output = fixture.call("", &[("SIGNOFF_ROLE", "fix"), ("SIGNOFF_USAGE_FILE", usage.to_str().unwrap())]);
-    let said = stdout_of(&output);
-    assert!(said.starts_with("work of fix ") && said.len() == 12 + 40, "{output:?}");
+    let output_text = stdout_of(&output);
+    assert!(output_text.starts_with("work of fix ") && output_text.len() == 12 + 40, "{output:?}");
     assert_eq!(fixture.read("a/b.txt"), "one\ntwo\n");
     assert_eq!(fixture.read("usage.json"), r#"{"cost_usd":0.5}"#);
     assert!(fixture.path().join("work/.git/index.lock").exists());

@@ -26,11 +26,11 @@ pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
     let CommandLine { arguments, environment, files, .. } = known_setup(&program, spec);
     // The arguments of a known agent select the model.
     let flags = flags(&AgentSpec { model: spec.model.filter(|_| arguments.is_empty()), ..*spec });
-    let speaks = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
+    let own_arguments = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
     let agent = [program].into_iter().chain(first).chain(arguments);
     CommandLine {
         program: spec.signoff_program.to_owned(),
-        arguments: speaks.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
+        arguments: own_arguments.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
         environment,
         files,
     }
@@ -42,7 +42,7 @@ fn flags(spec: &AgentSpec<'_>) -> Vec<String> {
     if spec.access == AccessMode::Read {
         flags.push("--read".to_owned());
     }
-    if let Some(ReportEndpoint { url, variable }) = spec.reporting {
+    if let Some(ReportEndpoint { url, variable }) = spec.report_endpoint {
         flags.extend(["--report".to_owned(), url.to_owned(), variable.to_owned()]);
     }
     flags.extend(flags_with_values([("--resume", spec.resume_session), ("--model", spec.model)]));
@@ -53,7 +53,7 @@ fn flags(spec: &AgentSpec<'_>) -> Vec<String> {
 /// the files and variables of the agent's own adapter are used here too. The report server is passed by the
 /// protocol.
 fn known_setup(program: &str, spec: &AgentSpec<'_>) -> CommandLine {
-    let spec = &AgentSpec { reporting: None, ..*spec };
+    let spec = &AgentSpec { report_endpoint: None, ..*spec };
     match Path::new(program).file_name().and_then(OsStr::to_str) {
         Some("opencode") => CommandLine { arguments: Vec::new(), ..opencode::command_line(spec) },
         Some("gemini") => {

@@ -35,7 +35,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
         }
     }
     let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
-    if spec.reporting.is_some() {
+    if spec.report_endpoint.is_some() {
         arguments.extend(["--mcp-config".to_owned(), servers_file(spec).display().to_string()]);
         arguments.extend(["--allowedTools".to_owned(), format!("mcp__{REPORT_SERVER}")]);
     }
@@ -80,11 +80,11 @@ fn login_dir(spec: &AgentSpec<'_>) -> String {
 }
 
 fn files(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
-    let servers = |reporting| AgentFile::Text { path: servers_file(spec), text: servers_json(&reporting) };
-    spec.reporting.map(servers).into_iter().collect()
+    let servers = |report_endpoint| AgentFile::Text { path: servers_file(spec), text: servers_json(&report_endpoint) };
+    spec.report_endpoint.map(servers).into_iter().collect()
 }
 
 /// Configuration of the report server. Claude Code inserts the token from its environment.
-fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    serde_json::json!({ "mcpServers": { REPORT_SERVER: reporting.http_server() } }).to_string()
+fn servers_json(report_endpoint: &ReportEndpoint<'_>) -> String {
+    serde_json::json!({ "mcpServers": { REPORT_SERVER: report_endpoint.http_server() } }).to_string()
 }

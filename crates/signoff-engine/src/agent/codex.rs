@@ -60,7 +60,10 @@ fn settings(spec: &AgentSpec<'_>) -> Vec<(String, Value)> {
     for feature in ["apps", "hooks", "multi_agent", "plugins", "shell_snapshot", "unbounded_connection_retries"] {
         all.push((format!("features.{feature}"), false.into()));
     }
-    all.extend(spec.reporting.map(|reporting| (format!("mcp_servers.{REPORT_SERVER}"), report_server(&reporting))));
+    all.extend(
+        spec.report_endpoint
+            .map(|report_endpoint| (format!("mcp_servers.{REPORT_SERVER}"), report_server(&report_endpoint))),
+    );
     all
 }
 
@@ -81,11 +84,11 @@ fn untrusted_projects(spec: &AgentSpec<'_>) -> Value {
 }
 
 /// The report server: required, with its tools always declared and approved.
-fn report_server(reporting: &ReportEndpoint<'_>) -> Value {
+fn report_server(report_endpoint: &ReportEndpoint<'_>) -> Value {
     let hidden = vec![Value::from("deferred"), Value::from("code_mode")];
     let server = [
-        ("url", reporting.url.into()),
-        ("bearer_token_env_var", reporting.variable.into()),
+        ("url", report_endpoint.url.into()),
+        ("bearer_token_env_var", report_endpoint.variable.into()),
         ("default_tools_approval_mode", "approve".into()),
         ("required", true.into()),
         ("startup_timeout_sec", 10.into()),

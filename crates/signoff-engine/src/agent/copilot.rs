@@ -65,7 +65,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
         AccessMode::Write => arguments.push("--allow-all-tools".to_owned()),
         AccessMode::Read => arguments.extend(read_only_args(spec)),
     }
-    if spec.reporting.is_some() {
+    if spec.report_endpoint.is_some() {
         arguments.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
     }
     arguments.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
@@ -76,10 +76,10 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
 fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
     let looking = ["view", "grep", "glob"].map(str::to_owned);
     let ours = ReportTool::ALL.map(|tool| format!("{REPORT_SERVER}-{}", tool.as_str()));
-    let ours = ours.into_iter().filter(|_| spec.reporting.is_some());
+    let ours = ours.into_iter().filter(|_| spec.report_endpoint.is_some());
     let offered = looking.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
     let denied = ["write", "shell", "url"].map(|tool| format!("--deny-tool={tool}"));
-    let allowed = spec.reporting.map(|_| format!("--allow-tool={REPORT_SERVER}"));
+    let allowed = spec.report_endpoint.map(|_| format!("--allow-tool={REPORT_SERVER}"));
     offered.chain(denied).chain(allowed).collect()
 }
 
@@ -96,8 +96,9 @@ fn servers_file(spec: &AgentSpec<'_>) -> PathBuf {
 }
 
 fn files(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
-    let servers =
-        spec.reporting.map(|reporting| AgentFile::Text { path: servers_file(spec), text: servers_json(&reporting) });
+    let servers = spec
+        .report_endpoint
+        .map(|report_endpoint| AgentFile::Text { path: servers_file(spec), text: servers_json(&report_endpoint) });
     let before = spec
         .resume_session
         .map(|_| AgentFile::Copy { path: spec.home.join(USAGE_BEFORE_FILE), source: spec.home.join(USAGE_FILE) });
@@ -124,8 +125,8 @@ fn subdirectories(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Configuration of the report server. Copilot inserts the token from its environment.
-fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    let mut server = reporting.http_server();
+fn servers_json(report_endpoint: &ReportEndpoint<'_>) -> String {
+    let mut server = report_endpoint.http_server();
     server["tools"] = json!(["*"]);
     format!("{:#}\n", json!({ "mcpServers": { REPORT_SERVER: server } }))
 }

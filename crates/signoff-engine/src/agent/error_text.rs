@@ -17,8 +17,8 @@ fn provider_message(text: &str) -> Cow<'_, str> {
     let Some(inside) = text.trim_start().strip_prefix("[API Error: ") else {
         return Cow::Borrowed(text.lines().next().unwrap_or_default());
     };
-    let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
-    parse_response(whole).unwrap_or_else(|| {
+    let json = inside.rfind(']').map_or(inside, |end| &inside[..end]);
+    parse_response(json).unwrap_or_else(|| {
         let line = inside.lines().next().unwrap_or_default();
         Cow::Borrowed(line.strip_suffix(']').unwrap_or(line))
     })
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn without_stderr_the_error_is_read_from_stdout() {
-        let output = |stderr: &str, stdout: &str, whole| {
-            String::from_utf8(error_output(stderr.into(), stdout.as_bytes(), whole)).unwrap()
+        let output = |stderr: &str, stdout: &str, is_complete| {
+            String::from_utf8(error_output(stderr.into(), stdout.as_bytes(), is_complete)).unwrap()
         };
         assert_eq!(output("no\n", "yes\n", true), "no\n");
         assert_eq!(output(" \n", "{\"type\":\"x\"}\nPlease log in.\n  {\"cut\":", true), "Please log in.");
@@ -365,9 +365,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text(text in ".*", stdout: Vec<u8>, whole: bool) {
+        fn any_text(text in ".*", stdout: Vec<u8>, is_complete: bool) {
             prop_assert_eq!(find_error(&text).is_none(), text.trim().is_empty());
-            error_output(Vec::new(), &stdout, whole);
+            error_output(Vec::new(), &stdout, is_complete);
         }
     }
 }

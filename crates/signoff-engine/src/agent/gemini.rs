@@ -177,17 +177,17 @@ fn settings(spec: &AgentSpec<'_>) -> Value {
     if let Some(auth) = auth_settings(spec) {
         settings["security"] = json!({ "auth": auth });
     }
-    if let Some(reporting) = spec.reporting {
-        settings["mcpServers"] = servers_config(&reporting);
+    if let Some(report_endpoint) = spec.report_endpoint {
+        settings["mcpServers"] = servers_config(&report_endpoint);
     }
     settings
 }
 
 /// Configuration of the report server. Gemini CLI inserts the token from its environment.
-pub fn servers_config(reporting: &ReportEndpoint<'_>) -> Value {
+pub fn servers_config(report_endpoint: &ReportEndpoint<'_>) -> Value {
     json!({ REPORT_SERVER: {
-        "httpUrl": reporting.url,
-        "headers": { "Authorization": format!("Bearer ${}", reporting.variable) },
+        "httpUrl": report_endpoint.url,
+        "headers": { "Authorization": format!("Bearer ${}", report_endpoint.variable) },
         "trust": true,
         "timeout": 30_000,
     }})

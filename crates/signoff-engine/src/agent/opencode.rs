@@ -105,7 +105,7 @@ fn config_json(spec: &AgentSpec<'_>) -> String {
     config["share"] = json!("disabled");
     // It would keep a copy of the worktree after each step.
     config["snapshot"] = json!(false);
-    if let Some(ReportEndpoint { url, variable }) = spec.reporting {
+    if let Some(ReportEndpoint { url, variable }) = spec.report_endpoint {
         config["mcp"] = json!({ REPORT_SERVER: {
             "type": "remote",
             "url": url,
@@ -336,7 +336,7 @@ impl OpencodeStream {
         let message = if data.message.is_empty() { name } else { first_line(&data.message) };
         let message = if self.steps == 0 && message.starts_with("Unexpected server error") {
             // The only known cause of this error is an unknown model.
-            format!("{message} (before its first step: `opencode models` lists the models that it knows)")
+            format!("{message} (before its first step: `opencode models` lists the available models)")
         } else {
             message
         };
@@ -357,11 +357,11 @@ impl OpencodeStream {
 
 /// The error of a process without a final step. Only stderr shows an unknown session.
 fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
-    let trouble = end.missing_result_error();
-    if trouble.message.contains("Session not found") {
-        return AgentError { kind: AgentErrorKind::SessionGone, ..trouble };
+    let error = end.missing_result_error();
+    if error.message.contains("Session not found") {
+        return AgentError { kind: AgentErrorKind::SessionGone, ..error };
     }
-    trouble
+    error
 }
 
 fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {

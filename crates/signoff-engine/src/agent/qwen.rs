@@ -79,12 +79,12 @@ fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> EnvCha
 }
 
 fn files(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<AgentFile> {
-    let (own, person) = (config_dir(spec), spec.user_home.join(".qwen"));
+    let (own, user_dir) = (config_dir(spec), spec.user_home.join(".qwen"));
     let text = format!("{:#}\n", settings(spec, user_settings));
     let settings = AgentFile::Text { path: own.join("system.json"), text };
     let login = "oauth_creds.json";
-    let login = AgentFile::Link { path: own.join(login), source: person.join(login) };
-    let variables = AgentFile::Copy { path: own.join(".env"), source: person.join(".env") };
+    let login = AgentFile::Link { path: own.join(login), source: user_dir.join(login) };
+    let variables = AgentFile::Copy { path: own.join(".env"), source: user_dir.join(".env") };
     vec![settings, login, variables]
 }
 
@@ -122,8 +122,8 @@ fn settings(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Value {
     if spec.access == AccessMode::Read {
         settings["permissions"] = json!({ "deny": DENIED_TO_READERS.split_whitespace().collect::<Vec<_>>() });
     }
-    if let Some(reporting) = spec.reporting {
-        settings["mcpServers"] = servers_config(&reporting);
+    if let Some(report_endpoint) = spec.report_endpoint {
+        settings["mcpServers"] = servers_config(&report_endpoint);
     }
     settings
 }

@@ -64,9 +64,9 @@ pub fn package_version(program: &Path) -> Option<AgentVersion> {
 pub fn min_node_version(program: &Path) -> Option<AgentVersion> {
     let wanted = find_package(program)?.engines.node;
     let least = wanted.trim().strip_prefix(">=")?.trim();
-    let whole = || least.parse().ok().map(|major| AgentVersion(major, 0, 0));
+    let major_only = || least.parse().ok().map(|major| AgentVersion(major, 0, 0));
     let plain = least.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
-    AgentVersion::parse_word(least).or_else(whole).filter(|_| plain)
+    AgentVersion::parse_word(least).or_else(major_only).filter(|_| plain)
 }
 
 /// The npm package that provides a program.

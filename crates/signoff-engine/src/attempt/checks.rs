@@ -258,7 +258,7 @@ pub async fn run_on_base(
             progress(step);
         }
     };
-    let Some(_turn) = LandingLock::acquire_file(lock, &waits).await? else {
+    let Some(_lock) = LandingLock::acquire_file(lock, &waits).await? else {
         return Ok(None);
     };
     match cached_base_checks(ctx, request.base, request.dir) {
@@ -349,15 +349,15 @@ mod tests {
         let error_of = |text: &str| {
             parse_check_results(text.as_bytes()).map_or_else(|failure| failure.to_string(), |_| String::new())
         };
-        let whole = r#"[{"name":"test","command":"false","code":1,"output":""}]"#;
-        assert_eq!(error_of(whole), "");
+        let full = r#"[{"name":"test","command":"false","code":1,"output":""}]"#;
+        assert_eq!(error_of(full), "");
         let no_check = "gave an answer that cannot be used: no check was run";
         assert_eq!(error_of("[]"), no_check);
         let missing = r#"{"not_run":"`go` is not installed"}"#;
         assert_eq!(error_of(missing), "could not be started: `go` is not installed");
         let unreadable = "gave an answer that cannot be used: could not parse the check results: EOF while parsing";
-        for cut in 0..whole.len() {
-            assert!(error_of(&whole[..cut]).starts_with(unreadable), "{cut}");
+        for cut in 0..full.len() {
+            assert!(error_of(&full[..cut]).starts_with(unreadable), "{cut}");
         }
     }
 }

@@ -77,8 +77,8 @@ pub fn agent_environment(
 /// only if its `pass` names it.
 fn withheld(agent: &AgentConfig, settings: &Settings) -> EnvChanges {
     let channels = settings.channel_variables();
-    let tells = |name: &str| channels.contains(&name) && !agent.pass.iter().any(|passed| passed == name);
-    unset(|name| tells(name) || !inherits(agent, name))
+    let is_withheld_channel = |name: &str| channels.contains(&name) && !agent.pass.iter().any(|passed| passed == name);
+    unset(|name| is_withheld_channel(name) || !inherits(agent, name))
 }
 
 /// The user's variables that checks do not inherit: keys of agents and addresses of channels.
@@ -100,13 +100,13 @@ pub fn channel_secrets(settings: &Settings) -> Vec<String> {
 
 /// The secrets that agents may see: in the user's variables, in configured variables, of channels, and in the login
 /// files below the user's home.
-pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
+pub fn secrets(settings: &Settings, user_home: &Path) -> Secrets {
     let (variables, agents) = (variables(), settings.agents());
     let given = agents.iter().flat_map(|agent| &agent.env);
     let all = variables.iter().map(|(name, value)| (name, value)).chain(given);
     let set = Secrets::from_variables(all.map(|(name, value)| (name.as_str(), value.as_str())));
     let channels = channel_secrets(settings);
-    set.union(&Secrets::from_keys(channels.iter().map(String::as_str))).union(&user_secrets(person))
+    set.union(&Secrets::from_keys(channels.iter().map(String::as_str))).union(&user_secrets(user_home))
 }
 
 /// The variables of checks, which get no credentials.

@@ -46,8 +46,8 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
         return Err(EngineError::io("store the output in", dir.path(), io::Error::other(message.clone())));
     }
     // Read the pushes before `home::clean_up_home` cleans the usage directory.
-    let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
-    let pushed = launch::attempted_pushes_note(dir, who);
+    let agent_label = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
+    let pushed = launch::attempted_pushes_note(dir, agent_label);
     parse_output(attempt)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
     let taken = if spec.writes() { ctx.import_work(spec) } else { Ok(Vec::new()) };

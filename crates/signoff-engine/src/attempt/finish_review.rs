@@ -48,8 +48,8 @@ pub fn finish_review(
     let finish_context = read_finish_context(dir);
     let reviews = ctx.layout.reviews();
     let reported = ctx.reports.read_report(dir, reviewer.as_str(), notes).map(reports::arguments);
-    if let Some(trouble) = missing_tool_error(ctx, &assigned, dir, &text, reported.as_deref()) {
-        return Ok(failed_end(spec, AttemptFailure::Agent(trouble)));
+    if let Some(error) = missing_tool_error(ctx, &assigned, dir, &text, reported.as_deref()) {
+        return Ok(failed_end(spec, AttemptFailure::Agent(error)));
     }
     let raw = artifact::write_raw(&reviews, &spec.artifact(), reviewer, &stored_answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
@@ -142,17 +142,17 @@ pub fn undo_changes(
     notes: &mut Vec<String>,
 ) -> Result<UndoneChanges, EngineError> {
     let mut undone = ctx.read_guards.end_read(worktree, commit, name)?;
-    let doing = if matches!(spec.job.kind, JobKind::Research { .. }) { "researching" } else { "reviewing" };
+    let activity = if matches!(spec.job.kind, JobKind::Research { .. }) { "researching" } else { "reviewing" };
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
     let (put_back, left): (Vec<&WorktreeChange>, Vec<&WorktreeChange>) =
         undone.changes.iter().partition(|change| change.is_undone());
     if !put_back.is_empty() {
-        notes.push(format!("{by} changed files while {doing}; undone: {}", join_changes(&put_back)));
+        notes.push(format!("{by} changed files while {activity}; undone: {}", join_changes(&put_back)));
     }
     if !left.is_empty() {
         // The user, or an agent of another task, may have made the change.
-        notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
+        notes.push(format!("{} while {by} was {activity}; not undone", join_changes(&left)));
     }
     // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
     let is_sandboxed = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))

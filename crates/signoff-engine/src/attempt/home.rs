@@ -17,7 +17,7 @@ use crate::remove_tree;
 /// Maximum size of a session file, in bytes.
 const MAX_SESSION_FILE: u64 = 64 * 1024 * 1024;
 
-/// Maximum depth of session files. It also bounds the recursion if an agent creates very depth directories.
+/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
 const MAX_SESSION_DEPTH: usize = 10;
 
 /// Removes everything from an attempt's home that `agent` does not need again. Safe to repeat.
@@ -38,7 +38,7 @@ fn remove_except(directory: &Path, paths: &[PathBuf], secrets: &Secrets, depth: 
         let below: Vec<PathBuf> =
             paths.iter().filter_map(|path| Some(path.strip_prefix(name).ok()?.to_owned())).collect();
         if below.iter().any(|rest| rest.as_os_str().is_empty()) {
-            keep(&path, is_directory, secrets, depth);
+            keep_redacted(&path, is_directory, secrets, depth);
         } else if is_directory && !below.is_empty() && depth > 0 {
             remove_except(&path, &below, secrets, depth - 1);
         } else {
@@ -50,10 +50,10 @@ fn remove_except(directory: &Path, paths: &[PathBuf], secrets: &Secrets, depth: 
 }
 
 /// Keeps a file or directory, with secrets redacted.
-fn keep(path: &Path, is_directory: bool, secrets: &Secrets, depth: usize) {
+fn keep_redacted(path: &Path, is_directory: bool, secrets: &Secrets, depth: usize) {
     if is_directory && depth > 0 {
         for (path, is_directory) in entries(path) {
-            keep(&path, is_directory, secrets, depth - 1);
+            keep_redacted(&path, is_directory, secrets, depth - 1);
         }
     } else if is_directory || !redact(path, secrets) {
         remove(path);

@@ -44,9 +44,10 @@ pub fn launch(
         return Err(StartFailure::Failed(format!("agent {} is of an unsupported kind", agent.name)));
     };
     let program = ctx.program.display().to_string();
-    let (home, person) = (dir.home(), ctx.user_home.as_path());
-    let reporting = credentials.access.as_ref();
-    let reporting = reporting.map(|access| ReportEndpoint { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
+    let (home, user_home) = (dir.home(), ctx.user_home.as_path());
+    let report_endpoint = credentials.access.as_ref();
+    let report_endpoint =
+        report_endpoint.map(|access| ReportEndpoint { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
     let mut line = adapter.command_line(&AgentSpec {
         agent,
         model,
@@ -56,9 +57,9 @@ pub fn launch(
         repository: ctx.repository.root(),
         checkout: ctx.repository.checkout(),
         home: &home,
-        user_home: person,
+        user_home,
         inherited_variables: &environment::inherited(agent, &ctx.variables),
-        reporting,
+        report_endpoint,
         resume_session: spec.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
         sandbox: spec.launch.sandbox.unwrap_or(SandboxBackend::None),
         is_root: rustix::process::geteuid().is_root(),
@@ -241,16 +242,17 @@ const MAX_PUSH_LOG: u64 = 16 * 1024;
 const MAX_LISTED_ADDRESSES: usize = 3;
 
 /// The note about pushes that an agent tried; `None` if it tried none.
-pub fn attempted_pushes_note(dir: &AttemptDir, who: &str) -> Option<String> {
-    push_note(&String::from_utf8_lossy(&read_start(&dir.pushes(), MAX_PUSH_LOG)), who)
+pub fn attempted_pushes_note(dir: &AttemptDir, agent_label: &str) -> Option<String> {
+    push_note(&String::from_utf8_lossy(&read_start(&dir.pushes(), MAX_PUSH_LOG)), agent_label)
 }
 
 /// The logged addresses, each once. The agent may have pushed elsewhere, since it can undo the configuration.
-fn push_note(noted: &str, who: &str) -> Option<String> {
+fn push_note(noted: &str, agent_label: &str) -> Option<String> {
     let mut seen = BTreeSet::new();
     let addresses = noted.lines().map(address).filter(|one| !one.is_empty());
     let addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
-    (!addresses.is_empty()).then(|| format!("{who} tried to push to {}", list_first(&addresses, MAX_LISTED_ADDRESSES)))
+    (!addresses.is_empty())
+        .then(|| format!("{agent_label} tried to push to {}", list_first(&addresses, MAX_LISTED_ADDRESSES)))
 }
 
 /// The address without user name and password.

@@ -42,10 +42,10 @@ fn adapter(ctx: &EngineContext, agent: &str) -> Option<AgentAdapter> {
 }
 
 /// Parses the output of an attempt whose end was not seen. Returns its session.
-pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &AttemptDir) -> Option<String> {
-    let agent = adapter(ctx, &launched.launch.agent)?;
+pub fn parse_lost_output(ctx: &EngineContext, start: &AttemptStart, dir: &AttemptDir) -> Option<String> {
+    let agent = adapter(ctx, &start.launch.agent)?;
     let (home, ended_at) = (dir.home(), clock::now());
-    let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
+    let (started_at, resumed) = (start.at, start.launch.resumes.is_some());
     let closing = AgentExit { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
     let result = read_output(&agent, dir).finish(&closing);
     let session = result.summary.session.clone();
@@ -179,10 +179,10 @@ fn end_of_exit(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
 const MAX_LISTED_TOOLS: usize = 5;
 
 /// A note about tools that a reviewer tried to use and may not.
-pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
+pub fn denied_tools_note(dir: &AttemptDir, agent_label: &str) -> Option<String> {
     let denied = agent_summary(dir)?.denied;
     let tools: Vec<String> = denied.iter().map(denied_tool).collect();
-    (!tools.is_empty()).then(|| format!("{who} was denied: {}", list_first(&tools, MAX_LISTED_TOOLS)))
+    (!tools.is_empty()).then(|| format!("{agent_label} was denied: {}", list_first(&tools, MAX_LISTED_TOOLS)))
 }
 
 fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {

@@ -237,9 +237,9 @@ fn risky_files(
     commit: &Commit,
     diff: &GitDiff,
 ) -> Result<(Vec<String>, Vec<String>), EngineError> {
-    let whole = since.map(|_| ctx.worktree(spec)?.diff_between(spec.base(), commit).map_err(EngineError::from));
-    let whole = whole.transpose()?;
-    let diff = whole.as_ref().unwrap_or(diff);
+    let full_diff = since.map(|_| ctx.worktree(spec)?.diff_between(spec.base(), commit).map_err(EngineError::from));
+    let full_diff = full_diff.transpose()?;
+    let diff = full_diff.as_ref().unwrap_or(diff);
     Ok((diff.config_files.clone(), files_with_secrets(&diff.patch, &ctx.secrets)))
 }
 

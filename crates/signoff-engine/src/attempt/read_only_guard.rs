@@ -54,7 +54,7 @@ impl ReadOnlyGuards {
         worktree: &Worktree,
         since: &Commit,
         commit: &Commit,
-        who: &ReviewerName,
+        reviewer: &ReviewerName,
     ) -> Result<Arc<GitDiff>, EngineError> {
         let state = self.state(worktree);
         let mut reads = lock(&state);
@@ -64,8 +64,8 @@ impl ReadOnlyGuards {
                 // There were no readers meanwhile, so none of them changed the repository.
                 worktree.refresh_repository_files(&mut session.snapshot);
             }
-            session.readers.insert(who.clone());
-            session.all_readers.insert(who.clone());
+            session.readers.insert(reviewer.clone());
+            session.all_readers.insert(reviewer.clone());
             return Ok(session.diff.clone());
         }
         let is_fresh = reads.committed.as_ref() == Some(commit);
@@ -78,7 +78,7 @@ impl ReadOnlyGuards {
             worktree.undo_since(&snapshot)?;
         }
         let diff = Arc::new(worktree.diff_between(since, commit)?);
-        let (commit, since, readers) = (commit.clone(), since.clone(), BTreeSet::from([who.clone()]));
+        let (commit, since, readers) = (commit.clone(), since.clone(), BTreeSet::from([reviewer.clone()]));
         let all_readers = readers.clone();
         reads.session = Some(ReadSession { commit, since, snapshot, diff: diff.clone(), readers, all_readers });
         Ok(diff)
@@ -89,16 +89,16 @@ impl ReadOnlyGuards {
         &self,
         worktree: &Worktree,
         commit: &Commit,
-        who: &ReviewerName,
+        reviewer: &ReviewerName,
     ) -> Result<UndoneChanges, EngineError> {
         let state = self.state(worktree);
         let mut reads = lock(&state);
         let Some(session) = reads.session.as_mut().filter(|one| one.commit == *commit) else {
             let changes = worktree.undo_since(&worktree.snapshot_at_commit(commit)?)?;
-            return Ok(UndoneChanges { is_changed: !changes.is_empty(), changes, by: vec![who.clone()] });
+            return Ok(UndoneChanges { is_changed: !changes.is_empty(), changes, by: vec![reviewer.clone()] });
         };
-        session.readers.remove(who);
-        session.all_readers.insert(who.clone());
+        session.readers.remove(reviewer);
+        session.all_readers.insert(reviewer.clone());
         let by = session.all_readers.iter().cloned().collect();
         if !session.readers.is_empty() {
             return Ok(UndoneChanges {

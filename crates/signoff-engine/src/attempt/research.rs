@@ -91,11 +91,11 @@ pub fn finish_planner(
     notes: &mut Vec<String>,
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
-    let who = ReviewerName::new(&*spec.launch.role);
-    let undone = ctx.read_guards.end_read(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
+    let agent_label = ReviewerName::new(&*spec.launch.role);
+    let undone = ctx.read_guards.end_read(&ctx.worktree(spec)?, &spec.workspace.base, &agent_label)?;
     if !undone.changes.is_empty() {
         let changes: Vec<_> = undone.changes.iter().collect();
-        notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));
+        notes.push(format!("{agent_label} changed files while planning; undone: {}", join_changes(&changes)));
     }
     if let Some(end) = unsuccessful_end(attempt) {
         return Ok((end, Vec::new()));

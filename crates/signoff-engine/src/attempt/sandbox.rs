@@ -45,15 +45,15 @@ fn caches() -> impl Iterator<Item = &'static str> {
 }
 
 /// Creates the caches that an installed tool would create on first use: a sandboxed agent could not create them.
-fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
+fn make_caches(user_home: &Path, is_there: impl Fn(&str) -> bool) {
     let installed = CACHES.into_iter().filter(|(program, _)| is_there(program)).flat_map(|(_, paths)| paths);
     for cache in [&COMMON_CACHE].into_iter().chain(installed) {
         // Errors are ignored: the home may be read-only, and the cache may exist.
-        create_private_dir(&person.join(cache)).ok();
+        create_private_dir(&user_home.join(cache)).ok();
     }
     if is_there("cargo") {
         for lock in CARGO_LOCKS {
-            fs::OpenOptions::new().create(true).append(true).open(person.join(lock)).ok();
+            fs::OpenOptions::new().create(true).append(true).open(user_home.join(lock)).ok();
         }
     }
 }
@@ -172,8 +172,8 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     } else {
         String::new()
     };
-    let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
-    (!errors.is_empty()).then(|| format!("the sandbox blocked {who}: {}{more}", errors.join("; ")))
+    let agent_label = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
+    (!errors.is_empty()).then(|| format!("the sandbox blocked {agent_label}: {}{more}", errors.join("; ")))
 }
 
 #[cfg(test)]

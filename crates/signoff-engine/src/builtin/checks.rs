@@ -200,12 +200,12 @@ impl TruncatedOutput {
             (text(&self.head), text(&self.tail))
         } else {
             // Joined before decoding, because a character may span both parts.
-            let mut whole = text(&[self.head.as_slice(), &self.tail].concat());
-            if json_len(&whole) <= budget {
-                return whole;
+            let mut full = text(&[self.head.as_slice(), &self.tail].concat());
+            if json_len(&full) <= budget {
+                return full;
             }
-            let tail = whole.split_off(fitting_bytes(whole.chars(), budget / 2));
-            (whole, tail)
+            let tail = full.split_off(fitting_bytes(full.chars(), budget / 2));
+            (full, tail)
         };
         let start = &head[..fitting_bytes(head.chars(), budget / 2)];
         let end = &tail[tail.len() - fitting_bytes(tail.chars().rev(), budget / 2)..];

@@ -59,7 +59,7 @@ pub struct DemoAnswer {
 pub enum DemoError {
     #[error("the demo agent cannot `{0}`, only implement, fix and review")]
     Role(String),
-    #[error("the demo agent knows only its own two tasks")]
+    #[error("the demo agent supports only its own two tasks")]
     Task,
 }
 

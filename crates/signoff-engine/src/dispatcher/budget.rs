@@ -31,7 +31,7 @@ impl Dispatcher<'_> {
     /// The cap that forbids another launch, of the task or of the run, as a message.
     pub(super) fn over_budget(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
         match self.budget_for(run, loop_id, "") {
-            LaunchDecision::Refuse(why) => Some(why),
+            LaunchDecision::Refuse(reason) => Some(reason),
             LaunchDecision::Start | LaunchDecision::Wait => None,
         }
     }
@@ -46,11 +46,11 @@ impl Dispatcher<'_> {
         }
         let limits = self.ctx.settings.limits();
         let reserve = limits.reserve_micro_usd;
-        let own = BudgetScope { active, loops: loops_of_task(active, loop_id), caps: &limits.task, reserve };
-        let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
-        match (own.decide(role), whole.decide(role)) {
-            (LaunchDecision::Refuse(why), _) => LaunchDecision::Refuse(why),
-            (_, LaunchDecision::Refuse(why)) => LaunchDecision::Refuse(format!("in the whole run {why}")),
+        let task_scope = BudgetScope { active, loops: loops_of_task(active, loop_id), caps: &limits.task, reserve };
+        let run_scope = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
+        match (task_scope.decide(role), run_scope.decide(role)) {
+            (LaunchDecision::Refuse(reason), _) => LaunchDecision::Refuse(reason),
+            (_, LaunchDecision::Refuse(reason)) => LaunchDecision::Refuse(format!("run limit: {reason}")),
             (LaunchDecision::Start, LaunchDecision::Start) => LaunchDecision::Start,
             (LaunchDecision::Start | LaunchDecision::Wait, LaunchDecision::Start | LaunchDecision::Wait) => {
                 LaunchDecision::Wait
@@ -70,8 +70,8 @@ impl Dispatcher<'_> {
             if !used.is_empty() {
                 self.append(run, used)?;
             }
-            for (loop_id, why) in self.at_cap(run) {
-                self.note_paused(run, &loop_id, &why);
+            for (loop_id, reason) in self.at_cap(run) {
+                self.note_paused(run, &loop_id, &reason);
                 self.loop_event(run, &loop_id, Event::BudgetReached, Vec::new())?;
             }
         }
@@ -111,16 +111,17 @@ impl Dispatcher<'_> {
         let Some(active) = self.runs.get(&run) else { return Vec::new() };
         let (limits, now) = (self.ctx.settings.limits(), clock::now());
         let reserve = limits.reserve_micro_usd;
-        let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
-        let whole = whole.reached(now).map(|why| format!("in the whole run {why}"));
+        let run_scope = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
+        let run_reason = run_scope.reached(now).map(|reason| format!("run limit: {reason}"));
         let mut reached = Vec::new();
         for (loop_id, loop_state) in &active.state.loops {
             let alone = BudgetScope { active, loops: vec![(loop_id, &**loop_state)], caps: &limits.task, reserve };
             if !alone.agents().into_iter().any(|(loop_state, attempt)| loop_state.machine.runs(attempt)) {
                 continue;
             }
-            let own = BudgetScope { loops: loops_of_task(active, loop_id), ..alone };
-            reached.extend(own.reached(now).or_else(|| whole.clone()).map(|why| (loop_id.clone(), why)));
+            let task_scope = BudgetScope { loops: loops_of_task(active, loop_id), ..alone };
+            reached
+                .extend(task_scope.reached(now).or_else(|| run_reason.clone()).map(|reason| (loop_id.clone(), reason)));
         }
         reached
     }
@@ -167,10 +168,10 @@ impl BudgetScope<'_> {
     fn decide(&self, role: &str) -> LaunchDecision {
         let expected = self.expected(role);
         let (mut spent, mut promised) = (self.spent(None), self.reserved());
-        let gone = spent.used();
+        let used = spent.used();
         let expected_usage = expected.unwrap_or_default();
-        if let Err(refusal) = spent.reserve(AttemptId(u64::MAX), expected_usage, self.caps) {
-            return LaunchDecision::Refuse(describe_refusal(refusal, gone, self.caps));
+        if let Err(resource) = spent.reserve(AttemptId(u64::MAX), expected_usage, self.caps) {
+            return LaunchDecision::Refuse(describe_refusal(resource, used, self.caps));
         }
         // While the cost of an attempt is unknown, only one runs, so a cap is exceeded by at most one attempt.
         let unknown = expected.is_none() && !self.agents().is_empty();
@@ -181,9 +182,9 @@ impl BudgetScope<'_> {
     /// The cap that is reached, as a message.
     fn reached(&self, now: Timestamp) -> Option<String> {
         let mut spent = self.spent(Some(now));
-        let gone = spent.used();
-        let refusal = spent.reserve(AttemptId(u64::MAX), ResourceAmounts::default(), self.caps).err()?;
-        Some(describe_refusal(refusal, gone, self.caps))
+        let used = spent.used();
+        let resource = spent.reserve(AttemptId(u64::MAX), ResourceAmounts::default(), self.caps).err()?;
+        Some(describe_refusal(resource, used, self.caps))
     }
 
     /// The running agents of these loops.
@@ -277,26 +278,26 @@ fn maximum(one: ResourceAmounts, other: ResourceAmounts) -> ResourceAmounts {
 }
 
 /// `$0.51 of $1.00 is spent, and the next attempt may cost more than is left`.
-fn describe_refusal(refusal: BudgetResource, gone: ResourceAmounts, caps: &Caps) -> String {
+fn describe_refusal(resource: BudgetResource, used: ResourceAmounts, caps: &Caps) -> String {
     let dollars = |micro: u64| format!("${:.2}", micro as f64 / 1_000_000.0);
-    let (gone, cap, used, more) = match refusal {
+    let (amount, cap, message, more) = match resource {
         BudgetResource::Cost => {
-            let (gone, cap) = (gone.cost_micro_usd, caps.max_cost_micro_usd.unwrap_or_default());
-            let used = format!("{} of {} is spent", dollars(gone), dollars(cap));
-            (gone, cap, used, "the next attempt may cost more than is left")
+            let (amount, cap) = (used.cost_micro_usd, caps.max_cost_micro_usd.unwrap_or_default());
+            let message = format!("{} of {} is spent", dollars(amount), dollars(cap));
+            (amount, cap, message, "the next attempt may cost more than is left")
         }
         BudgetResource::Tokens => {
-            let (gone, cap) = (gone.tokens, caps.max_tokens.unwrap_or_default());
-            let used = format!("{gone} of {cap} tokens are used");
-            (gone, cap, used, "the next attempt may use more than are left")
+            let (amount, cap) = (used.tokens, caps.max_tokens.unwrap_or_default());
+            let message = format!("{amount} of {cap} tokens are used");
+            (amount, cap, message, "the next attempt may use more than are left")
         }
         BudgetResource::Minutes => {
-            let (gone, cap) = (gone.duration_ms / 60_000, caps.max_minutes.unwrap_or_default());
-            let used = format!("{gone} of {cap} minutes are used");
-            (gone, cap, used, "the next attempt may take longer than is left")
+            let (amount, cap) = (used.duration_ms / 60_000, caps.max_minutes.unwrap_or_default());
+            let message = format!("{amount} of {cap} minutes are used");
+            (amount, cap, message, "the next attempt may take longer than is left")
         }
     };
-    if gone < cap { format!("{used}, and {more}") } else { used }
+    if amount < cap { format!("{message}, and {more}") } else { message }
 }
 
 #[cfg(test)]
@@ -306,11 +307,11 @@ mod tests {
     #[test]
     fn a_refusal_states_the_used_budget_and_what_is_left() {
         let caps = Caps { max_cost_micro_usd: Some(1_000_000), max_tokens: Some(9_000), max_minutes: Some(10) };
-        let gone = ResourceAmounts { cost_micro_usd: 510_000, tokens: 9_000, duration_ms: 720_000 };
-        let used = [BudgetResource::Cost, BudgetResource::Tokens, BudgetResource::Minutes]
-            .map(|one| describe_refusal(one, gone, &caps));
+        let used = ResourceAmounts { cost_micro_usd: 510_000, tokens: 9_000, duration_ms: 720_000 };
+        let messages = [BudgetResource::Cost, BudgetResource::Tokens, BudgetResource::Minutes]
+            .map(|one| describe_refusal(one, used, &caps));
         assert_eq!(
-            used,
+            messages,
             [
                 "$0.51 of $1.00 is spent, and the next attempt may cost more than is left",
                 "9000 of 9000 tokens are used",

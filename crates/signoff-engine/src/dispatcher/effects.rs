@@ -149,7 +149,7 @@ impl Dispatcher<'_> {
             };
             let request = tracker::add_dependencies(&*store, request, &after);
             let result = request.and_then(|request| workspaces.create(&request));
-            failpoint::pass("placed");
+            failpoint::pass("workspace_created");
             sender.send(DispatcherInput::WorkspaceCreated { run, loop_id, result }).ok();
         });
     }
@@ -157,8 +157,8 @@ impl Dispatcher<'_> {
     /// The task specification of a loop.
     pub(super) fn task_spec(&self, run: RunId, loop_id: &LoopId) -> Option<TaskSpec> {
         let run_state = &self.runs.get(&run)?.state;
-        let looked_at = loop_id.checkpoint_target().map(|(of, _)| of);
-        let loop_state = run_state.loops.get(looked_at.as_ref().unwrap_or(loop_id));
+        let reviewed = loop_id.checkpoint_target().map(|(target, _)| target);
+        let loop_state = run_state.loops.get(reviewed.as_ref().unwrap_or(loop_id));
         let Some(task) = loop_state.and_then(|loop_state| loop_state.task) else {
             return run_state.subject.as_deref().cloned().or_else(|| self.ctx.subject.clone());
         };
@@ -299,23 +299,23 @@ impl Dispatcher<'_> {
         let loop_state = run_state.loops.get(loop_id)?;
         let launch = self.launch(run, loop_id, &job);
         let part = RunPart::for_loop(loop_id, loop_state);
-        let about = run_state.loops.get(part.as_ref().and_then(RunPart::reviewed_loop).unwrap_or(loop_id))?;
-        let whole = matches!(part, Some(RunPart::FinalReview));
+        let subject_loop = run_state.loops.get(part.as_ref().and_then(RunPart::reviewed_loop).unwrap_or(loop_id))?;
+        let is_final_review = matches!(part, Some(RunPart::FinalReview));
         let policy = run_state.policy(loop_id)?.clone();
-        let own = policy.workflow.landing != Landing::None;
+        let lands = policy.workflow.landing != Landing::None;
         let unreadable = loop_state.unreadable(&job);
         Some(AttemptSpec {
             run,
             loop_id: loop_id.clone(),
-            task_id: about.task,
+            task_id: subject_loop.task,
             part,
             task_spec: spec,
-            branch: if whole { run.branch() } else { loop_state.branch.clone() },
+            branch: if is_final_review { run.branch() } else { loop_state.branch.clone() },
             workspace: loop_state.workspace.clone()?,
-            target: own.then(|| run.branch()),
+            target: lands.then(|| run.branch()),
             last_landed: run_state.last_landed.clone(),
             landing_heads: run_state.landing_heads(),
-            started: about.started.unwrap_or_else(clock::now),
+            started: subject_loop.started.unwrap_or_else(clock::now),
             job,
             launch,
             policy,
@@ -334,14 +334,14 @@ impl Dispatcher<'_> {
     }
 
     /// Number of loops that run in a worktree, including this one.
-    fn loops_in_worktree(&self, run: RunId, this: &LoopId, worktree: &str) -> usize {
+    fn loops_in_worktree(&self, run: RunId, loop_id: &LoopId, worktree: &str) -> usize {
         let loops = self.runs.iter().flat_map(|(run, active)| {
-            let at_work: BTreeSet<&LoopId> = active.running.keys().map(|(loop_id, _)| loop_id).collect();
-            at_work.into_iter().map(move |loop_id| (*run, loop_id, active.state.loops.get(loop_id)))
+            let at_work: BTreeSet<&LoopId> = active.running.keys().map(|(other, _)| other).collect();
+            at_work.into_iter().map(move |other| (*run, other, active.state.loops.get(other)))
         });
-        let others = loops.filter(|(other, loop_id, loop_state)| {
+        let others = loops.filter(|(other_run, other, loop_state)| {
             let workspace = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
-            (*other, *loop_id) != (run, this) && workspace.is_some_and(|workspace| workspace.worktree == worktree)
+            (*other_run, *other) != (run, loop_id) && workspace.is_some_and(|workspace| workspace.worktree == worktree)
         });
         others.count() + 1
     }
@@ -386,15 +386,15 @@ fn agents_at_work(active: &ActiveRun) -> usize {
 }
 
 /// The other loops of a run, as described in prompts.
-fn sibling_loops(run_state: &RunState, this: &LoopId) -> Vec<SiblingLoop> {
-    let neighbour = |(loop_id, loop_state): (&LoopId, &Arc<LoopState>)| SiblingLoop {
-        name: loop_id.to_string(),
+fn sibling_loops(run_state: &RunState, loop_id: &LoopId) -> Vec<SiblingLoop> {
+    let neighbour = |(name, loop_state): (&LoopId, &Arc<LoopState>)| SiblingLoop {
+        name: name.to_string(),
         status: TaskStatus::for_other_loops(&loop_state.machine),
         title: loop_state.title.clone(),
         iteration: loop_state.machine.counters.iteration,
     };
-    let looked_at = this.checkpoint_target().map(|(of, _)| of);
-    let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();
-    let others = run_state.loops.iter().filter(|(loop_id, _)| beside(loop_id) && !loop_id.is_run_level());
+    let reviewed = loop_id.checkpoint_target().map(|(target, _)| target);
+    let is_other = |other: &LoopId| other != loop_id && Some(other) != reviewed.as_ref();
+    let others = run_state.loops.iter().filter(|(other, _)| is_other(other) && !other.is_run_level());
     others.map(neighbour).collect()
 }

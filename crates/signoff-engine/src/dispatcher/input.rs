@@ -117,7 +117,7 @@ pub enum DispatcherInput {
         run: RunId,
         loop_id: LoopId,
         id: String,
-        why: String,
+        reason: String,
     },
     /// The tracker closed a task, or failed to.
     Closed {

@@ -46,8 +46,8 @@ impl Dispatcher<'_> {
             let Some(QueuedLaunch { run, loop_id, job }) = self.waiting.remove(index) else { break };
             match decision {
                 Some(LaunchDecision::Start) => self.start_attempt(run, &loop_id, job)?,
-                Some(LaunchDecision::Refuse(why)) => {
-                    self.note_paused(run, &loop_id, &why);
+                Some(LaunchDecision::Refuse(reason)) => {
+                    self.note_paused(run, &loop_id, &reason);
                     self.loop_event(run, &loop_id, Event::BudgetRefused { attempt: job.attempt }, Vec::new())?;
                 }
                 Some(LaunchDecision::Wait) | None => {}
@@ -57,13 +57,13 @@ impl Dispatcher<'_> {
     }
 
     /// Whether the attempt is still needed: it may have been cancelled.
-    fn is_wanted(&self, waiting: &QueuedLaunch) -> bool {
-        let loop_state = self.loop_state(waiting.run, &waiting.loop_id);
-        loop_state.is_some_and(|loop_state| loop_state.machine.runs(waiting.job.attempt))
+    fn is_wanted(&self, queued: &QueuedLaunch) -> bool {
+        let loop_state = self.loop_state(queued.run, &queued.loop_id);
+        loop_state.is_some_and(|loop_state| loop_state.machine.runs(queued.job.attempt))
     }
 
-    fn decide_launch(&self, waiting: &QueuedLaunch) -> LaunchDecision {
-        let QueuedLaunch { run, loop_id, job } = waiting;
+    fn decide_launch(&self, queued: &QueuedLaunch) -> LaunchDecision {
+        let QueuedLaunch { run, loop_id, job } = queued;
         // Jobs of signoff itself cost nothing and need no agent.
         let Some(agent) = self.agent_of(*run, loop_id, job) else { return LaunchDecision::Start };
         if !self.is_free(&agent) {
@@ -72,10 +72,10 @@ impl Dispatcher<'_> {
         self.budget_for(*run, loop_id, super::effects::role_name(job))
     }
 
-    pub(super) fn note_paused(&mut self, run: RunId, loop_id: &LoopId, why: &str) {
+    pub(super) fn note_paused(&mut self, run: RunId, loop_id: &LoopId, reason: &str) {
         let task = self.loop_state(run, loop_id).and_then(|loop_state| loop_state.task);
-        let whose = attempt_spec::subject_label(run, loop_id, task);
-        self.renderer.show(&DispatcherNotice::Note(&format!("{whose} is paused: {why}")));
+        let subject_label = attempt_spec::subject_label(run, loop_id, task);
+        self.renderer.show(&DispatcherNotice::Note(&format!("{subject_label} is paused: {reason}")));
     }
 
     /// The agent of a job, if it uses a model.

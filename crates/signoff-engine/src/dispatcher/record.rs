@@ -181,9 +181,9 @@ impl Dispatcher<'_> {
         let Some(bar) = bar.map(|gate_policy| gate_policy.gate.fail_on) else { return Ok(()) };
         let spec = self.task_spec(run, loop_id).unwrap_or_default();
         let started = loop_state.started.unwrap_or_else(clock::now);
-        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));
-        let task = looked_at.unwrap_or(loop_state).task;
-        let started = looked_at.and_then(|of| of.started).unwrap_or(started);
+        let reviewed = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));
+        let task = reviewed.unwrap_or(loop_state).task;
+        let started = reviewed.and_then(|of| of.started).unwrap_or(started);
         let about = ArtifactSubject { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
         let name = artifact_name(&about, artifact::GateReview { workflow, pass: round.pass, phase, cycle });

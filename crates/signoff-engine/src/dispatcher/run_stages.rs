@@ -261,9 +261,9 @@ fn hint(run_state: &RunState) -> &'static str {
     match run_state.machine.stage == RunStage::Done(RunOutcome::Failed) && !keeps_its_end {
         true => {
             "`signoff retry ID` continues what failed, and the run lands once all is approved; \
-             `signoff land` brings in what is approved now"
+             `signoff land` lands what is approved now"
         }
-        false => "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest",
+        false => "`signoff land` lands what is approved; `signoff merge ID --force --reason TEXT` lands the rest",
     }
 }
 
@@ -281,7 +281,7 @@ fn to_discuss(review: &Review) -> Option<Finding> {
     if review.verdict != Verdict::NeedsDiscussion || !review.findings.is_empty() {
         return None;
     }
-    let text = if review.summary.is_empty() { "the reviewer wants to discuss this" } else { &review.summary };
+    let text = if review.summary.is_empty() { "the reviewer requests a discussion" } else { &review.summary };
     Some(Finding::new(&review.reviewer, "discussion", Severity::Important, text))
 }
 

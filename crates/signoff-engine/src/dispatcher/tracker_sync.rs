@@ -57,7 +57,9 @@ impl PendingClaim {
         failpoint::pass("claimed");
         match claim {
             Ok(ClaimResult::Ours(after)) => Ok(after),
-            Ok(ClaimResult::Unavailable(why)) => Err(Box::new(DispatcherInput::ClaimLost { run, loop_id, id, why })),
+            Ok(ClaimResult::Unavailable(reason)) => {
+                Err(Box::new(DispatcherInput::ClaimLost { run, loop_id, id, reason }))
+            }
             Err(error) => Err(Box::new(DispatcherInput::WorkspaceCreated { run, loop_id, result: Err(error.into()) })),
         }
     }
@@ -168,9 +170,9 @@ impl Dispatcher<'_> {
         run: RunId,
         loop_id: &LoopId,
         id: String,
-        why: &str,
+        reason: &str,
     ) -> Result<(), EngineError> {
-        self.renderer.show(&DispatcherNotice::Note(&format!("skipped {id}: {why}")));
+        self.renderer.show(&DispatcherNotice::Note(&format!("skipped {id}: {reason}")));
         self.summary.lost += 1;
         if let Some(active) = self.runs.get_mut(&run) {
             active.creating_workspaces.remove(loop_id);
@@ -188,7 +190,7 @@ impl Dispatcher<'_> {
         self.cleanup_jobs.spawn_blocking(move || {
             let note = match tracker.give_back(&id) {
                 Ok(None) => return,
-                Ok(Some(why)) => format!("skipped {id}: {why}"),
+                Ok(Some(reason)) => format!("skipped {id}: {reason}"),
                 Err(error) => format!("{id} could not be released: {error}"),
             };
             sender.send(DispatcherInput::Note(note)).ok();

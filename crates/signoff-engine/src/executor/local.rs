@@ -77,7 +77,7 @@ impl Executor for LocalExecutor {
         tokio::spawn(async move {
             let forward = |progress: LandingProgress| match progress {
                 LandingProgress::Stoppable(stopper) => sink.stoppable(stopper),
-                LandingProgress::Waiting => sink.note(format!("Run {run} waits: another landing is under way")),
+                LandingProgress::Waiting => sink.note(format!("Run {run} is waiting for another landing")),
                 LandingProgress::Note(note) => sink.note(format!("Run {run}: {note}")),
             };
             let result = landing::land_run(&ctx, run_state, &forward).await.map(drop);

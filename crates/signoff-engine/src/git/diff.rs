@@ -66,7 +66,7 @@ impl GitDiff {
             if self.omitted.iter().all(|known| known.path != path) {
                 self.files += 1;
                 // The last line is git's total.
-                self.stat.insert_str(0, &format!(" {path} | {bytes} bytes, not looked at\n"));
+                self.stat.insert_str(0, &format!(" {path} | {bytes} bytes, not read\n"));
                 self.omitted.push(OmittedFile { path, reason: OmissionReason::Huge { bytes } });
             }
         }
@@ -263,8 +263,8 @@ impl DiffParser {
 
     fn finish_file(&mut self) {
         let part = std::mem::take(&mut self.part);
-        if let Some(why) = part.omitted_reason() {
-            self.diff.omitted.push(OmittedFile { path: lossy(&part.path), reason: why });
+        if let Some(reason) = part.omitted_reason() {
+            self.diff.omitted.push(OmittedFile { path: lossy(&part.path), reason });
             return;
         }
         self.diff.lines += part.lines;

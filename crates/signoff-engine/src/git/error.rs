@@ -50,8 +50,8 @@ pub enum GitError {
     #[error("a {operation} was left unfinished in {}", .worktree.display())]
     Unfinished { worktree: PathBuf, operation: Operation },
     /// A commit or the index refers to objects that do not exist.
-    #[error("the commits in {} are incomplete: {why}", .worktree.display())]
-    Incomplete { worktree: PathBuf, why: String },
+    #[error("the commits in {} are incomplete: {reason}", .worktree.display())]
+    Incomplete { worktree: PathBuf, reason: String },
     #[error("{} has uncommitted changes", .0.display())]
     UncommittedWork(PathBuf),
     /// Uncommitted changes of the user prevent the checkout from following its branch.
@@ -60,7 +60,7 @@ pub enum GitError {
     /// The branch has moved. Its checkout followed, except for files that the user changed at the same time.
     #[error("{} followed its branch, except for files that changed at the same time: {}", .checkout.display(), join_paths(.files))]
     CheckoutBehind { checkout: PathBuf, from: Commit, to: Commit, files: Vec<PathBuf> },
-    #[error("{} in {} is not known to git, and would be overwritten", .file.display(), .checkout.display())]
+    #[error("{} in {} is untracked and would be overwritten", .file.display(), .checkout.display())]
     WouldOverwrite { checkout: PathBuf, file: PathBuf },
     /// Every attempt to move the branch found it at another commit.
     #[error("{0} moved during the update: another program commits to it")]
@@ -182,17 +182,17 @@ fn incomplete_worktree(stderr: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn of(stderr: &str) -> String {
+    fn message_from(stderr: &str) -> String {
         GitError::from_stderr("git x".to_owned(), stderr.as_bytes()).to_string()
     }
 
     #[test]
     fn git_messages_become_typed_errors() {
-        insta::assert_snapshot!(of("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
-        insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
-        insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a already exists");
-        insta::assert_snapshot!(of("error: unable to write file a: No space left on device"), @"the disk is full");
-        insta::assert_snapshot!(of("fatal: failed to read /r/.git/worktrees/task-3/commondir: Success"), @"/r/.git/worktrees/task-3 is held by another program");
-        insta::assert_snapshot!(of("fatal: no\n"), @"`git x` failed: fatal: no");
+        insta::assert_snapshot!(message_from("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
+        insta::assert_snapshot!(message_from("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
+        insta::assert_snapshot!(message_from("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a already exists");
+        insta::assert_snapshot!(message_from("error: unable to write file a: No space left on device"), @"the disk is full");
+        insta::assert_snapshot!(message_from("fatal: failed to read /r/.git/worktrees/task-3/commondir: Success"), @"/r/.git/worktrees/task-3 is held by another program");
+        insta::assert_snapshot!(message_from("fatal: no\n"), @"`git x` failed: fatal: no");
     }
 }

@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn only_cached_file_metadata_is_cleared() {
-        let whole = index(20, &PLAIN, b"");
-        let bare = without_stat(&whole, 20).unwrap();
+        let full = index(20, &PLAIN, b"");
+        let bare = without_stat(&full, 20).unwrap();
         assert_eq!(without_stat(&bare, 20).as_ref(), Some(&bare));
         let extended = index(20, &PLAIN, b"TREE\0\0\0\x02ab");
         assert_eq!(without_stat(&extended, 20).as_ref(), Some(&bare), "extensions are left out");
-        assert_eq!(whole.len(), bare.len());
-        let differ = whole.iter().zip(&bare).filter(|(before, after)| before != after).count();
+        assert_eq!(full.len(), bare.len());
+        let differ = full.iter().zip(&bare).filter(|(before, after)| before != after).count();
         assert_eq!(differ, 3 * (STAT_BYTES - MODE_RANGE.len()) + 20, "of three entries, and the checksum");
         let hidden = [("a", ASSUME_VALID, 0)];
         assert_eq!(without_stat(&index(20, &hidden, b""), 20), None);
@@ -232,11 +232,11 @@ mod tests {
 
     #[test]
     fn truncated_or_unknown_indexes_are_not_parsed() {
-        let whole = index(20, &PLAIN, b"");
-        for end in 0..whole.len() - 20 {
-            assert!(!is_read(&whole[..end], 20), "{end}");
+        let full = index(20, &PLAIN, b"");
+        for end in 0..full.len() - 20 {
+            assert!(!is_read(&full[..end], 20), "{end}");
         }
-        let mut compressed = whole;
+        let mut compressed = full;
         compressed[7] = 4;
         assert!(!is_read(&compressed, 20));
     }

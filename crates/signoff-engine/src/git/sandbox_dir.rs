@@ -111,7 +111,7 @@ impl Worktree {
         write_atomic(&agent_git_dir.join("commondir"), &line(&shared), WriteMode::Plain)?;
         write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes(), WriteMode::Plain)?;
         self.point_to(&agent_git_dir)?;
-        failpoint::pass("lent");
+        failpoint::pass("sandbox_entered");
         Ok(())
     }
 
@@ -160,21 +160,21 @@ impl Worktree {
         let imported = self.import_state(&own, &mut notes).map_err(|error| {
             let is_agents = error.may_be_caused_by_agent();
             let worktree = self.path().to_owned();
-            if is_agents { GitError::Incomplete { worktree, why: error.to_string() } } else { error }
+            if is_agents { GitError::Incomplete { worktree, reason: error.to_string() } } else { error }
         });
         match &imported {
             Ok(()) | Err(GitError::Incomplete { .. }) => {}
             // A later call may find free disk space.
             Err(_) => return imported.map(|()| notes),
         }
-        failpoint::pass("taken_over");
+        failpoint::pass("sandbox_imported");
         self.restore_git_file()?;
         if !was_there {
             remove_if_exists(&self.git_dir.join("index"))?;
             self.clone().check_out_files()?;
         }
         self.clear_sandbox_dir()?;
-        failpoint::pass("taken_back");
+        failpoint::pass("sandbox_removed");
         imported.map(|()| notes)
     }
 

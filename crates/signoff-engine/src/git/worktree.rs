@@ -305,8 +305,8 @@ impl Repository {
         let repaired = self.with_lock(|| {
             let registered = self.registered_git_dir(&path)?;
             if has_files {
-                let whole = registered.filter(|git_dir| has_valid_head(git_dir));
-                return whole.map_or_else(
+                let intact = registered.filter(|git_dir| has_valid_head(git_dir));
+                return intact.map_or_else(
                     || self.register_existing(&path, new.branch),
                     |git_dir| self.claim(&path, git_dir, Some(new.branch)),
                 );

@@ -59,13 +59,13 @@ impl RejectedLanding {
 
     /// Rejects work that fails checks, alone or together with what landed since its base.
     pub fn from_checks(base: &Commit, onto: Commit, head: Head, findings: Vec<Finding>) -> Self {
-        let why = if onto == *base {
+        let reason = if onto == *base {
             "the checks fail: ".to_owned()
         } else {
             format!("together with what landed before it ({}), checks fail: ", short(&onto))
         };
         let together = |mut finding: Finding| {
-            finding.description = format!("{why}{}", finding.description);
+            finding.description = format!("{reason}{}", finding.description);
             finding.sources = vec![ReviewerName::new(SOURCE)];
             finding
         };

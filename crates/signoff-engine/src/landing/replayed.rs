@@ -28,10 +28,10 @@ impl ReplayedCommits {
         for digest in digests {
             *wanted.entry(*digest).or_default() += 1;
         }
-        let there = |(digest, number): (&PatchDigest, &usize)| {
+        let has_enough_commits = |(digest, number): (&PatchDigest, &usize)| {
             self.by_patch.get(digest).is_some_and(|commits| commits.len() >= *number)
         };
-        if digests.is_empty() || !wanted.iter().all(there) {
+        if digests.is_empty() || !wanted.iter().all(has_enough_commits) {
             return false;
         }
         for digest in digests {

@@ -121,9 +121,9 @@ fn check_final_reviews(
 ) -> Result<(), EngineError> {
     let lineage = records.repository.commits_beyond(target, [candidate.commit])?;
     let coming = lineage.ancestors(candidate.commit);
-    let mut looked_at = BTreeSet::from([candidate.run]);
+    let mut checked_runs = BTreeSet::from([candidate.run]);
     for row in records.store.tasks()? {
-        let Some(run) = row.run_id.map(RunId).filter(|run| !looked_at.contains(run)) else { continue };
+        let Some(run) = row.run_id.map(RunId).filter(|run| !checked_runs.contains(run)) else { continue };
         let tip = row.approved_commit.clone().map(Commit::new);
         let is_waiting = tip.is_none() && row.state().is_approved();
         if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
@@ -136,7 +136,7 @@ fn check_final_reviews(
         {
             return Err(refusal);
         }
-        looked_at.insert(run);
+        checked_runs.insert(run);
     }
     Ok(())
 }
@@ -302,20 +302,20 @@ impl<'a> Coverage<'a> {
     /// Accepts approved work that has not landed yet, and everything that a run's final review approved. Work of
     /// rejected tasks is excluded: a person may have withdrawn an approval.
     fn accept_recorded_approvals(&mut self, run_states: &BTreeMap<RunId, RunState>) -> Result<(), EngineError> {
-        let whole = |run_state: &RunState| ApprovedRange::for_loop(run_state.loops.get(&LoopId::final_review())?);
+        let final_range = |run_state: &RunState| ApprovedRange::for_loop(run_state.loops.get(&LoopId::final_review())?);
         let tasks = run_states.values().flat_map(|run_state| run_state.loops.values());
         let tasks = tasks.filter(|loop_state| loop_state.task.is_some());
         let known = self.ranges.len();
         self.ranges.extend(tasks.filter_map(|loop_state| ApprovedRange::for_loop(loop_state)));
-        let wholes: Vec<ApprovedRange> = run_states.values().filter_map(whole).collect();
+        let final_ranges: Vec<ApprovedRange> = run_states.values().filter_map(final_range).collect();
         let refused = unapproved(run_states, is_rejected);
-        if self.ranges.len() == known && refused.is_empty() && wholes.is_empty() {
+        if self.ranges.len() == known && refused.is_empty() && final_ranges.is_empty() {
             return Ok(());
         }
-        self.load_history(refused.values().chain(&wholes).flat_map(ApprovedRange::ends))?;
+        self.load_history(refused.values().chain(&final_ranges).flat_map(ApprovedRange::ends))?;
         self.accept_approved_ranges();
         let refused: HashSet<&Commit> = refused.values().flat_map(|range| self.commits(range)).collect();
-        let seen = wholes.iter().flat_map(|range| self.commits(range));
+        let seen = final_ranges.iter().flat_map(|range| self.commits(range));
         let seen: HashSet<Commit> = seen.filter(|commit| !refused.contains(*commit)).cloned().collect();
         self.uncovered.retain(|commit| !seen.contains(commit));
         Ok(())

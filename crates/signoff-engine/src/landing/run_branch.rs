@@ -38,18 +38,18 @@ pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
     if !run_state.has_final_review() {
         return None;
     }
-    let Some(whole) = run_state.loops.get(&LoopId::final_review()) else {
+    let Some(final_review) = run_state.loops.get(&LoopId::final_review()) else {
         let is_over = matches!(stage, RunStage::Done(_));
         return (!is_over).then(|| EngineError::NotLanded {
             message: format!("run {run} cannot land: its final review has not begun"),
             hint: format!(
-                "`{}` shows how far it is; `{}` continues it if it was stopped",
+                "`{}` shows its progress; `{}` continues it if it was stopped",
                 Action::Status,
                 Action::ResumeRun(Some(run.0))
             ),
         });
     };
-    let state = &whole.machine;
+    let state = &final_review.machine;
     if state.approved_commit().is_some() {
         return None;
     }
@@ -88,16 +88,17 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
     let (run, branch) = (run_state.run, run_state.run.branch());
     let has_final_review = run_state.has_final_review();
     let Some(commit) = last_approved(run_state) else {
-        let merge = if has_final_review { "" } else { "; `signoff merge ID` brings in one task" };
+        let merge = if has_final_review { "" } else { "; `signoff merge ID` lands one task" };
         let message = format!("run {run} cannot land as a whole: it is not approved");
-        return Err(not_landed(message, format!("`signoff status` shows how far it is{merge}")));
+        return Err(not_landed(message, format!("`signoff status` shows its progress{merge}")));
     };
     let all: Vec<Commit> = run_state.landed().map(|(_, landed)| landed.clone()).collect();
     let missing = repository.missing_from(commit.as_str(), &all)?;
     let Some((task, landed)) = run_state.landed().find(|(_, landed)| missing.contains(landed)) else {
         return Ok(commit);
     };
-    let message = format!("task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it");
+    let message =
+        format!("the approved commit of run {run} does not contain task {task}, which landed on {branch} as {landed}");
     Err(not_landed(
         message,
         match has_final_review {
@@ -105,7 +106,7 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
                 let accept = Action::AcceptRun(run.0);
                 format!("{branch} was moved: `git merge {landed}` on it, then `{accept}`")
             }
-            false => format!("{branch} was moved: `signoff merge {task}` brings the task in by itself"),
+            false => format!("{branch} was moved: `signoff merge {task}` lands this task alone"),
         },
     ))
 }
@@ -113,11 +114,11 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
 /// The commit that was approved last: by the final review, by landing, or of the last task in a chain.
 fn last_approved(run_state: &RunState) -> Option<Commit> {
     let policy = run_state.run_policy()?;
-    let of = |loop_id: &LoopId| run_state.loops.get(loop_id)?.machine.approved_commit().cloned();
+    let approved = |loop_id: &LoopId| run_state.loops.get(loop_id)?.machine.approved_commit().cloned();
     if policy.has_final_review {
-        of(&LoopId::final_review())
+        approved(&LoopId::final_review())
     } else if policy.landing == Landing::None {
-        run_state.machine.groups.iter().flatten().rev().find_map(of)
+        run_state.machine.groups.iter().flatten().rev().find_map(approved)
     } else {
         run_state.last_landed.clone()
     }
@@ -125,9 +126,9 @@ fn last_approved(run_state: &RunState) -> Option<Commit> {
 
 /// The range that the final review approved, if no task was rejected.
 pub fn approved_range(run_state: &RunState) -> Option<ApprovedRange> {
-    let whole = run_state.loops.get(&LoopId::final_review())?;
+    let final_review = run_state.loops.get(&LoopId::final_review())?;
     let is_rejected = run_state.loops.values().any(|loop_state| review_coverage::is_rejected(loop_state));
-    if is_rejected { None } else { ApprovedRange::for_loop(whole) }
+    if is_rejected { None } else { ApprovedRange::for_loop(final_review) }
 }
 
 /// Makes sure that a run's branch contains everything that landed on it, since it may have been moved. Returns a note
@@ -139,21 +140,19 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
     }
     let Some(target) = repository.land_target(branch)? else {
         repository.create_target(branch, landed)?;
-        return Ok(Some(format!("{branch} was deleted; made again with all that had landed on it")));
+        return Ok(Some(format!("{branch} was deleted; recreated at {landed}")));
     };
     let tip = target.tip.commit.clone();
     if repository.is_ancestor(landed.as_str(), tip.as_str())? {
         return foreign_commits_note(repository, &target, own);
     }
-    let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
+    let to = match repository.merge_onto(&target.tip, landed, &format!("Keep commits landed on {branch}"))? {
         MergeOutcome::Contained => return Ok(None),
         MergeOutcome::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
         MergeOutcome::Clean(head) | MergeOutcome::Different(head) => head.commit,
         MergeOutcome::Conflicting { .. } => {
             return Err(not_landed(
-                format!(
-                    "{branch} was moved to {tip}, which does not go together with what had landed on it ({landed})"
-                ),
+                format!("{branch} was moved to {tip}, which conflicts with the landed commit {landed}"),
                 format!("nothing is lost: `git merge {landed}` on {branch}, then `signoff run --resume`"),
             ));
         }
@@ -221,7 +220,7 @@ pub struct DirectLanding {
 /// Checks whether a commit could land on a branch now. Waits for running landings, and finishes what a killed process
 /// left.
 pub async fn check_ready(repository: &Repository, branch: &str) -> Result<(), EngineError> {
-    let _turn = LandingLock::acquire(repository, &|_| ()).await?;
+    let _lock = LandingLock::acquire(repository, &|_| ()).await?;
     let (repository, branch) = (repository.clone(), branch.to_owned());
     attempt::blocking(move || {
         repository.finish_checkout_update()?;
@@ -240,13 +239,13 @@ pub async fn lock_for_command(repository: &Repository) -> Result<Option<LandingL
 /// Lands a commit, or returns why not; nothing is changed then.
 pub async fn land(
     ctx: &Arc<EngineContext>,
-    direct: DirectLanding,
+    landing: DirectLanding,
     progress: ProgressCallback<'_>,
 ) -> Result<LandingResult, EngineError> {
-    let Some(_turn) = LandingLock::acquire(&ctx.repository, progress).await? else {
+    let Some(_lock) = LandingLock::acquire(&ctx.repository, progress).await? else {
         return Ok(LandingResult::Stopped);
     };
-    let beginning = (ctx.clone(), direct);
+    let beginning = (ctx.clone(), landing);
     let request = attempt::blocking(move || landing_request(&beginning.0, beginning.1)).await?;
     land_commit::land_commit(ctx, &request, progress).await
 }
@@ -267,9 +266,9 @@ pub async fn land_run(
     })
     .await?;
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
-    let direct =
+    let landing =
         DirectLanding { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
-    let result = land(ctx, direct, progress).await?;
+    let result = land(ctx, landing, progress).await?;
     let landed = result.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     if came_together {
         // The worktree of the final review stays if it contains work that did not land.
@@ -286,16 +285,18 @@ pub async fn land_run(
 /// started again.
 fn with_check_offs(ctx: &EngineContext, run_state: &RunState, commit: Commit) -> Result<Commit, EngineError> {
     let (run, branch) = (run_state.run, run_state.run.branch());
-    let in_turn = run_state.run_policy().is_some_and(|policy| policy.scheduling == Scheduling::Chain);
-    if in_turn && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
+    let is_chain = run_state.run_policy().is_some_and(|policy| policy.scheduling == Scheduling::Chain);
+    if is_chain && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
         check_off::in_branch(ctx, run, &check_off::finished_entries(run_state))?;
     }
-    let ticked = fs::read_to_string(ctx.layout.checked_off(run)).ok().map(Commit::new);
-    Ok(ticked.filter(|ticked| in_turn && ctx.repository.is_at(&branch, ticked)).unwrap_or(commit))
+    let last_check_off = fs::read_to_string(ctx.layout.checked_off(run)).ok().map(Commit::new);
+    Ok(last_check_off
+        .filter(|last_check_off| is_chain && ctx.repository.is_at(&branch, last_check_off))
+        .unwrap_or(commit))
 }
 
-fn landing_request(ctx: &EngineContext, direct: DirectLanding) -> Result<LandingRequest, EngineError> {
-    let DirectLanding { run, what, name, commit, message, own } = direct;
+fn landing_request(ctx: &EngineContext, landing: DirectLanding) -> Result<LandingRequest, EngineError> {
+    let DirectLanding { run, what, name, commit, message, own } = landing;
     ctx.repository.finish_checkout_update()?;
     let target = ctx.repository.default_branch()?;
     let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: false };

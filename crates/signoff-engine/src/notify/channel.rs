@@ -27,10 +27,10 @@ pub enum DeliveryError {
     NoAddress(String),
     #[error("{host} answered {status}; {hint}")]
     Refused { host: String, status: u16, hint: &'static str },
-    #[error("{host} could not be reached: {why}; check its address and whether a proxy is needed")]
-    Unreached { host: String, why: String },
-    #[error("`{program}` {why}")]
-    Command { program: String, why: String },
+    #[error("{host} could not be reached: {reason}; check its address and whether a proxy is needed")]
+    Unreached { host: String, reason: String },
+    #[error("`{program}` {reason}")]
+    Command { program: String, reason: String },
     #[error("there is no terminal here, and no desktop that `notify-send` reaches")]
     Nowhere,
     #[error("sounds and popups are disabled here")]
@@ -121,7 +121,7 @@ fn run_program(
         // expects.
         reaper: Some(&context.program),
     });
-    let why = match end {
+    let reason = match end {
         Ok(answer) if answer.status.success() => return Ok(()),
         Ok(answer) => describe_failure(&answer),
         Err(CommandError::Missing) => "was not found; check `command`".to_owned(),
@@ -134,7 +134,7 @@ fn run_program(
             format!("failed: {error}")
         }
     };
-    Err(DeliveryError::Command { program: program.clone(), why })
+    Err(DeliveryError::Command { program: program.clone(), reason })
 }
 
 fn describe_failure(answer: &CommandOutput) -> String {
@@ -185,8 +185,8 @@ fn show_popup(
 fn popup_sequence(message: &NotificationMessage, in_tmux: bool) -> Vec<u8> {
     let text = plain(&format!("signoff: {}. {}", message.title, message.text));
     let bare = format!("\x1b]9;{text}\x07");
-    let whole = if in_tmux { format!("\x1bPtmux;{}\x1b\\", bare.replace('\x1b', "\x1b\x1b")) } else { bare };
-    whole.into_bytes()
+    let sequence = if in_tmux { format!("\x1bPtmux;{}\x1b\\", bare.replace('\x1b', "\x1b\x1b")) } else { bare };
+    sequence.into_bytes()
 }
 
 /// Removes control characters and other characters that affect a terminal.
@@ -202,7 +202,7 @@ fn show_on_desktop(
     if !DESKTOPS.iter().any(|name| context.variables.contains_key(*name)) {
         return Err(DeliveryError::Nowhere);
     }
-    let (title, text) = (plain(&message.title), marked_up(&plain(&message.text)));
+    let (title, text) = (plain(&message.title), webhook::escaped(&plain(&message.text)));
     let answer = run_command(&ShortCommand {
         program: "notify-send",
         arguments: &["--app-name=signoff", "--", &title, &text],
@@ -218,9 +218,4 @@ fn show_on_desktop(
         Ok(answer) if answer.status.success() => Ok(()),
         Ok(_) | Err(_) => Err(DeliveryError::Nowhere),
     }
-}
-
-/// Escapes markup, which desktops interpret.
-fn marked_up(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -18,7 +18,7 @@ const MAX_TRIES: u32 = 3;
 
 /// Why a request failed, and how long to wait before a retry; `None` if a retry is useless.
 struct PostFailure {
-    why: DeliveryError,
+    error: DeliveryError,
     retry_after: Option<Duration>,
 }
 
@@ -47,7 +47,7 @@ pub fn post(hook: &Webhook, message: &NotificationMessage, context: &ChannelCont
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        let Some(wait) = failed.retry_after.filter(|_| tries < MAX_TRIES) else { return Err(failed.why) };
+        let Some(wait) = failed.retry_after.filter(|_| tries < MAX_TRIES) else { return Err(failed.error) };
         // Wait as long as the server asks for, otherwise longer before each retry.
         system::pause(if wait.is_zero() { context.timeouts.backoff * tries } else { wait });
         tries += 1;
@@ -100,13 +100,13 @@ fn refused(host: String, response: &Response<Body>, timeouts: &NotifyTimeouts) -
         _ => "check that `format` fits the receiver",
     };
     let again = (busy && !too_long).then(|| retry_after.unwrap_or_default());
-    PostFailure { why: DeliveryError::Refused { host, status, hint }, retry_after: again }
+    PostFailure { error: DeliveryError::Refused { host, status, hint }, retry_after: again }
 }
 
 /// Describes an error without the client's message, which may contain the address.
 fn unreached(host: String, error: &Error) -> PostFailure {
     let unusable = matches!(error, Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl);
-    let why = if let Error::Io(error) = error {
+    let reason = if let Error::Io(error) = error {
         error.to_string()
     } else if matches!(error, Error::Timeout(_)) {
         "no answer in time".to_owned()
@@ -117,7 +117,7 @@ fn unreached(host: String, error: &Error) -> PostFailure {
     } else {
         "the connection failed".to_owned()
     };
-    PostFailure { why: DeliveryError::Unreached { host, why }, retry_after: (!unusable).then_some(Duration::ZERO) }
+    PostFailure { error: DeliveryError::Unreached { host, reason }, retry_after: (!unusable).then_some(Duration::ZERO) }
 }
 
 /// Maximum length of a text block, in characters.
@@ -157,8 +157,8 @@ fn text(markdown: &str) -> Value {
     json!({ "type": "mrkdwn", "text": bounded, "verbatim": true })
 }
 
-/// Escapes `<` and `>`, which mark mentions, links and commands.
-fn escaped(text: &str) -> String {
+/// Escapes the characters of markup, which desktops and chats interpret.
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -30,8 +30,8 @@ pub(super) struct SupervisorSpec {
     #[serde(default)]
     pub withheld: Vec<String>,
     /// The user's home, which contains more secrets.
-    #[serde(default)]
-    pub person: PathBuf,
+    #[serde(default, rename = "person")]
+    pub user_home: PathBuf,
 }
 
 /// The processes of an attempt. Written before the agent is started, and again afterwards.

@@ -246,8 +246,8 @@ impl SupervisorLauncher {
         };
         let is_withheld = |(name, value): &(&String, &Option<String>)| value.is_none() && is_secret(name);
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
-        let person = self.user_home.clone();
-        let spec = SupervisorSpec { launch: ProcessLaunch { directory, ..launch.clone() }, live, withheld, person };
+        let user_home = self.user_home.clone();
+        let spec = SupervisorSpec { launch: ProcessLaunch { directory, ..launch.clone() }, live, withheld, user_home };
         atomic_file::write_json(&dir.launch(), &spec, WriteMode::Private)?;
         let mut command = tokio::process::Command::from(system::command(&self.program));
         command.arg(SUPERVISOR_SUBCOMMAND).arg(dir.path());

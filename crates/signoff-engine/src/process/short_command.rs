@@ -166,8 +166,8 @@ fn poll(out: Option<&impl AsFd>, err: Option<&impl AsFd>, wait: Duration) -> io:
     let mut fds: Vec<PollFd<'_>> =
         pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
     system::poll_fds(&mut fds, wait)?;
-    let speaks = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
-    Ok((out.is_some() && speaks(fds.first()), err.is_some() && speaks(fds.last())))
+    let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+    Ok((out.is_some() && is_ready(fds.first()), err.is_some() && is_ready(fds.last())))
 }
 
 /// Reads once from a readable pipe, and drops the pipe at its end.
@@ -219,9 +219,9 @@ pub fn run_reaper(arguments: &[OsString]) -> ExitCode {
 
 fn report_start_error(error: &io::Error) -> ExitCode {
     let missing = error.kind() == io::ErrorKind::NotFound;
-    let why = if missing { NOT_FOUND_MESSAGE.to_owned() } else { format!("cannot be started: {error}\n") };
+    let reason = if missing { NOT_FOUND_MESSAGE.to_owned() } else { format!("cannot be started: {error}\n") };
     // If stderr is closed, the message is lost.
-    io::stderr().write_all(why.as_bytes()).ok();
+    io::stderr().write_all(reason.as_bytes()).ok();
     ExitCode::from(if missing { EXIT_NOT_FOUND } else { EXIT_NOT_FOUND - 1 })
 }
 

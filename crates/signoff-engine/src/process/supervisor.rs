@@ -58,7 +58,7 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     let spec = atomic_file::read_json::<SupervisorSpec>(&dir.launch())?;
     // The agent gets our environment without the withheld variables. Secrets that it could print are in there
     // and in the user's own files.
-    let secrets = secrets(&spec.person);
+    let secrets = secrets(&spec.user_home);
     if let Some(redacted) = spec.redacted(&secrets) {
         atomic_file::write_json(&dir.launch(), &redacted, WriteMode::Private)?;
     }
@@ -204,8 +204,8 @@ fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
     File::open(dir.stderr()).and_then(|file| file.take(4096).read_to_end(&mut stderr)).ok();
     let stderr = String::from_utf8_lossy(&stderr);
     match stderr.strip_prefix(sandbox::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
-        Some(why) if why.lines().count() == 1 => {
-            ProcessExit::not_started(format!("bubblewrap cannot apply the sandbox: {}", why.trim_end()))
+        Some(reason) if reason.lines().count() == 1 => {
+            ProcessExit::not_started(format!("bubblewrap cannot apply the sandbox: {}", reason.trim_end()))
         }
         Some(_) | None => ProcessExit::Code(1),
     }

@@ -39,13 +39,13 @@ pub(super) fn open_after_restart(spec: &AttemptSpec) -> Vec<&Finding> {
 fn brainstorm_context<'a>(
     spec: &'a AttemptSpec,
     inputs: &'a PromptInputs,
-    called: &'a TaskNames,
+    names: &'a TaskNames,
     findings: &'a [&'a Finding],
     document: Option<&'a str>,
 ) -> BrainstormContext<'a> {
     BrainstormContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, called),
+        task: task_brief(spec, names),
         worktree: &spec.workspace.worktree,
         pass: spec.job.pass,
         findings,
@@ -57,13 +57,13 @@ fn brainstorm_context<'a>(
 
 /// The prompt of a researcher.
 pub fn researcher(spec: &AttemptSpec, inputs: &PromptInputs, number: usize) -> String {
-    let (called, findings) = (task_names(spec), open_after_restart(spec));
+    let (names, findings) = (task_names(spec), open_after_restart(spec));
     let researchers = match spec.phase().map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { researchers, .. }) => *researchers,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 1,
     };
     prompt::research(&ResearchContext {
-        base: brainstorm_context(spec, inputs, &called, &findings, None),
+        base: brainstorm_context(spec, inputs, &names, &findings, None),
         number: u32::try_from(number + 1).unwrap_or(u32::MAX),
         researchers,
         question: None,
@@ -71,9 +71,9 @@ pub fn researcher(spec: &AttemptSpec, inputs: &PromptInputs, number: usize) -> S
 }
 
 pub(super) fn design(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
-    let (called, findings) = (task_names(spec), open_after_restart(spec));
+    let (names, findings) = (task_names(spec), open_after_restart(spec));
     let path = spec.document().and_then(|kind| spec.document_path(kind));
-    let base = brainstorm_context(spec, inputs, &called, &findings, path.as_deref());
+    let base = brainstorm_context(spec, inputs, &names, &findings, path.as_deref());
     let reports: Vec<&str> = inputs.reports.iter().map(String::as_str).collect();
     if reports.is_empty() {
         return prompt::brainstorm(&base);
@@ -82,12 +82,12 @@ pub(super) fn design(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
 }
 
 pub(super) fn plan(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
-    let (called, findings) = (task_names(spec), open_after_restart(spec));
+    let (names, findings) = (task_names(spec), open_after_restart(spec));
     let path = spec.document().and_then(|kind| spec.document_path(kind));
     let reports: Vec<&str> = inputs.reports.iter().map(String::as_str).collect();
     prompt::plan_document(&PlanDocumentContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &called),
+        task: task_brief(spec, &names),
         worktree: &spec.workspace.worktree,
         preparation: inputs.design.as_deref(),
         pass: spec.job.pass,
@@ -101,13 +101,13 @@ pub(super) fn plan(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
 }
 
 pub(super) fn simplify(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
-    let called = task_names(spec);
+    let names = task_names(spec);
     let empty = GitDiff::default();
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
     let left_out = diff.omitted();
     prompt::simplify(&SimplifyContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &called),
+        task: task_brief(spec, &names),
         worktree: &spec.workspace.worktree,
         agents_at_once: spec.agents_at_work,
         diff: context(spec, diff, &left_out),

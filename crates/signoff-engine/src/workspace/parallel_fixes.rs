@@ -222,7 +222,7 @@ fn combine_parts(
         fs::create_dir_all(ctx.layout.attempts(spec.run, &spec.loop_id))
             .and_then(|()| atomic_file::write_json(&file, &plan, WriteMode::Durable))
             .map_err(|error| EngineError::io("write", &file, error))?;
-        failpoint::pass("put_together");
+        failpoint::pass("fixes_combined");
         let head = &plan.fixes.head;
         if *head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
             failpoint::pass("moved");

@@ -49,7 +49,7 @@ fn any_acp_agent_runs_behind_the_acp_subcommand() {
 fn a_known_agent_gets_its_usual_configuration() {
     let mut spec = acp_spec(&["opencode", "acp"]);
     let writer = spec.line();
-    spec = TestSpec { duty: AccessMode::Read, reports: true, hold: SandboxBackend::Landlock, ..spec };
+    spec = TestSpec { access: AccessMode::Read, reports: true, sandbox: SandboxBackend::Landlock, ..spec };
     insta::assert_snapshot!(spec.shown(), @r#"
     /usr/bin/signoff
       __acp
@@ -95,7 +95,7 @@ fn a_known_agent_gets_its_usual_configuration() {
 fn gemini_gets_its_policy_and_model_as_arguments() {
     let spec = TestSpec { model: Some("gemini-2.5-pro"), ..acp_spec(&["gemini", "--acp"]) };
     let writer = spec.line().arguments;
-    let reader = TestSpec { duty: AccessMode::Read, reports: true, ..spec }.line();
+    let reader = TestSpec { access: AccessMode::Read, reports: true, ..spec }.line();
     let all_denied = |file: &AgentFile| matches!(file, AgentFile::Text { text, .. } if text.contains("toolName = \"*\"\ndecision = \"deny\""));
     assert!(!reader.files.iter().any(all_denied), "our own tool would be denied with it");
     assert!(TestSpec::reviewer(AgentKind::Gemini).line().files.iter().any(all_denied));
@@ -203,7 +203,7 @@ fn reviewers_report() {
     message: Reported one finding.
     session: ses_1
     spent by a model: 2100 in (200 cached, 0 written), 30 out, 3930 µ$
-    found the server for reports: true
+    reached the report server: true
     ended well
     "#);
     insta::assert_snapshot!(replay_conversation("gemini_reports", reader()), @r#"
@@ -217,7 +217,7 @@ fn reviewers_report() {
     message: Reported one finding.
     session: session-1
     spent by gemini-2.5-pro: 4100 in (0 cached, 0 written), 50 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     "#);
 }
@@ -273,8 +273,8 @@ fn reviewers_that_try_to_write() {
 
 #[test]
 fn replayed_messages_of_a_resumed_session_are_ignored() {
-    let order = AcpArgs { resume_session: Some("ses_1".to_owned()), ..writer() };
-    insta::assert_snapshot!(replay_conversation("opencode_resumed", order), @r#"
+    let args = AcpArgs { resume_session: Some("ses_1".to_owned()), ..writer() };
+    insta::assert_snapshot!(replay_conversation("opencode_resumed", args), @r#"
     session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"ses_1"}
     ---
     Resumed answer.
@@ -288,8 +288,8 @@ fn replayed_messages_of_a_resumed_session_are_ignored() {
 
 #[test]
 fn a_session_that_cannot_be_found() {
-    let order = AcpArgs { resume_session: Some("session-1".to_owned()), ..writer() };
-    insta::assert_snapshot!(replay_conversation("gemini_not_resumed", order), @r#"
+    let args = AcpArgs { resume_session: Some("session-1".to_owned()), ..writer() };
+    insta::assert_snapshot!(replay_conversation("gemini_not_resumed", args), @r#"
     session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"session-1"}
     ---
     (error: Invalid session identifier "session-1".
@@ -297,7 +297,7 @@ fn a_session_that_cannot_be_found() {
       Use --list-sessions to see available sessions, then use --resume {number}, --resume {uuid}, or --resume latest.)
     ---
     message: 
-    trouble: it ended with an error: Invalid session identifier "session-1". (Other)
+    error: it ended with an error: Invalid session identifier "session-1". (Other)
     "#);
 }
 
@@ -309,35 +309,35 @@ fn a_program_without_the_protocol_is_reported_with_its_first_output() {
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it echoes its input (Protocol)
+    error: it does not speak the Agent Client Protocol: it echoes its input (Protocol)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_words", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: git version 2.53.0 (Protocol)
+    error: it does not speak the Agent Client Protocol: git version 2.53.0 (Protocol)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_ended", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it printed nothing (Protocol)
+    error: it does not speak the Agent Client Protocol: it printed nothing (Protocol)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_failed", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it ended without a result: exit code 127, env: 'node': No such file or directory (NoResult)
+    error: it ended without a result: exit code 127, env: 'node': No such file or directory (NoResult)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_silent", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it did not complete the handshake within 0ns (Protocol)
+    error: it does not speak the Agent Client Protocol: it did not complete the handshake within 0ns (Protocol)
     ");
 }
 
@@ -350,7 +350,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: ses_1
-    trouble: it ended with an error: Internal error: bad request: wrong model (Other)
+    error: it ended with an error: Internal error: bad request: wrong model (Other)
     "#);
     insta::assert_snapshot!(replay_conversation("opencode_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
@@ -359,7 +359,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: ses_1
-    trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
+    error: not logged in: Internal error: invalid api key (NotLoggedIn)
     "#);
     insta::assert_snapshot!(replay_conversation("opencode_401_bare", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
@@ -368,7 +368,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: ses_1
-    trouble: not logged in: Internal error: scripted 401 (NotLoggedIn)
+    error: not logged in: Internal error: scripted 401 (NotLoggedIn)
     "#);
     insta::assert_snapshot!(replay_conversation("gemini_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
@@ -377,7 +377,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: session-1
-    trouble: not logged in: invalid api key (NotLoggedIn)
+    error: not logged in: invalid api key (NotLoggedIn)
     "#);
     insta::assert_snapshot!(replay_conversation("gemini_429", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
@@ -387,7 +387,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: session-1
-    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
+    error: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     "#);
 }
 
@@ -401,7 +401,7 @@ fn a_cancelled_session_did_not_succeed() {
     ---
     message: 
     session: ses_1
-    trouble: it ended with an error: it stopped: cancelled (Other)
+    error: it ended with an error: it stopped: cancelled (Other)
     "#);
 }
 
@@ -414,7 +414,7 @@ fn an_agent_that_goes_away() {
     ---
     message: 
     session: session-1
-    trouble: it ended without a result: exit code 0 (NoResult)
+    error: it ended without a result: exit code 0 (NoResult)
     "#);
 }
 

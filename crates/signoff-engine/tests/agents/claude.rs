@@ -4,14 +4,14 @@ use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind;
 use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::agents::replay::{self, Recording, account, story, story_of_lines};
+use crate::agents::replay::{self, Recording, parse_recording, render_lines, render_recording};
 use crate::agents::test_spec::TestSpec;
 
 const KIND: AgentKind = AgentKind::Claude;
 
 #[test]
 fn writes() {
-    insta::assert_snapshot!(story(KIND, "work"), @"
+    insta::assert_snapshot!(render_recording(KIND, "work"), @"
     I will write the file.
     [Write] /work/repo/out.txt
     Now the shell.
@@ -21,14 +21,14 @@ fn writes() {
     message: Done: wrote out.txt.
     session: ec11a360-3ca0-41c2-bf4c-94f56fc774fb
     spent by claude-sonnet-4-5: 3300 in (0 cached, 0 written), 180 out, 12600 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn reports() {
-    insta::assert_snapshot!(story(KIND, "report"), @"
+    insta::assert_snapshot!(render_recording(KIND, "report"), @"
     Reporting.
     [mcp__signoff__submit_review]
     Review submitted.
@@ -36,14 +36,14 @@ fn reports() {
     message: Review submitted.
     session: e5870175-1e7a-4c19-a667-5588e3e13f47
     spent by claude-sonnet-4-5: 2200 in (0 cached, 0 written), 120 out, 8400 µ$
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn usage_of_subagents_is_counted() {
-    insta::assert_snapshot!(story(KIND, "subagents"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subagents"), @"
     delegating
     [Agent] sub
     delegated
@@ -52,10 +52,10 @@ fn usage_of_subagents_is_counted() {
     message: delegateddelegated
     session: 31c54b13-62d5-48a0-9523-85a0689aae87
     spent by claude-sonnet-4-5: 4000 in (0 cached, 0 written), 200 out, 15000 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "subagents-in-turn"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subagents-in-turn"), @"
     delegating
     [Agent] sub
     delegated
@@ -63,14 +63,14 @@ fn usage_of_subagents_is_counted() {
     message: delegated
     session: bd072e27-cbda-46d3-99f7-3ce2e3061f30
     spent by claude-sonnet-4-5: 3000 in (0 cached, 0 written), 150 out, 11250 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn cached_tokens_are_counted() {
-    insta::assert_snapshot!(story(KIND, "cached"), @"
+    insta::assert_snapshot!(render_recording(KIND, "cached"), @"
     one
     [Bash] echo one
     two
@@ -78,27 +78,27 @@ fn cached_tokens_are_counted() {
     message: two
     session: a1276d6e-045f-490f-baea-cee3b6e5859f
     spent by claude-sonnet-4-5: 3610 in (3000 cached, 310 written), 110 out, 4613 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn a_resumed_session_counts_from_zero() {
-    insta::assert_snapshot!(story(KIND, "resumed"), @"
+    insta::assert_snapshot!(render_recording(KIND, "resumed"), @"
     Second answer.
     ---
     message: Second answer.
     session: 11111111-2222-4333-8444-555555555555
     spent by claude-sonnet-4-5: 2000 in (0 cached, 0 written), 80 out, 7200 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn an_older_version_is_understood() {
-    insta::assert_snapshot!(story(KIND, "version-2.0.0"), @"
+    insta::assert_snapshot!(render_recording(KIND, "version-2.0.0"), @"
     I will write the file.
     [Write] /work/repo/out.txt
     Now the shell.
@@ -108,14 +108,14 @@ fn an_older_version_is_understood() {
     message: Done: wrote out.txt.
     session: 14d97039-493e-4097-ae78-df363e3e8422
     spent by claude-sonnet-4-5: 3300 in (0 cached, 0 written), 180 out, 12688 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn denied_tools_of_a_reviewer_are_reported() {
-    insta::assert_snapshot!(story(KIND, "denied"), @"
+    insta::assert_snapshot!(render_recording(KIND, "denied"), @"
     t
     [Write] /work/repo/evil.txt
     [Write] /work/repo/evil.txt (not allowed)
@@ -176,10 +176,10 @@ fn denied_tools_of_a_reviewer_are_reported() {
     denied: Read /etc/hostname
     denied: Write /work/repo/out.txt
     denied: Bash touch shell-ran.txt; ls
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "no-such-tool"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-such-tool"), @"
     writing
     [Write] /work/repo/evil.txt
     [Write] /work/repo/evil.txt (not allowed)
@@ -197,14 +197,14 @@ fn denied_tools_of_a_reviewer_are_reported() {
     denied: Write /work/repo/evil.txt
     denied: Bash touch evil-touch.txt
     denied: Edit /work/repo/a.txt
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_missing_report_server_is_reported() {
-    insta::assert_snapshot!(story(KIND, "reports-down"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-down"), @"
     Reporting.
 
     [no MCP tool submit_review was offered]
@@ -214,10 +214,10 @@ fn a_missing_report_server_is_reported() {
     [no MCP tool submit_review was offered]
     session: 834a7979-e324-40b2-87eb-f9616d33f55c
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 50 out, 3750 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "reports-pending"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-pending"), @"
     Reporting.
 
     [no MCP tool submit_review was offered]
@@ -227,187 +227,187 @@ fn a_missing_report_server_is_reported() {
     [no MCP tool submit_review was offered]
     session: 4db9d15a-2f5b-45e0-ba66-448385b7d28f
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 50 out, 3750 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "reports-misconfigured"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-misconfigured"), @"
 
     ---
     message: 
-    trouble: it could not reach the server for reports: exit code 1, Error: Invalid MCP configuration: MCP config file not found: /work/nope.json (ReportServer)
+    error: it could not reach the server for reports: exit code 1, Error: Invalid MCP configuration: MCP config file not found: /work/nope.json (ReportServer)
     ");
 }
 
 #[test]
 fn a_rate_limit_is_reported_with_its_delay() {
-    insta::assert_snapshot!(story(KIND, "status-429"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-429"), @"
     (waits 3 s: rate limit, status 429)
     (error: API Error: Request rejected (429) · scripted 429)
     ---
     message: 
     session: 5f035f5c-9119-484f-a297-504078774025
-    found the server for reports: false
-    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: Some(3) })
+    reached the report server: false
+    error: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: Some(3) })
     ");
-    insta::assert_snapshot!(story(KIND, "status-429-long"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-429-long"), @"
     (error: API Error: Request rejected (429) · scripted 429)
     ---
     message: 
     session: 30647002-d3ad-45a2-9fbc-4dd1e65b23a7
-    found the server for reports: false
-    trouble: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: None })
+    reached the report server: false
+    error: rate limited: API Error: Request rejected (429) · scripted 429 (RateLimited { seconds: None })
     ");
-    insta::assert_snapshot!(story(KIND, "subscription-limit"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subscription-limit"), @"
     (waits: five hour limit of the subscription)
     (error: You've hit your 5-hour limit · resets 6:20am (UTC))
     ---
     message: 
     session: 1e73786c-38e1-4fa8-9552-341047a490b8
-    found the server for reports: false
-    trouble: rate limited: You've hit your 5-hour limit · resets 6:20am (UTC) (RateLimited { seconds: Some(3600) })
+    reached the report server: false
+    error: rate limited: You've hit your 5-hour limit · resets 6:20am (UTC) (RateLimited { seconds: Some(3600) })
     ");
 }
 
 #[test]
 fn a_rate_limit_warning_is_no_error() {
-    insta::assert_snapshot!(story(KIND, "subscription-warning"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subscription-warning"), @"
     ok
     ---
     message: ok
     session: fba8a688-9335-48b5-a8f9-4352bf17b648
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 50 out, 3750 µ$
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn an_overloaded_provider_is_reported() {
-    insta::assert_snapshot!(story(KIND, "status-500"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-500"), @"
     (waits 1 s: server error, status 500)
     (error: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).)
     ---
     message: 
     session: 06160e1a-bfc4-4cfa-8baf-8a7661fa7b30
-    found the server for reports: false
-    trouble: its provider is overloaded: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701). (Overloaded)
+    reached the report server: false
+    error: its provider is overloaded: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701). (Overloaded)
     ");
-    insta::assert_snapshot!(story(KIND, "status-529"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-529"), @"
     (waits 1 s: overloaded, status 529)
     (error: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).)
     ---
     message: 
     session: 923a4758-efdd-4203-aed8-cf9305bf6758
-    found the server for reports: false
-    trouble: its provider is overloaded: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701). (Overloaded)
+    reached the report server: false
+    error: its provider is overloaded: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701). (Overloaded)
     ");
 }
 
 #[test]
 fn access_errors_are_reported() {
-    insta::assert_snapshot!(story(KIND, "status-401"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-401"), @"
     (waits 1 s: authentication failed, status 401)
     (error: Invalid API key · Fix external API key)
     ---
     message: 
     session: 8bbbbc1f-88bb-4e47-9464-e98ddbdd1175
-    found the server for reports: false
-    trouble: not logged in: Invalid API key · Fix external API key (NotLoggedIn)
+    reached the report server: false
+    error: not logged in: Invalid API key · Fix external API key (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "status-403"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-403"), @"
     (error: Failed to authenticate. API Error: 403 forbidden)
     ---
     message: 
     session: 0c5f599b-8bf0-4fcd-8c80-0e41d0a64f50
-    found the server for reports: false
-    trouble: not logged in: Failed to authenticate. API Error: 403 forbidden (NotLoggedIn)
+    reached the report server: false
+    error: not logged in: Failed to authenticate. API Error: 403 forbidden (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "no-login"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-login"), @"
     (error: Not logged in · Please run /login)
     ---
     message: 
     session: 72091523-5d32-45ca-be32-8d8523f989ff
-    found the server for reports: false
-    trouble: not logged in: Not logged in · Please run /login (NotLoggedIn)
+    reached the report server: false
+    error: not logged in: Not logged in · Please run /login (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "no-credit"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-credit"), @"
     (error: Credit balance is too low)
     ---
     message: 
     session: c385b7b2-3d6c-4798-be29-9b7182800fe8
-    found the server for reports: false
-    trouble: the account has no credit: Credit balance is too low (OutOfCredit)
+    reached the report server: false
+    error: the account has no credit: Credit balance is too low (OutOfCredit)
     ");
-    insta::assert_snapshot!(story(KIND, "status-404"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-404"), @"
     (error: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model.)
     ---
     message: 
     session: 91d9976b-1f82-4b6a-aa14-9f5b7b07996f
-    found the server for reports: false
-    trouble: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (ModelUnavailable)
+    reached the report server: false
+    error: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (ModelUnavailable)
     ");
-    insta::assert_snapshot!(story(KIND, "status-400"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-400"), @"
     (error: API Error: 400 model: scripted-9 is not supported)
     ---
     message: 
     session: c82e947f-cf88-48ed-8771-c5971e43cf6b
-    found the server for reports: false
-    trouble: the model cannot be used: API Error: 400 model: scripted-9 is not supported (ModelUnavailable)
+    reached the report server: false
+    error: the model cannot be used: API Error: 400 model: scripted-9 is not supported (ModelUnavailable)
     ");
 }
 
 #[test]
 fn the_prompt_is_too_long() {
-    insta::assert_snapshot!(story(KIND, "too-long"), @"
+    insta::assert_snapshot!(render_recording(KIND, "too-long"), @"
     (error: Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~2606 tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange conversation cannot be compacted; reduce attached files/tools or start with less context.)
     ---
     message: 
     session: 7bdd08ac-b8b7-429e-abbe-4d7ed519a93b
-    found the server for reports: false
-    trouble: the prompt is too long for the model: Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~2606 tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange conversation cannot be compacted; reduce attached files/tools or start with less context. (PromptTooLong)
+    reached the report server: false
+    error: the prompt is too long for the model: Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~2606 tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange conversation cannot be compacted; reduce attached files/tools or start with less context. (PromptTooLong)
     ");
-    insta::assert_snapshot!(story(KIND, "prompt-too-big"), @"
+    insta::assert_snapshot!(render_recording(KIND, "prompt-too-big"), @"
 
     ---
     message: 
-    trouble: the prompt is too long for the model: exit code 1, Error: piped stdin input exceeds 10MB. Pass large content as a file path in your prompt instead. (PromptTooLong)
+    error: the prompt is too long for the model: exit code 1, Error: piped stdin input exceeds 10MB. Pass large content as a file path in your prompt instead. (PromptTooLong)
     ");
 }
 
 #[test]
 fn an_interrupted_response_is_an_error() {
-    insta::assert_snapshot!(story(KIND, "cut"), @"
+    insta::assert_snapshot!(render_recording(KIND, "cut"), @"
     (waits 1 s: unknown)
     (error: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.)
     ---
     message: 
     session: 55e1ddfa-03c4-49eb-9e97-19422fcddfbd
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 1 out, 3015 µ$
-    found the server for reports: false
-    trouble: the provider's response was incomplete: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again. (InvalidResponse)
+    reached the report server: false
+    error: the provider's response was incomplete: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again. (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(KIND, "malformed"), @"
+    insta::assert_snapshot!(render_recording(KIND, "malformed"), @"
     (error: API Error: JSON Parse error: Property name must be a string literal)
     ---
     message: 
     session: 550832fe-41e1-4ceb-b4d4-cef1ba3552b7
-    found the server for reports: false
-    trouble: the provider's response was incomplete: API Error: JSON Parse error: Property name must be a string literal (InvalidResponse)
+    reached the report server: false
+    error: the provider's response was incomplete: API Error: JSON Parse error: Property name must be a string literal (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(KIND, "refused-connection"), @"
+    insta::assert_snapshot!(render_recording(KIND, "refused-connection"), @"
     (waits 1 s: unknown)
     (error: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED))
     ---
     message: 
     session: af32014d-3ffa-4cd7-8f51-39d6f5f61342
-    found the server for reports: false
-    trouble: its provider could not be reached: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (InvalidResponse)
+    reached the report server: false
+    error: its provider could not be reached: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (InvalidResponse)
     ");
 }
 
 #[test]
 fn the_limits_of_the_agent_itself_are_reported() {
-    insta::assert_snapshot!(story(KIND, "max-turns"), @"
+    insta::assert_snapshot!(render_recording(KIND, "max-turns"), @"
     again
     [Bash] echo again
     again
@@ -416,10 +416,10 @@ fn the_limits_of_the_agent_itself_are_reported() {
     message: 
     session: 977aa349-2ea0-4b53-a227-e032b2e3b3b8
     spent by claude-sonnet-4-5: 2000 in (0 cached, 0 written), 100 out, 7500 µ$
-    found the server for reports: false
-    trouble: it reached its own turn or cost limit: Reached maximum number of turns (2) (OwnLimit)
+    reached the report server: false
+    error: it reached its own turn or cost limit: Reached maximum number of turns (2) (OwnLimit)
     ");
-    insta::assert_snapshot!(story(KIND, "max-budget"), @"
+    insta::assert_snapshot!(render_recording(KIND, "max-budget"), @"
     again
     [Bash] echo again
     again
@@ -430,53 +430,53 @@ fn the_limits_of_the_agent_itself_are_reported() {
     message: 
     session: eb1b5b6d-01d7-43e5-8714-6ee903ada9f4
     spent by claude-sonnet-4-5: 3000 in (0 cached, 0 written), 150 out, 11250 µ$
-    found the server for reports: false
-    trouble: it reached its own turn or cost limit: Reached maximum budget ($0.01) (OwnLimit)
+    reached the report server: false
+    error: it reached its own turn or cost limit: Reached maximum budget ($0.01) (OwnLimit)
     ");
 }
 
 #[test]
 fn a_killed_agent_did_not_succeed() {
-    insta::assert_snapshot!(story(KIND, "interrupted"), @"
+    insta::assert_snapshot!(render_recording(KIND, "interrupted"), @"
     partial text
     ---
     message: 
     session: eed71b87-0ba9-4524-a911-d49f4d24835b
-    found the server for reports: false
-    trouble: it ended with an error: aborted_streaming (Other)
+    reached the report server: false
+    error: it ended with an error: aborted_streaming (Other)
     ");
-    insta::assert_snapshot!(story(KIND, "terminated"), @"
+    insta::assert_snapshot!(render_recording(KIND, "terminated"), @"
     sleeping
     [Bash] while :; do sleep 43.21; done
     ---
     message: 
     session: 6055c64c-0fcb-4599-be55-018418759402
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 1 out
-    found the server for reports: false
-    trouble: it ended without a result: exit code 143 (NoResult)
+    reached the report server: false
+    error: it ended without a result: exit code 143 (NoResult)
     ");
 }
 
 #[test]
 fn startup_errors_are_reported() {
-    insta::assert_snapshot!(story(KIND, "no-session"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-session"), @"
 
     ---
     message: 
     session: 99999999-2222-4333-8444-555555555555
-    trouble: its session no longer exists: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (SessionGone)
+    error: its session no longer exists: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (SessionGone)
     ");
-    insta::assert_snapshot!(story(KIND, "too-old"), @"
+    insta::assert_snapshot!(render_recording(KIND, "too-old"), @"
 
     ---
     message: 
-    trouble: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices are acceptEdits, bypassPermissions, default, plan. (Version)
+    error: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices are acceptEdits, bypassPermissions, default, plan. (Version)
     ");
-    insta::assert_snapshot!(story(KIND, "root"), @"
+    insta::assert_snapshot!(render_recording(KIND, "root"), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoResult)
+    error: it ended without a result: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoResult)
     ");
 }
 
@@ -484,7 +484,7 @@ fn startup_errors_are_reported() {
 #[test]
 fn malformed_token_counts_do_not_hide_other_fields() {
     let odd = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":"much","usage":[],"model_usage_since_last_result":{"m":{"inputTokens":-1}},"permission_denials":7}"#;
-    insta::assert_snapshot!(story_of_lines(KIND, &[odd]), @"
+    insta::assert_snapshot!(render_lines(KIND, &[odd]), @"
 
     ---
     message: Done.
@@ -496,13 +496,13 @@ fn malformed_token_counts_do_not_hide_other_fields() {
 fn output_after_the_result_needs_another_result() {
     let begins = r#"{"type":"system","subtype":"init","session_id":"s","mcp_servers":[]}"#;
     let ends = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done."}"#;
-    insta::assert_snapshot!(story_of_lines(KIND, &[begins, ends, begins]), @"
+    insta::assert_snapshot!(render_lines(KIND, &[begins, ends, begins]), @"
 
     ---
     message: 
     session: s
-    found the server for reports: false
-    trouble: it ended without a result: exit code 0 (NoResult)
+    reached the report server: false
+    error: it ended without a result: exit code 0 (NoResult)
     ");
 }
 
@@ -510,7 +510,7 @@ fn output_after_the_result_needs_another_result() {
 fn older_versions_report_errors_as_text() {
     let end = |words: &str| {
         let line = format!(r#"{{"type":"result","subtype":"success","is_error":true,"result":"{words}"}}"#);
-        story_of_lines(KIND, &[&line]).lines().last().unwrap_or_default().to_owned()
+        render_lines(KIND, &[&line]).lines().last().unwrap_or_default().to_owned()
     };
     let words = [
         "Claude AI usage limit reached|1769692200",
@@ -520,11 +520,11 @@ fn older_versions_report_errors_as_text() {
         "Prompt is too long",
     ];
     insta::assert_snapshot!(words.map(end).join("\n"), @r#"
-    trouble: rate limited: Claude AI usage limit reached|1769692200 (RateLimited { seconds: Some(3600) })
-    trouble: its provider is overloaded: API Error: 529 {"type":"overloaded_error"} (Overloaded)
-    trouble: rate limited: API Error: 429 {} (RateLimited { seconds: None })
-    trouble: not logged in: Invalid API key · Please run /login (NotLoggedIn)
-    trouble: the prompt is too long for the model: Prompt is too long (PromptTooLong)
+    error: rate limited: Claude AI usage limit reached|1769692200 (RateLimited { seconds: Some(3600) })
+    error: its provider is overloaded: API Error: 529 {"type":"overloaded_error"} (Overloaded)
+    error: rate limited: API Error: 429 {} (RateLimited { seconds: None })
+    error: not logged in: Invalid API key · Please run /login (NotLoggedIn)
+    error: the prompt is too long for the model: Prompt is too long (PromptTooLong)
     "#);
 }
 
@@ -641,12 +641,12 @@ fn a_reviewer_that_answers_in_text_gets_no_report_server() {
 fn as_root_the_agent_is_marked_as_sandboxed() {
     let root = TestSpec { root: true, ..TestSpec::writer(KIND) };
     assert!(root.shown().contains("IS_SANDBOX=1"));
-    assert!(!TestSpec { duty: AccessMode::Read, ..root }.shown().contains("IS_SANDBOX"));
+    assert!(!TestSpec { access: AccessMode::Read, ..root }.shown().contains("IS_SANDBOX"));
 }
 
 #[test]
 fn the_command_line_does_not_depend_on_the_sandbox() {
-    let line = |hold| TestSpec { hold, ..TestSpec::reviewer(KIND) }.line();
+    let line = |sandbox| TestSpec { sandbox, ..TestSpec::reviewer(KIND) }.line();
     assert_eq!(line(SandboxBackend::None), line(SandboxBackend::Landlock));
     assert_eq!(line(SandboxBackend::None), line(SandboxBackend::Bubblewrap));
 }
@@ -692,7 +692,7 @@ fn configured_arguments_come_last() {
 #[test]
 fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     // Edited by hand: adds a message of the previous session and a subagent.
-    insta::assert_snapshot!(story(KIND, "killed"), @"
+    insta::assert_snapshot!(render_recording(KIND, "killed"), @"
     one
     [Write] /work/repo/half.txt
     two
@@ -702,14 +702,14 @@ fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     message: 
     session: db7104c0-fc88-4950-bf81-579bb10a9ce8
     spent by claude-sonnet-4-5: 4300 in (1200 cached, 0 written), 161 out
-    found the server for reports: false
-    trouble: it ended without a result: ended by a signal (NoResult)
+    reached the report server: false
+    error: it ended without a result: ended by a signal (NoResult)
     ");
 }
 
 #[test]
 fn a_full_context_window_is_reported() {
-    insta::assert_snapshot!(story(KIND, "context-window"), @"
+    insta::assert_snapshot!(render_recording(KIND, "context-window"), @"
     [Bash] echo half > half.txt
     I am in the midd
     I am in the midd
@@ -720,8 +720,8 @@ fn a_full_context_window_is_reported() {
     message: 
     session: 57f90d77-2e16-452b-b13b-afd2c537e2e3
     spent by claude-sonnet-4-5: 500 in (0 cached, 0 written), 100 out, 3000 µ$
-    found the server for reports: false
-    trouble: the prompt is too long for the model: API Error: The model has reached its context window limit. (PromptTooLong)
+    reached the report server: false
+    error: the prompt is too long for the model: API Error: The model has reached its context window limit. (PromptTooLong)
     ");
 }
 
@@ -732,7 +732,7 @@ fn an_estimated_cost_is_ignored() {
     let guessed = String::from_utf8(known.stdout.clone()).unwrap();
     let guessed = guessed.replace(r#""costBasis":"list""#, r#""costBasis":"unknown""#);
     let costs = |recording: &Recording| {
-        account(KIND, recording).summary.spent.iter().map(|spent| spent.cost_micro_usd).collect::<Vec<_>>()
+        parse_recording(KIND, recording).summary.spent.iter().map(|spent| spent.cost_micro_usd).collect::<Vec<_>>()
     };
     assert_eq!(costs(&known), [Some(12_600)]);
     assert_eq!(costs(&Recording::from_stdout(&guessed)), [None]);
@@ -742,7 +742,8 @@ fn an_estimated_cost_is_ignored() {
 #[test]
 fn the_last_result_counts_even_if_it_is_malformed() {
     let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
-    let result = account(KIND, &Recording::from_stdout(&format!("{work}{{\"type\":\"result\",\"is_error\":null}}\n")));
+    let result =
+        parse_recording(KIND, &Recording::from_stdout(&format!("{work}{{\"type\":\"result\",\"is_error\":null}}\n")));
     assert_eq!(result.message, "");
     assert_eq!(result.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }

@@ -4,14 +4,14 @@ use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind;
 use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::agents::replay::{self, Recording, account, story, story_of_lines};
+use crate::agents::replay::{self, Recording, parse_recording, render_lines, render_recording};
 use crate::agents::test_spec::TestSpec;
 
 const KIND: AgentKind = AgentKind::Codex;
 
 #[test]
 fn writes() {
-    insta::assert_snapshot!(story(KIND, "work"), @"
+    insta::assert_snapshot!(render_recording(KIND, "work"), @"
     I will write the file.
     [patch] /work/repo/out.txt
     Now the shell.
@@ -27,7 +27,7 @@ fn writes() {
 
 #[test]
 fn reports() {
-    insta::assert_snapshot!(story(KIND, "report"), @"
+    insta::assert_snapshot!(render_recording(KIND, "report"), @"
     Reporting.
     [submit_review] signoff
     Review submitted.
@@ -35,14 +35,14 @@ fn reports() {
     message: Review submitted.
     session: 01a1e2c1-0ba5-79c0-a88f-3e1efc1bb469
     spent by a model: 2200 in (0 cached, 0 written), 120 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn usage_of_subagents_is_counted() {
-    insta::assert_snapshot!(story(KIND, "subagents"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subagents"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     sp
     waiting
@@ -58,7 +58,7 @@ fn usage_of_subagents_is_counted() {
 
 #[test]
 fn cached_tokens_are_counted() {
-    insta::assert_snapshot!(story(KIND, "cached"), @"
+    insta::assert_snapshot!(render_recording(KIND, "cached"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     one
     [shell] echo one
@@ -73,7 +73,7 @@ fn cached_tokens_are_counted() {
 
 #[test]
 fn a_resumed_session_counts_from_zero() {
-    insta::assert_snapshot!(story(KIND, "resumed"), @"
+    insta::assert_snapshot!(render_recording(KIND, "resumed"), @"
     Second answer.
     ---
     message: Second answer.
@@ -85,7 +85,7 @@ fn a_resumed_session_counts_from_zero() {
 
 #[test]
 fn an_older_version_is_understood() {
-    insta::assert_snapshot!(story(KIND, "version-0.100.0"), @"
+    insta::assert_snapshot!(render_recording(KIND, "version-0.100.0"), @"
     I will write the file.
     [shell] cat > './out.txt' <<'SCRIPT_EOF'
     Now the shell.
@@ -101,7 +101,7 @@ fn an_older_version_is_understood() {
 
 #[test]
 fn denied_tools_of_a_reviewer_are_reported() {
-    insta::assert_snapshot!(story(KIND, "denied"), @"
+    insta::assert_snapshot!(render_recording(KIND, "denied"), @"
     writing
     [patch] /work/repo/evil.txt
     [patch] /work/repo/evil.txt (not allowed)
@@ -129,7 +129,7 @@ fn denied_tools_of_a_reviewer_are_reported() {
     denied: patch ./.git/hooks/pre-commit
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "denied-unseen"), @"
+    insta::assert_snapshot!(render_recording(KIND, "denied-unseen"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     writing
     touching
@@ -152,7 +152,7 @@ fn denied_tools_of_a_reviewer_are_reported() {
     denied: shell cat > './.git/hooks/pre-commit' <<'SCRIPT_EOF'
     ended well
     ");
-    insta::assert_snapshot!(story(KIND, "not-approved"), @"
+    insta::assert_snapshot!(render_recording(KIND, "not-approved"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     Reporting.
     [submit_review] signoff
@@ -169,184 +169,184 @@ fn denied_tools_of_a_reviewer_are_reported() {
 
 #[test]
 fn a_missing_report_server_is_reported() {
-    insta::assert_snapshot!(story(KIND, "reports-down"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-down"), @"
 
     ---
     message: 
-    found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Client error: HTTP request failed: http/request failed: error sending request for url (http://127.0.0.1:18799/mcp), when send initialize request (code -32603) (ReportServer)
+    reached the report server: false
+    error: it could not reach the server for reports: required MCP servers failed to initialize: Client error: HTTP request failed: http/request failed: error sending request for url (http://127.0.0.1:18799/mcp), when send initialize request (code -32603) (ReportServer)
     ");
-    insta::assert_snapshot!(story(KIND, "reports-refused"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-refused"), @"
 
     ---
     message: 
-    found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Auth required, when send initialize request (code -32603) (ReportServer)
+    reached the report server: false
+    error: it could not reach the server for reports: required MCP servers failed to initialize: Auth required, when send initialize request (code -32603) (ReportServer)
     ");
-    insta::assert_snapshot!(story(KIND, "reports-hang"), @"
+    insta::assert_snapshot!(render_recording(KIND, "reports-hang"), @"
 
     ---
     message: 
-    found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: signoff: timed out handshaking with MCP server after 3s (code -32603) (ReportServer)
+    reached the report server: false
+    error: it could not reach the server for reports: required MCP servers failed to initialize: signoff: timed out handshaking with MCP server after 3s (code -32603) (ReportServer)
     ");
 }
 
 #[test]
 fn a_rate_limit_is_reported_with_its_delay() {
-    insta::assert_snapshot!(story(KIND, "status-429"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-429"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: exceeded retry limit, last status: 429 Too Many Requests)
     (error: exceeded retry limit, last status: 429 Too Many Requests)
     ---
     message: 
     session: 01a1e2b0-f6b9-7692-b671-da60c3930b2b
-    trouble: rate limited: exceeded retry limit, last status: 429 Too Many Requests (RateLimited { seconds: None })
+    error: rate limited: exceeded retry limit, last status: 429 Too Many Requests (RateLimited { seconds: None })
     ");
-    insta::assert_snapshot!(story(KIND, "limit-with-delay"), @"
+    insta::assert_snapshot!(render_recording(KIND, "limit-with-delay"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s.)
     (error: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s.)
     ---
     message: 
     session: 01a1e2b1-6dc2-7643-9453-bdab410ecad9
-    trouble: rate limited: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s. (RateLimited { seconds: Some(5) })
+    error: rate limited: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s. (RateLimited { seconds: Some(5) })
     ");
-    insta::assert_snapshot!(story(KIND, "subscription-limit"), @"
+    insta::assert_snapshot!(render_recording(KIND, "subscription-limit"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM.)
     ---
     message: 
     session: 01a1e2b1-8f8d-7eb0-8d5f-7e4db2a0d401
-    trouble: rate limited: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM. (RateLimited { seconds: None })
+    error: rate limited: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM. (RateLimited { seconds: None })
     ");
 }
 
 #[test]
 fn an_overloaded_provider_is_reported() {
-    insta::assert_snapshot!(story(KIND, "status-500"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-500"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: We’re currently experiencing high demand, which may cause temporary errors.)
     (error: We’re currently experiencing high demand, which may cause temporary errors.)
     ---
     message: 
     session: 01a1e2b0-e6be-7d52-9085-08a8bdb6b5c8
-    trouble: its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors. (Overloaded)
+    error: its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors. (Overloaded)
     ");
-    insta::assert_snapshot!(story(KIND, "status-503"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-503"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses)
     (error: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses)
     ---
     message: 
     session: 01a1e2b0-ef66-7c10-81c3-6687c648bfb5
-    trouble: its provider is overloaded: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses (Overloaded)
+    error: its provider is overloaded: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses (Overloaded)
     ");
-    insta::assert_snapshot!(story(KIND, "status-529"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-529"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses)
     (error: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses)
     ---
     message: 
     session: 01a1e2b1-1d02-7703-8dbd-8147ac243076
-    trouble: its provider is overloaded: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses (Overloaded)
+    error: its provider is overloaded: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses (Overloaded)
     ");
 }
 
 #[test]
 fn access_errors_are_reported() {
-    insta::assert_snapshot!(story(KIND, "status-401"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-401"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses)
     (error: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses)
     ---
     message: 
     session: 01a1e2b1-0763-74f0-b445-52439fe91d9b
-    trouble: not logged in: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
+    error: not logged in: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "status-403"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-403"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses)
     (error: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses)
     ---
     message: 
     session: 01a1e2b1-0cae-7b60-bac9-ccaff69d3af3
-    trouble: not logged in: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
+    error: not logged in: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "no-login"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-login"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: Missing environment variable: `OPENAI_API_KEY`.)
     ---
     message: 
     session: 01a1e2b2-7148-7e92-b8cf-4db4e8ece030
-    trouble: not logged in: Missing environment variable: `OPENAI_API_KEY`. (NotLoggedIn)
+    error: not logged in: Missing environment variable: `OPENAI_API_KEY`. (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(KIND, "no-quota"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-quota"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: Quota exceeded. Check your plan and billing details.)
     ---
     message: 
     session: 01a1e2b1-8a23-7362-938f-32b55a784eaf
-    trouble: the account has no credit: Quota exceeded. Check your plan and billing details. (OutOfCredit)
+    error: the account has no credit: Quota exceeded. Check your plan and billing details. (OutOfCredit)
     ");
-    insta::assert_snapshot!(story(KIND, "status-404"), @"
+    insta::assert_snapshot!(render_recording(KIND, "status-404"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses)
     (error: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses)
     ---
     message: 
     session: 01a1e2b1-172a-7a41-b8ad-2d99ace46af8
-    trouble: the model cannot be used: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses (ModelUnavailable)
+    error: the model cannot be used: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses (ModelUnavailable)
     ");
-    insta::assert_snapshot!(story(KIND, "status-400"), @r#"
+    insta::assert_snapshot!(render_recording(KIND, "status-400"), @r#"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}})
     ---
     message: 
     session: 01a1e2b1-122a-7810-a9f2-fb92ddd5055a
-    trouble: the model cannot be used: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}} (ModelUnavailable)
+    error: the model cannot be used: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}} (ModelUnavailable)
     "#);
-    insta::assert_snapshot!(story(KIND, "unknown-model"), @"
+    insta::assert_snapshot!(render_recording(KIND, "unknown-model"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: The requested model 'scripted-9' does not exist.)
     ---
     message: 
     session: 01a1e2b1-946a-7662-804d-48fd5ac27817
-    trouble: the model cannot be used: The requested model 'scripted-9' does not exist. (ModelUnavailable)
+    error: the model cannot be used: The requested model 'scripted-9' does not exist. (ModelUnavailable)
     ");
 }
 
 #[test]
 fn the_prompt_is_too_long() {
-    insta::assert_snapshot!(story(KIND, "too-long"), @"
+    insta::assert_snapshot!(render_recording(KIND, "too-long"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (error: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.)
     ---
     message: 
     session: 01a1e2b1-848e-77b1-ace5-9af4bd4b78f2
-    trouble: the prompt is too long for the model: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying. (PromptTooLong)
+    error: the prompt is too long for the model: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying. (PromptTooLong)
     ");
-    insta::assert_snapshot!(story(KIND, "prompt-too-big"), @r#"
+    insta::assert_snapshot!(render_recording(KIND, "prompt-too-big"), @r#"
 
     ---
     message: 
     session: 01a1e2b2-7e50-7fa0-8737-77ae3fee4f6a
-    trouble: the prompt is too long for the model: Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602), data: {"input_error_code":"input_too_large","max_chars":1048576,"actual_chars":1200007} (PromptTooLong)
+    error: the prompt is too long for the model: Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602), data: {"input_error_code":"input_too_large","max_chars":1048576,"actual_chars":1200007} (PromptTooLong)
     "#);
 }
 
 #[test]
 fn an_interrupted_response_is_an_error() {
-    insta::assert_snapshot!(story(KIND, "cut"), @"
+    insta::assert_snapshot!(render_recording(KIND, "cut"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: stream disconnected before completion: Transport error: network error: error decoding response body)
     (error: stream disconnected before completion: Transport error: network error: error decoding response body)
     ---
     message: 
     session: 01a1e2b1-24b2-7443-9ef6-0e2ee1e92342
-    trouble: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
+    error: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(KIND, "cut-later"), @"
+    insta::assert_snapshot!(render_recording(KIND, "cut-later"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     first
     [shell] echo one
@@ -356,38 +356,38 @@ fn an_interrupted_response_is_an_error() {
     message: 
     session: 01a1e2b1-2ad7-72c1-8bd9-ed97c27abd06
     spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
-    trouble: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
+    error: the provider's response was incomplete: stream disconnected before completion: Transport error: network error: error decoding response body (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(KIND, "refused-connection"), @"
+    insta::assert_snapshot!(render_recording(KIND, "refused-connection"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: Connection failed: error sending request)
     (error: Connection failed: error sending request)
     ---
     message: 
     session: 01a1e2bd-f5f3-7191-96fa-2afcb98c0637
-    trouble: the provider's response was incomplete: Connection failed: error sending request (InvalidResponse)
+    error: the provider's response was incomplete: Connection failed: error sending request (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(KIND, "silent-provider"), @"
+    insta::assert_snapshot!(render_recording(KIND, "silent-provider"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: stream disconnected before completion: idle timeout waiting for SSE)
     (error: stream disconnected before completion: idle timeout waiting for SSE)
     ---
     message: 
     session: 01a1e2b3-010c-7843-bf68-326067b27dfc
-    trouble: the provider's response was incomplete: stream disconnected before completion: idle timeout waiting for SSE (InvalidResponse)
+    error: the provider's response was incomplete: stream disconnected before completion: idle timeout waiting for SSE (InvalidResponse)
     ");
 }
 
 #[test]
 fn a_killed_agent_did_not_succeed() {
-    insta::assert_snapshot!(story(KIND, "interrupted"), @"
+    insta::assert_snapshot!(render_recording(KIND, "interrupted"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     ---
     message: 
     session: 01a1e2b2-1be1-74f2-8df2-d3bb3207cb8e
-    trouble: it ended without a result: exit code 1 (NoResult)
+    error: it ended without a result: exit code 1 (NoResult)
     ");
-    insta::assert_snapshot!(story(KIND, "terminated"), @"
+    insta::assert_snapshot!(render_recording(KIND, "terminated"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     sleeping
     [shell] while :; do sleep 43.21; done
@@ -395,23 +395,23 @@ fn a_killed_agent_did_not_succeed() {
     message: 
     session: 01a1e2c1-2271-70e1-bd4b-50fa8b299c31
     spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
-    trouble: it ended without a result: ended by a signal (NoResult)
+    error: it ended without a result: ended by a signal (NoResult)
     ");
 }
 
 #[test]
 fn startup_errors_are_reported() {
-    insta::assert_snapshot!(story(KIND, "no-session"), @"
+    insta::assert_snapshot!(render_recording(KIND, "no-session"), @"
 
     ---
     message: 
-    trouble: its session no longer exists: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (SessionGone)
+    error: its session no longer exists: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (SessionGone)
     ");
-    insta::assert_snapshot!(story(KIND, "too-old"), @"
+    insta::assert_snapshot!(render_recording(KIND, "too-old"), @"
 
     ---
     message: 
-    trouble: it does not understand its command line: error: unexpected argument '--ignore-rules' found (Version)
+    error: it does not understand its command line: error: unexpected argument '--ignore-rules' found (Version)
     ");
 }
 
@@ -424,18 +424,18 @@ fn an_exhausted_subscription_reports_its_reset_time() {
     let limits = r#"{"timestamp":"2026-01-29T12:01:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":{"primary":{"used_percent":100.0,"window_minutes":300,"resets_at":1769692200},"secondary":{"used_percent":40.0,"window_minutes":10080,"resets_at":1769999999}}}}"#;
     std::fs::write(day.join("rollout-x.jsonl"), format!("{limits}\n")).unwrap();
     let recording = Recording { home: home.path().to_owned(), ..Recording::read(KIND, "subscription-limit") };
-    let trouble = replay::account(KIND, &recording).summary.error.unwrap();
-    assert_eq!(trouble.kind, AgentErrorKind::RateLimited { seconds: Some(3600) });
+    let error = replay::parse_recording(KIND, &recording).summary.error.unwrap();
+    assert_eq!(error.kind, AgentErrorKind::RateLimited { seconds: Some(3600) });
 }
 
 #[test]
 fn a_second_turn_needs_its_own_end() {
     let (begins, ends) = (r#"{"type":"turn.started"}"#, r#"{"type":"turn.completed"}"#);
-    insta::assert_snapshot!(story_of_lines(KIND, &[begins, ends, begins]), @"
+    insta::assert_snapshot!(render_lines(KIND, &[begins, ends, begins]), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 0 (NoResult)
+    error: it ended without a result: exit code 0 (NoResult)
     ");
 }
 
@@ -575,13 +575,13 @@ fn a_reviewer_that_answers_in_text_gets_no_report_server() {
 
 #[test]
 fn codex_sandboxes_a_reviewer_except_inside_landlock() {
-    let mode = |duty, hold| {
-        let line = TestSpec { duty, hold, ..TestSpec::reviewer(KIND) }.line();
+    let mode = |access, sandbox| {
+        let line = TestSpec { access, sandbox, ..TestSpec::reviewer(KIND) }.line();
         line.arguments.into_iter().find(|word| word.starts_with("sandbox_mode")).unwrap()
     };
     let holds = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
-    let modes = holds.map(|hold| {
-        format!("{hold:?}: write {}, read {}", mode(AccessMode::Write, hold), mode(AccessMode::Read, hold))
+    let modes = holds.map(|sandbox| {
+        format!("{sandbox:?}: write {}, read {}", mode(AccessMode::Write, sandbox), mode(AccessMode::Read, sandbox))
     });
     insta::assert_snapshot!(modes.join("\n"), @r#"
     None: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
@@ -646,7 +646,7 @@ fn a_turn_that_fails_after_completion_failed() {
     let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
     for error in ["", r#","error":"boom""#, r#","error":{"code":1}"#] {
         let lines = format!("{work}{{\"type\":\"turn.failed\"{error}}}\n");
-        let result = account(KIND, &Recording::from_stdout(&lines));
+        let result = parse_recording(KIND, &Recording::from_stdout(&lines));
         assert!(result.summary.error.is_some(), "{error}");
         assert_eq!(result.message, "", "{error}");
     }
@@ -659,8 +659,8 @@ fn closing_the_todo_list_keeps_the_message() {
     let list = r#"{"id":"item_1","type":"todo_list","items":[]}"#;
     let message = r#"{"id":"item_2","type":"agent_message","text":"Done."}"#;
     let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#.to_owned();
-    let said = |lines: &[String]| account(KIND, &Recording::from_stdout(&lines.join("\n"))).message;
+    let message = |lines: &[String]| parse_recording(KIND, &Recording::from_stdout(&lines.join("\n"))).message;
     let (begins, closes, says) = (item("started", list), item("completed", list), item("completed", message));
-    assert_eq!(said(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
-    assert_eq!(said(&[says, begins, closes, end]), "");
+    assert_eq!(message(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
+    assert_eq!(message(&[says, begins, closes, end]), "");
 }

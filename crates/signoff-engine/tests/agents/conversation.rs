@@ -19,7 +19,7 @@ use signoff_core::settings::AgentKind::Acp;
 use signoff_engine::builtin::acp::{AcpArgs, AcpJob, run_conversation};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::agents::replay::story;
+use crate::agents::replay::render_recording;
 
 /// A buffer that collects the printed output.
 #[derive(Clone, Default)]
@@ -38,19 +38,19 @@ impl io::Write for SharedOutput {
 /// Replays a conversation and compares the printed output with the stored recording. Returns the requests of the client
 /// (without the handshake), the displayed lines and the summary.
 #[expect(clippy::disallowed_methods, reason = "UPDATE_RECORDINGS=1 writes the files instead of comparing them")]
-pub fn replay_conversation(name: &str, order: AcpArgs) -> String {
+pub fn replay_conversation(name: &str, args: AcpArgs) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents/acp");
     let script = fs::read_to_string(directory.join(format!("{name}.conversation"))).unwrap();
-    let (printed, sent) = run_script(&script, order);
-    let kept = directory.join(format!("{name}.stdout"));
+    let (printed, sent) = run_script(&script, args);
+    let recorded = directory.join(format!("{name}.stdout"));
     if env::var_os("UPDATE_RECORDINGS").is_some() {
-        fs::write(&kept, &printed).unwrap();
+        fs::write(&recorded, &printed).unwrap();
     }
-    assert_eq!(String::from_utf8_lossy(&printed), fs::read_to_string(&kept).unwrap(), "{name}.stdout");
-    format!("{sent}---\n{}", story(Acp, name))
+    assert_eq!(String::from_utf8_lossy(&printed), fs::read_to_string(&recorded).unwrap(), "{name}.stdout");
+    format!("{sent}---\n{}", render_recording(Acp, name))
 }
 
-fn run_script(script: &str, order: AcpArgs) -> (Vec<u8>, String) {
+fn run_script(script: &str, args: AcpArgs) -> (Vec<u8>, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (to_agent, from_client) = mpsc::unbounded_channel();
@@ -58,23 +58,23 @@ fn run_script(script: &str, order: AcpArgs) -> (Vec<u8>, String) {
         let (stop, stopped) = oneshot::channel();
         let printed = SharedOutput::default();
         // A silent agent times out at once; all others answer immediately.
-        let greeting = if script.contains("silence") { Duration::ZERO } else { Duration::from_secs(60) };
+        let handshake_timeout = if script.contains("silence") { Duration::ZERO } else { Duration::from_secs(60) };
         let (prompt, directory) = ("Do it.".to_owned(), "/work/repo".into());
-        let job = AcpJob { args: order, prompt, directory, handshake_timeout: greeting };
+        let job = AcpJob { args, prompt, directory, handshake_timeout };
         let sent_lines = sink::unfold(to_agent, |to_agent, line: String| async {
             to_agent.send(line).map_err(io::Error::other)?;
             Ok(to_agent)
         });
-        let said = stream::unfold(from_agent, |mut from_agent: mpsc::UnboundedReceiver<String>| async {
+        let lines = stream::unfold(from_agent, |mut from_agent: mpsc::UnboundedReceiver<String>| async {
             let line = from_agent.recv().await?;
             Some((Ok(line), from_agent))
         });
-        let stop_asked = Box::pin(async {
+        let stop_requested = Box::pin(async {
             if stopped.await.is_err() {
                 future::pending::<()>().await;
             }
         });
-        let client = run_conversation(Box::pin(sent_lines), Box::pin(said), job, printed.clone(), stop_asked);
+        let client = run_conversation(Box::pin(sent_lines), Box::pin(lines), job, printed.clone(), stop_requested);
         let agent = ScriptedAgent { from_client, to_client: Some(to_client), stop: Some(stop), ids: BTreeMap::new() };
         let (_, sent) = tokio::join!(client, agent.play(script));
         let printed = printed.0.lock().unwrap().clone();
@@ -98,8 +98,8 @@ impl ScriptedAgent {
         for line in script.lines() {
             match (line.split_once(' '), line) {
                 (Some((">", expected)), _) => self.expect(expected, &mut sent).await,
-                (Some(("<", said)), _) => self.send_message(said),
-                (Some(("|", said)), _) => self.to_client.as_ref().unwrap().send(said.to_owned()).unwrap(),
+                (Some(("<", message)), _) => self.send_message(message),
+                (Some(("|", text)), _) => self.to_client.as_ref().unwrap().send(text.to_owned()).unwrap(),
                 (_, "silence") => while self.from_client.recv().await.is_some() {},
                 (_, "eof") => drop(self.to_client.take()),
                 _ => panic!("{line}"),
@@ -130,11 +130,11 @@ impl ScriptedAgent {
         }
     }
 
-    fn send_message(&self, said: &str) {
-        let mut said: Value = serde_json::from_str(said).unwrap();
-        if said.get("method").is_none() {
-            said["id"] = self.ids[&said["id"].to_string()].clone();
+    fn send_message(&self, message: &str) {
+        let mut message: Value = serde_json::from_str(message).unwrap();
+        if message.get("method").is_none() {
+            message["id"] = self.ids[&message["id"].to_string()].clone();
         }
-        self.to_client.as_ref().unwrap().send(said.to_string()).unwrap();
+        self.to_client.as_ref().unwrap().send(message.to_string()).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use signoff_core::settings::AgentKind::Copilot;
 use signoff_engine::agent::{AgentFile, SandboxBackend};
 
-use crate::agents::replay::{self, story};
+use crate::agents::replay::{self, render_recording};
 use crate::agents::test_spec::TestSpec;
 
 #[test]
@@ -88,8 +88,8 @@ fn a_sandboxed_agent_links_the_unpacked_package() {
     let home = tempfile::tempdir().unwrap();
     let version = home.path().join(".cache/copilot/pkg/linux-x64/1.0.102");
     fs::create_dir_all(&version).unwrap();
-    let linked = |hold| {
-        let line = TestSpec { hold, person: home.path().to_owned(), ..TestSpec::reviewer(Copilot) }.line();
+    let linked = |sandbox| {
+        let line = TestSpec { sandbox, user_home: home.path().to_owned(), ..TestSpec::reviewer(Copilot) }.line();
         let packages = line.environment.iter().any(|(name, _)| name == "COPILOT_PKG_CACHE_HOME");
         let links: Vec<AgentFile> =
             line.files.into_iter().filter(|file| matches!(file, AgentFile::Link { .. })).collect();
@@ -97,8 +97,8 @@ fn a_sandboxed_agent_links_the_unpacked_package() {
     };
     let path = "/work/attempt/home/copilot-packages/pkg/linux-x64/1.0.102".into();
     let link = AgentFile::Link { path, source: version.clone() };
-    for hold in [SandboxBackend::Landlock, SandboxBackend::Bubblewrap] {
-        assert_eq!(linked(hold), (true, vec![link.clone()]));
+    for sandbox in [SandboxBackend::Landlock, SandboxBackend::Bubblewrap] {
+        assert_eq!(linked(sandbox), (true, vec![link.clone()]));
     }
     assert_eq!(linked(SandboxBackend::None), (false, Vec::new()));
 }
@@ -116,7 +116,7 @@ fn configured_arguments_come_last() {
 
 #[test]
 fn an_answer_without_tools() {
-    insta::assert_snapshot!(story(Copilot, "plain"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "plain"), @"
     This is a plain answer.
     ---
     message: This is a plain answer.
@@ -128,7 +128,7 @@ fn an_answer_without_tools() {
 
 #[test]
 fn the_message_is_the_last_one_without_a_tool_request() {
-    insta::assert_snapshot!(story(Copilot, "tools"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "tools"), @"
     I write a file.
     [create] /work/repo/made.txt
     Now the shell.
@@ -144,7 +144,7 @@ fn the_message_is_the_last_one_without_a_tool_request() {
 
 #[test]
 fn a_resumed_session_counts_only_new_usage() {
-    insta::assert_snapshot!(story(Copilot, "resumed"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "resumed"), @"
     Resumed answer.
     ---
     message: Resumed answer.
@@ -156,7 +156,7 @@ fn a_resumed_session_counts_only_new_usage() {
 
 #[test]
 fn reviewers_report() {
-    insta::assert_snapshot!(story(Copilot, "reports"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "reports"), @"
     Reporting.
     [signoff-report_finding] bug
     Reported one finding.
@@ -164,10 +164,10 @@ fn reviewers_report() {
     message: Reported one finding.
     session: 00000020-0000-4000-8000-000000000000
     spent by m1: 4100 in (300 cached, 0 written), 50 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
-    insta::assert_snapshot!(story(Copilot, "reports_unreachable"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "reports_unreachable"), @"
     Reporting.
 
     [no MCP tool report_finding was offered]
@@ -177,10 +177,10 @@ fn reviewers_report() {
     [no MCP tool report_finding was offered]
     session: 00000013-0000-4000-8000-000000000000
     spent by m1: 2000 in (100 cached, 0 written), 20 out
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
-    insta::assert_snapshot!(story(Copilot, "reports_refused"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "reports_refused"), @"
     Reporting.
 
     [no MCP tool report_finding was offered]
@@ -190,14 +190,14 @@ fn reviewers_report() {
     [no MCP tool report_finding was offered]
     session: 00000019-0000-4000-8000-000000000000
     spent by m1: 2000 in (100 cached, 0 written), 20 out
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn a_reviewer_that_tries_to_write() {
-    insta::assert_snapshot!(story(Copilot, "reviewer_writes"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "reviewer_writes"), @"
     Writing.
     [create] /work/repo/evil.txt
     [create] /work/repo/evil.txt (not allowed)
@@ -219,37 +219,37 @@ fn a_reviewer_that_tries_to_write() {
     denied: bash touch evil-touch.txt
     denied: bash git push origin HEAD
     denied: create /work/repo/.git/hooks/pre-commit
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn refusals_of_the_provider() {
-    insta::assert_snapshot!(story(Copilot, "400"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "400"), @"
     (error: 400 bad request: wrong model)
     ---
     message: 
     session: 00000010-0000-4000-8000-000000000000
-    trouble: it ended with an error: 400 bad request: wrong model (Other)
+    error: it ended with an error: 400 bad request: wrong model (Other)
     ");
-    insta::assert_snapshot!(story(Copilot, "401"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "401"), @"
     (waits: transient_auth_error)
     (waits: transient_auth_error)
     (error: Authentication failed with provider at http://127.0.0.1:18600/v1 (HTTP 401). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN.)
     ---
     message: 
     session: 00000014-0000-4000-8000-000000000000
-    trouble: not logged in: Authentication failed with provider at http://127.0.0.1:18600/v1 (HTTP 401). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN. (NotLoggedIn)
+    error: not logged in: Authentication failed with provider at http://127.0.0.1:18600/v1 (HTTP 401). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN. (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(Copilot, "404"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "404"), @"
     (error: Model 'm1' not found on provider at http://127.0.0.1:18600/v1 (HTTP 404). Check that the model is available on your provider.)
     ---
     message: 
     session: 00000010-0000-4000-8000-000000000000
-    trouble: the model cannot be used: Model 'm1' not found on provider at http://127.0.0.1:18600/v1 (HTTP 404). Check that the model is available on your provider. (ModelUnavailable)
+    error: the model cannot be used: Model 'm1' not found on provider at http://127.0.0.1:18600/v1 (HTTP 404). Check that the model is available on your provider. (ModelUnavailable)
     ");
-    insta::assert_snapshot!(story(Copilot, "429"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "429"), @"
     (waits: rate_limit)
     (waits: rate_limit)
     (waits: rate_limit)
@@ -259,16 +259,16 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: rate limited: Failed to get response from the AI model; retried 5 times (total retry wait time: 22.23 seconds) Last error: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
+    error: rate limited: Failed to get response from the AI model; retried 5 times (total retry wait time: 22.23 seconds) Last error: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
-    insta::assert_snapshot!(story(Copilot, "429_long"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "429_long"), @"
     (error: 429 You exceeded your current quota. Please retry in 3600s.)
     ---
     message: 
     session: 00000010-0000-4000-8000-000000000000
-    trouble: rate limited: 429 You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
+    error: rate limited: 429 You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     ");
-    insta::assert_snapshot!(story(Copilot, "500"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "500"), @"
     (waits: api_error)
     (waits: api_error)
     (waits: api_error)
@@ -278,20 +278,20 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: its provider is overloaded: Failed to get response from the AI model; retried 5 times (total retry wait time: 16.73 seconds) Last error: 500 scripted 500 (Overloaded)
+    error: its provider is overloaded: Failed to get response from the AI model; retried 5 times (total retry wait time: 16.73 seconds) Last error: 500 scripted 500 (Overloaded)
     ");
-    insta::assert_snapshot!(story(Copilot, "too_long"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "too_long"), @"
     (error: Request exceeds the model's prompt budget after reserving output (210389 tokens; limit 128000). Reduce context or compact before continuing.)
     ---
     message: 
     session: 00000009-0000-4000-8000-000000000000
-    trouble: the prompt is too long for the model: Request exceeds the model's prompt budget after reserving output (210389 tokens; limit 128000). Reduce context or compact before continuing. (PromptTooLong)
+    error: the prompt is too long for the model: Request exceeds the model's prompt budget after reserving output (210389 tokens; limit 128000). Reduce context or compact before continuing. (PromptTooLong)
     ");
 }
 
 #[test]
 fn interrupted_responses_are_errors() {
-    insta::assert_snapshot!(story(Copilot, "cut"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "cut"), @"
     (waits: streaming_error)
     (waits: streaming_error)
     (waits: streaming_error)
@@ -301,9 +301,9 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed native model HTTP request: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line (InvalidResponse)
+    error: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed native model HTTP request: error decoding response body: error reading a body from connection: unexpected EOF during chunk size line (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(Copilot, "malformed"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "malformed"), @"
     (waits: streaming_error)
     (waits: streaming_error)
     (waits: streaming_error)
@@ -313,28 +313,28 @@ fn interrupted_responses_are_errors() {
     ---
     message: 
     session: 00000020-0000-4000-8000-000000000000
-    trouble: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed to parse chat-completions stream chunk: expected ident at line 1 column 14 (InvalidResponse)
+    error: the provider's response was incomplete: Failed to get response from the AI model; retried 5 times (total retry wait time: 5.00 seconds) Last error: Failed to parse chat-completions stream chunk: expected ident at line 1 column 14 (InvalidResponse)
     ");
 }
 
 #[test]
 fn a_missing_login_is_reported() {
-    insta::assert_snapshot!(story(Copilot, "no_login"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "no_login"), @"
 
     ---
     message: 
-    trouble: not logged in: Error: No authentication information found. (NotLoggedIn)
+    error: not logged in: Error: No authentication information found. (NotLoggedIn)
     ");
 }
 
 #[test]
 fn the_closing_line_of_a_killed_agent_does_not_count() {
-    insta::assert_snapshot!(story(Copilot, "terminated"), @"
+    insta::assert_snapshot!(render_recording(Copilot, "terminated"), @"
 
     ---
     message: 
     session: 00000008-0000-4000-8000-000000000000
-    trouble: it ended with an error: the answer was aborted (Other)
+    error: it ended with an error: the answer was aborted (Other)
     ");
 }
 

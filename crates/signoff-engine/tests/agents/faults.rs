@@ -6,7 +6,7 @@
 use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind::{self, Claude, Codex, Gemini, Opencode};
 
-use crate::agents::replay::{Recording, account};
+use crate::agents::replay::{Recording, parse_recording};
 
 /// The recordings of one fault, for each kind that has its own name for it.
 fn recordings(fault: &str) -> [(AgentKind, String); 4] {
@@ -44,10 +44,10 @@ fn every_fault_is_recorded_and_recognized_for_every_agent() {
         for (kind, name) in recordings(fault) {
             let recording = Recording::read(kind, &name);
             assert!(!recording.stdout.is_empty(), "{kind:?} {name} is not recorded");
-            let account = account(kind, &recording);
-            let trouble = account.summary.error.unwrap_or_else(|| panic!("{kind:?} {name} ended well"));
-            assert!(is_expected(fault, trouble.kind), "{kind:?} {name}: {trouble} ({:?})", trouble.kind);
-            assert_eq!(account.message, "", "{kind:?} {name}: nothing of it is an answer");
+            let result = parse_recording(kind, &recording);
+            let error = result.summary.error.unwrap_or_else(|| panic!("{kind:?} {name} ended well"));
+            assert!(is_expected(fault, error.kind), "{kind:?} {name}: {error} ({:?})", error.kind);
+            assert_eq!(result.message, "", "{kind:?} {name}: nothing of it is an answer");
         }
     }
 }

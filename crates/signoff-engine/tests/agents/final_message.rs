@@ -10,7 +10,7 @@ use signoff_core::settings::AgentKind::{
 };
 use signoff_engine::agent::AgentResult;
 
-use crate::agents::replay::{Recording, account};
+use crate::agents::replay::{Recording, parse_recording};
 
 const KINDS: [AgentKind; 7] = [Acp, Claude, Codex, Copilot, Gemini, Opencode, Qwen];
 
@@ -175,16 +175,16 @@ fn end_lines(kind: AgentKind, text: &str, before: &str) -> Vec<Value> {
 
 fn parse_turns(kind: AgentKind, turns: &[AnswerTurn]) -> AgentResult {
     let lines: Vec<String> = transcript(kind, turns).iter().map(Value::to_string).collect();
-    account(kind, &Recording::from_stdout(&lines.join("\n")))
+    parse_recording(kind, &Recording::from_stdout(&lines.join("\n")))
 }
 
 /// Text before the last tool use is no review.
 #[test]
 fn text_before_a_tool_is_no_answer() {
     for kind in KINDS {
-        let account = parse_turns(kind, &[turn("APPROVED: looks fine so far"), turn("")]);
-        assert_eq!(account.message, "", "{kind:?}");
-        assert_eq!(account.summary.error, None, "{kind:?}");
+        let result = parse_turns(kind, &[turn("APPROVED: looks fine so far"), turn("")]);
+        assert_eq!(result.message, "", "{kind:?}");
+        assert_eq!(result.summary.error, None, "{kind:?}");
     }
 }
 
@@ -205,9 +205,9 @@ fn a_lone_surrogate_loses_no_text() {
     for kind in KINDS {
         let lines: Vec<String> =
             transcript(kind, &[turn("look"), turn("Done @ half")]).iter().map(Value::to_string).collect();
-        let account = account(kind, &Recording::from_stdout(&lines.join("\n").replace('@', r"\ud83d")));
-        assert_eq!(account.message, "Done \u{fffd} half", "{kind:?}");
-        assert_eq!(account.summary.error, None, "{kind:?}");
+        let result = parse_recording(kind, &Recording::from_stdout(&lines.join("\n").replace('@', r"\ud83d")));
+        assert_eq!(result.message, "Done \u{fffd} half", "{kind:?}");
+        assert_eq!(result.summary.error, None, "{kind:?}");
     }
 }
 
@@ -216,10 +216,10 @@ fn messages_and_denied_tools_are_bounded() {
     for kind in KINDS {
         let refused = vec![AnswerTurn { says: String::new(), denied: true }; 2500];
         let long = turn(&"x".repeat(MAX_BYTES + 10));
-        let account = parse_turns(kind, &[refused, vec![long]].concat());
-        assert!((MAX_BYTES + 1..MAX_BYTES + 4).contains(&account.message.len()), "{kind:?}");
+        let result = parse_turns(kind, &[refused, vec![long]].concat());
+        assert!((MAX_BYTES + 1..MAX_BYTES + 4).contains(&result.message.len()), "{kind:?}");
         let most = if kind == Qwen { 0 } else { 1000 };
-        assert_eq!(account.summary.denied.len(), most, "{kind:?}");
+        assert_eq!(result.summary.denied.len(), most, "{kind:?}");
     }
 }
 
@@ -236,7 +236,7 @@ fn texts_of_one_answer_are_bounded_together() {
         let end = lines.pop().unwrap();
         lines.extend(vec![part.to_string(); 5]);
         lines.push(end);
-        let message = account(kind, &Recording::from_stdout(&lines.join("\n"))).message;
+        let message = parse_recording(kind, &Recording::from_stdout(&lines.join("\n"))).message;
         assert!((MAX_BYTES + 1..MAX_BYTES + 4).contains(&message.len()), "{kind:?}: {}", message.len());
     }
 }
@@ -263,10 +263,10 @@ fn parse_blocks(kind: AgentKind, blocks: &[&str]) -> AgentResult {
     let end = lines.pop().unwrap();
     for block in blocks {
         // The last turn as one block, without the closing line.
-        let mut said = end_lines(kind, block, "");
-        said.pop();
-        said.retain(|line| !line.is_null() && line["type"] != "result");
-        lines.extend(said);
+        let mut block_lines = end_lines(kind, block, "");
+        block_lines.pop();
+        block_lines.retain(|line| !line.is_null() && line["type"] != "result");
+        lines.extend(block_lines);
         lines.extend(thinking_lines(kind));
     }
     if kind == Opencode {
@@ -279,7 +279,7 @@ fn parse_blocks(kind: AgentKind, blocks: &[&str]) -> AgentResult {
     }
     lines.push(end);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    account(kind, &Recording::from_stdout(&lines.join("\n")))
+    parse_recording(kind, &Recording::from_stdout(&lines.join("\n")))
 }
 
 const NONCE: &str = "k7Qd2mZx";
@@ -297,9 +297,9 @@ fn review_request() -> ReviewRequest {
     }
 }
 
-fn approves(account: &AgentResult) -> bool {
-    let answer = ReviewAnswer { text: account.message.as_bytes(), tool: None };
-    let others = account.alternatives.iter().map(String::as_bytes);
+fn approves(result: &AgentResult) -> bool {
+    let answer = ReviewAnswer { text: result.message.as_bytes(), tool: None };
+    let others = result.alternatives.iter().map(String::as_bytes);
     parse_split(Contract::Markdown, answer, others, &review_request()).is_ok_and(|review| review.verdict.approves())
 }
 
@@ -313,8 +313,8 @@ fn a_refusal_in_an_earlier_block_is_part_of_the_answer() {
         assert!(approves(&parse_blocks(kind, &[APPROVAL])), "{kind:?}");
         assert!(approves(&parse_blocks(kind, &["All files are read.\n\n", APPROVAL])), "{kind:?}");
         for blocks in [[REFUSAL, APPROVAL], [APPROVAL, REFUSAL], ["[Critical] it loses cents", APPROVAL]] {
-            let account = parse_blocks(kind, &blocks);
-            assert!(!approves(&account), "{kind:?}: {}", account.message);
+            let result = parse_blocks(kind, &blocks);
+            assert!(!approves(&result), "{kind:?}: {}", result.message);
         }
     }
 }
@@ -326,7 +326,7 @@ fn parse_with_inserted(kind: AgentKind, spoilt: &[u8]) -> AgentResult {
     let at = lines.iter().rposition(|line| line.contains("APPROVED") && !line.contains(r#""result""#)).unwrap();
     let (before, after) = lines.split_at(at);
     let stdout = [before.join("\n").as_bytes(), spoilt, after.join("\n").as_bytes()].join(&b'\n');
-    account(kind, &Recording { stdout, ..Recording::from_stdout("") })
+    parse_recording(kind, &Recording { stdout, ..Recording::from_stdout("") })
 }
 
 /// Returns the transcript line that contains the text.
@@ -336,8 +336,8 @@ fn line_with(kind: AgentKind, text: &str) -> String {
 }
 
 /// Returns whether this is an approval without an unreadable part.
-fn is_approval(account: &AgentResult) -> bool {
-    account.summary.unread_line.is_none() && approves(account)
+fn is_approval(result: &AgentResult) -> bool {
+    result.summary.unread_line.is_none() && approves(account)
 }
 
 #[test]
@@ -345,9 +345,9 @@ fn an_invalid_byte_hides_no_refusal() {
     for kind in KINDS {
         let line = line_with(kind, &REFUSAL.replacen("loses", "@", 1));
         let bytes: Vec<u8> = line.bytes().map(|byte| if byte == b'@' { 0xe9 } else { byte }).collect();
-        let account = parse_with_inserted(kind, &bytes);
-        assert_eq!(account.summary.error, None, "{kind:?}");
-        assert!(account.message.contains("CHANGES_REQUESTED") && !is_approval(&account), "{kind:?}");
+        let result = parse_with_inserted(kind, &bytes);
+        assert_eq!(result.summary.error, None, "{kind:?}");
+        assert!(result.message.contains("CHANGES_REQUESTED") && !is_approval(&result), "{kind:?}");
     }
 }
 
@@ -358,8 +358,8 @@ fn an_unreadable_message_before_an_approval_is_no_approval() {
         let line = line_with(kind, REFUSAL);
         let cuts = (2..line.len()).filter_map(|end| line.get(..end)).map(str::to_owned);
         for cut in cuts.chain([format!("Warning: old version {line}")]) {
-            let account = parse_with_inserted(kind, cut.as_bytes());
-            assert!(!is_approval(&account), "{kind:?}: {cut}");
+            let result = parse_with_inserted(kind, cut.as_bytes());
+            assert!(!is_approval(&result), "{kind:?}: {cut}");
         }
         let text = Value::from(REFUSAL).to_string();
         for odd in [format!("[{text}]"), "5".to_owned(), format!("{{\"a\":{text}}}"), "null".to_owned()] {
@@ -402,17 +402,17 @@ fn partial_messages_of_codex_are_counted_once() {
         json!({"type": step, "item": {"id": "p", "type": "agent_message", "text": text}}).to_string()
     };
     let lines = [part("item.started", ""), part("item.updated", "I lo"), part("item.completed", "I look.\n\n")];
-    let account = parse_with_inserted(Codex, lines.join("\n").as_bytes());
-    assert!(is_approval(&account), "{account:?}");
-    assert_eq!(account.message.matches("I lo").count(), 1, "{}", account.message);
+    let result = parse_with_inserted(Codex, lines.join("\n").as_bytes());
+    assert!(is_approval(&result), "{result:?}");
+    assert_eq!(result.message.matches("I lo").count(), 1, "{}", result.message);
 }
 
 #[test]
 fn noise_does_not_invalidate_an_answer() {
     for kind in KINDS {
         for noise in ["", "Warning: an old version", "{", "  cause: 1", "[debug] {}", r#"{"type":"news","n":1}"#] {
-            let account = parse_with_inserted(kind, noise.as_bytes());
-            assert!(is_approval(&account), "{kind:?} {noise}: {account:?}");
+            let result = parse_with_inserted(kind, noise.as_bytes());
+            assert!(is_approval(&result), "{kind:?} {noise}: {result:?}");
         }
     }
 }
@@ -424,7 +424,7 @@ fn an_unreadable_line_before_a_tool_is_ignored() {
         let lines: Vec<String> =
             transcript(kind, &[turn("I look."), turn(APPROVAL)]).iter().map(Value::to_string).collect();
         let stdout = format!("{{\"type\":\"ass\n{}", lines.join("\n"));
-        assert!(is_approval(&account(kind, &Recording::from_stdout(&stdout))), "{kind:?}");
+        assert!(is_approval(&parse_recording(kind, &Recording::from_stdout(&stdout))), "{kind:?}");
     }
 }
 
@@ -447,8 +447,8 @@ fn no_split_of_an_answer_is_looser_for_any_agent() {
                 let mut places = [0, 0].map(|_| next_random(&mut state, text.len() + 1));
                 places.sort_unstable();
                 let blocks = [&text[..places[0]], &text[places[0]..places[1]], &text[places[1]..]];
-                let account = parse_blocks(kind, &blocks);
-                assert!(whole || !approves(&account), "{kind:?} {blocks:?} became {:?}", account.message);
+                let result = parse_blocks(kind, &blocks);
+                assert!(whole || !approves(&result), "{kind:?} {blocks:?} became {:?}", result.message);
             }
         }
     }
@@ -461,16 +461,16 @@ fn no_split_of_a_recorded_answer_is_looser() {
     for kind in KINDS {
         let mut replaced = 0;
         for recording in Recording::all(kind) {
-            let said = account(kind, &recording);
-            if said.message.is_empty() || !approves_as(kind, &recording, &said.message, &[APPROVAL]) {
+            let result = parse_recording(kind, &recording);
+            if result.message.is_empty() || !approves_as(kind, &recording, &result.message, &[APPROVAL]) {
                 continue;
             }
             replaced += 1;
-            assert!(!approves_as(kind, &recording, &said.message, &[REFUSAL, APPROVAL]), "{kind:?}");
-            assert!(!approves_as(kind, &recording, &said.message, &[APPROVAL, REFUSAL]), "{kind:?}");
+            assert!(!approves_as(kind, &recording, &result.message, &[REFUSAL, APPROVAL]), "{kind:?}");
+            assert!(!approves_as(kind, &recording, &result.message, &[APPROVAL, REFUSAL]), "{kind:?}");
             let place = next_random(&mut state, REFUSAL.len() + 1);
             let (first, second) = REFUSAL.split_at(place);
-            assert!(!approves_as(kind, &recording, &said.message, &[first, second]), "{kind:?}");
+            assert!(!approves_as(kind, &recording, &result.message, &[first, second]), "{kind:?}");
         }
         assert!(replaced > 0, "{kind:?}: no recording could be used");
     }
@@ -496,8 +496,8 @@ fn approves_as(kind: AgentKind, recording: &Recording, message: &str, blocks: &[
         replace(line, message, blocks.last().unwrap());
     }
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    let account = account(kind, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() });
-    approves(&account)
+    let result = parse_recording(kind, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() });
+    approves(&result)
 }
 
 /// Like `approves_as`, for an agent whose message comes in chunks without boundaries.
@@ -520,7 +520,7 @@ fn approves_in_chunks(recording: &Recording, mut lines: Vec<Value>, blocks: &[&s
     let chunks: Vec<Value> = blocks.iter().flat_map(|block| [chunk(block), chunk("\n\n")]).collect();
     lines.splice(at..at, chunks);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    approves(&account(Gemini, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() }))
+    approves(&parse_recording(Gemini, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() }))
 }
 
 /// Replaces every string that equals the message. Returns whether there was one.

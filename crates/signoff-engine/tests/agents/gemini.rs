@@ -7,13 +7,13 @@ use signoff_core::settings::AgentKind::Gemini;
 use signoff_engine::agent::SandboxBackend;
 
 use crate::agents::replay::{
-    Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story,
+    Recording, check_any_output_is_parsed, check_success_requires_a_closing_line, parse_recording, render_recording,
 };
 use crate::agents::test_spec::TestSpec;
 
 #[test]
 fn an_answer() {
-    insta::assert_snapshot!(story(Gemini, "plain"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "plain"), @"
     This is a plain answer.
     ---
     message: This is a plain answer.
@@ -25,7 +25,7 @@ fn an_answer() {
 
 #[test]
 fn a_writer() {
-    insta::assert_snapshot!(story(Gemini, "tools"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "tools"), @"
     I write a file.
     [write_file] /work/repo/made.txt
     Now the shell.
@@ -41,7 +41,7 @@ fn a_writer() {
 
 #[test]
 fn tools_side_by_side() {
-    insta::assert_snapshot!(story(Gemini, "parallel"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "parallel"), @"
     [write_file] /work/repo/p.txt
     [run_shell_command] echo x; exit 3
     Done both.
@@ -55,7 +55,7 @@ fn tools_side_by_side() {
 
 #[test]
 fn thinking_tokens_are_counted() {
-    insta::assert_snapshot!(story(Gemini, "thoughts"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "thoughts"), @"
     With reasoning.
     ---
     message: With reasoning.
@@ -67,7 +67,7 @@ fn thinking_tokens_are_counted() {
 
 #[test]
 fn two_turns() {
-    insta::assert_snapshot!(story(Gemini, "two_turns"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "two_turns"), @"
     [run_shell_command] true
     Second turn.
     ---
@@ -80,7 +80,7 @@ fn two_turns() {
 
 #[test]
 fn a_reviewer_that_reports() {
-    insta::assert_snapshot!(story(Gemini, "reports"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "reports"), @"
     Reporting.
     [mcp_signoff_report_finding] bug
     Reported one finding.
@@ -88,14 +88,14 @@ fn a_reviewer_that_reports() {
     message: Reported one finding.
     session: 07b5fab0-d7e4-470a-a0e7-792ee418d79b
     spent by gemini-2.5-pro: 4100 in (300 cached, 0 written), 50 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_reviewer_that_tries_to_write() {
-    insta::assert_snapshot!(story(Gemini, "evil"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "evil"), @"
     Writing.
     [write_file] /work/repo/evil.txt
     [write_file] /work/repo/evil.txt (not allowed)
@@ -123,7 +123,7 @@ fn a_reviewer_that_tries_to_write() {
 
 #[test]
 fn a_reviewer_that_tries_to_leave_plan_mode() {
-    insta::assert_snapshot!(story(Gemini, "escape"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "escape"), @"
     Plan.
     [write_file] plan.md
     [write_file] plan.md (not allowed)
@@ -151,7 +151,7 @@ fn a_reviewer_that_tries_to_leave_plan_mode() {
 
 #[test]
 fn a_reviewer_restricted_by_plan_mode_alone() {
-    insta::assert_snapshot!(story(Gemini, "evil_plan"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "evil_plan"), @"
     Writing.
     [write_file] /work/repo/evil.txt
     [write_file] /work/repo/evil.txt (not allowed)
@@ -179,7 +179,7 @@ fn a_reviewer_restricted_by_plan_mode_alone() {
 
 #[test]
 fn a_missing_report_server_is_reported() {
-    insta::assert_snapshot!(story(Gemini, "server_unreachable"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "server_unreachable"), @"
     Reporting.
     [no MCP tool report_finding was offered]
     ---
@@ -188,153 +188,153 @@ fn a_missing_report_server_is_reported() {
     [no MCP tool report_finding was offered]
     session: baf67ceb-fb8d-4661-9d76-8698ff512200
     spent by gemini-2.5-pro: 2000 in (100 cached, 0 written), 20 out
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn a_bad_request() {
-    insta::assert_snapshot!(story(Gemini, "status_400"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "status_400"), @r#"
     (error: [API Error: {"error":{"code":400,"message":"bad request: wrong model","status":"INVALID_ARGUMENT"}}])
     ---
     message: 
     session: ba37fe73-d4cc-41a3-aa2c-616a1bdc3ed1
-    trouble: it ended with an error: bad request: wrong model (Other)
+    error: it ended with an error: bad request: wrong model (Other)
     "#);
 }
 
 #[test]
 fn a_wrong_key() {
-    insta::assert_snapshot!(story(Gemini, "status_401"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "status_401"), @r#"
     (error: [API Error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}}])
     ---
     message: 
     session: 286fae08-e95a-46bd-beb9-7eae1c756e56
-    trouble: not logged in: invalid api key (NotLoggedIn)
+    error: not logged in: invalid api key (NotLoggedIn)
     "#);
 }
 
 #[test]
 fn a_key_without_rights() {
-    insta::assert_snapshot!(story(Gemini, "status_403"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "status_403"), @r#"
     (error: [API Error: {"error":{"code":403,"message":"permission denied","status":"PERMISSION_DENIED"}}])
     ---
     message: 
     session: 4ca3a9c5-5f90-4259-be94-7632751d0d27
-    trouble: not logged in: permission denied (NotLoggedIn)
+    error: not logged in: permission denied (NotLoggedIn)
     "#);
 }
 
 #[test]
 fn an_unknown_model() {
-    insta::assert_snapshot!(story(Gemini, "status_404"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "status_404"), @"
     (error: [API Error: model not found: nope])
     ---
     message: 
     session: 93af0cfe-34cc-4494-a451-d01cd8f93edc
-    trouble: the model cannot be used: model not found: nope (ModelUnavailable)
+    error: the model cannot be used: model not found: nope (ModelUnavailable)
     ");
 }
 
 #[test]
 fn too_many_requests() {
-    insta::assert_snapshot!(story(Gemini, "status_429"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "status_429"), @"
     (error: [API Error: Rate limit reached. Please retry in 4s.
     Suggested retry after 4s.]
     Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
     ---
     message: 
     session: 91f6f813-c236-4bb8-9c31-7899f098a676
-    trouble: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
+    error: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
 }
 
 #[test]
 fn too_many_requests_for_long() {
-    insta::assert_snapshot!(story(Gemini, "status_429_long"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "status_429_long"), @"
     (error: [API Error: You exceeded your current quota. Please retry in 3600s.
     Suggested retry after 3600s.]
     Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
     ---
     message: 
     session: 0b7c0370-fb9c-447a-853e-6fb0e81a128d
-    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
+    error: rate limited: You exceeded your current quota. Please retry in 3600s. (RateLimited { seconds: Some(3600) })
     ");
 }
 
 #[test]
 fn too_many_requests_without_a_delay() {
-    insta::assert_snapshot!(story(Gemini, "status_429_bare"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "status_429_bare"), @"
     (error: [API Error: Too many requests]
     Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
     ---
     message: 
     session: 1b458c0b-1b4e-406c-b9a0-cdbddf294528
-    trouble: rate limited: Too many requests (RateLimited { seconds: None })
+    error: rate limited: Too many requests (RateLimited { seconds: None })
     ");
 }
 
 #[test]
 fn a_failing_provider() {
-    insta::assert_snapshot!(story(Gemini, "status_500"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "status_500"), @r#"
     (error: [API Error: {"error":{"code":500,"message":"scripted 500","status":"INTERNAL"}}])
     ---
     message: 
     session: c714a65b-87e0-4d27-a3ac-d1de1495a1c0
-    trouble: its provider is overloaded: scripted 500 (Overloaded)
+    error: its provider is overloaded: scripted 500 (Overloaded)
     "#);
 }
 
 #[test]
 fn an_overloaded_provider() {
-    insta::assert_snapshot!(story(Gemini, "status_503"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "status_503"), @"
     (error: [API Error: The model is overloaded. Please try again later.])
     ---
     message: 
     session: 13cd60ef-6bd9-48dd-b606-6302a11c11d8
-    trouble: its provider is overloaded: The model is overloaded. Please try again later. (Overloaded)
+    error: its provider is overloaded: The model is overloaded. Please try again later. (Overloaded)
     ");
 }
 
 #[test]
 fn an_interrupted_response() {
-    insta::assert_snapshot!(story(Gemini, "cut"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "cut"), @"
     This answer is c
     (error: [API Error: terminated])
     ---
     message: 
     session: 4facf50b-db42-4d23-ad1b-49261390cd83
-    trouble: the provider's response was incomplete: terminated (InvalidResponse)
+    error: the provider's response was incomplete: terminated (InvalidResponse)
     ");
 }
 
 #[test]
 fn a_provider_that_hangs_up() {
-    insta::assert_snapshot!(story(Gemini, "drop"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "drop"), @"
     (error: [API Error: exception TypeError: fetch failed sending request])
     ---
     message: 
     session: f2e70d31-57d0-4227-83b9-17d1d166cd36
-    trouble: the provider's response was incomplete: exception TypeError: fetch failed sending request (InvalidResponse)
+    error: the provider's response was incomplete: exception TypeError: fetch failed sending request (InvalidResponse)
     ");
 }
 
 #[test]
 fn a_malformed_response() {
-    insta::assert_snapshot!(story(Gemini, "malformed"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "malformed"), @r#"
     This answer
     (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
     ---
     message: 
     session: 44c34075-80cc-4b7e-910a-5c862271f93f
-    trouble: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
+    error: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
     "#);
 }
 
 #[test]
 fn a_bound_on_turns() {
-    insta::assert_snapshot!(story(Gemini, "max_turns"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "max_turns"), @"
     [run_shell_command] true
     [run_shell_command] true
     (error: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json.)
@@ -342,43 +342,43 @@ fn a_bound_on_turns() {
     message: 
     session: 542fd506-717c-4219-88be-bb42c48d5e9e
     spent by gemini-2.5-pro: 20 in (0 cached, 0 written), 2 out
-    trouble: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
+    error: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
 #[test]
 fn no_key() {
-    insta::assert_snapshot!(story(Gemini, "no_key"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "no_key"), @"
 
     ---
     message: 
-    trouble: not logged in: When using Gemini API, you must specify the GEMINI_API_KEY environment variable. (NotLoggedIn)
+    error: not logged in: When using Gemini API, you must specify the GEMINI_API_KEY environment variable. (NotLoggedIn)
     ");
 }
 
 #[test]
 fn no_login() {
-    insta::assert_snapshot!(story(Gemini, "no_login"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "no_login"), @"
 
     ---
     message: 
-    trouble: not logged in: Please set an Auth method in your /work/home/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA (NotLoggedIn)
+    error: not logged in: Please set an Auth method in your /work/home/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA (NotLoggedIn)
     ");
 }
 
 #[test]
 fn not_trusted() {
-    insta::assert_snapshot!(story(Gemini, "untrusted"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "untrusted"), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoResult)
+    error: it ended without a result: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoResult)
     ");
 }
 
 #[test]
 fn a_session_begins() {
-    insta::assert_snapshot!(story(Gemini, "session_first"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "session_first"), @"
     This is a plain answer.
     ---
     message: This is a plain answer.
@@ -390,7 +390,7 @@ fn a_session_begins() {
 
 #[test]
 fn a_session_is_resumed() {
-    insta::assert_snapshot!(story(Gemini, "session_resumed"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "session_resumed"), @"
     Resumed answer.
     ---
     message: Resumed answer.
@@ -402,59 +402,59 @@ fn a_session_is_resumed() {
 
 #[test]
 fn an_unknown_session() {
-    insta::assert_snapshot!(story(Gemini, "session_unknown"), @r#"
+    insta::assert_snapshot!(render_recording(Gemini, "session_unknown"), @r#"
 
     ---
     message: 
-    trouble: its session no longer exists: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (SessionGone)
+    error: its session no longer exists: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (SessionGone)
     "#);
 }
 
 #[test]
 fn another_version() {
-    insta::assert_snapshot!(story(Gemini, "unknown_flag"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "unknown_flag"), @"
 
     ---
     message: 
-    trouble: it does not understand its command line: Unknown arguments: such-flag, suchFlag (Version)
+    error: it does not understand its command line: Unknown arguments: such-flag, suchFlag (Version)
     ");
 }
 
 #[test]
 fn no_prompt() {
-    insta::assert_snapshot!(story(Gemini, "no_prompt"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "no_prompt"), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoResult)
+    error: it ended without a result: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoResult)
     ");
 }
 
 #[test]
 fn ended_by_a_signal() {
-    insta::assert_snapshot!(story(Gemini, "terminated"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "terminated"), @"
 
     ---
     message: 
     session: 11196fb3-47c3-4a81-b7d7-047d79602996
-    trouble: it ended without a result: exit code 0 (NoResult)
+    error: it ended without a result: exit code 0 (NoResult)
     ");
 }
 
 #[test]
 fn success_without_a_message() {
-    insta::assert_snapshot!(story(Gemini, "too_long"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "too_long"), @"
 
     ---
     message: 
     session: 31fcbb03-c636-465a-b05f-d14f7ff04a47
-    trouble: the prompt is too long for the model: Warning: stdin input truncated to 8388608 bytes. (PromptTooLong)
+    error: the prompt is too long for the model: Warning: stdin input truncated to 8388608 bytes. (PromptTooLong)
     ");
 }
 
 #[test]
 fn retries_of_the_agent_itself_are_no_error() {
-    insta::assert_snapshot!(story(Gemini, "waited"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "waited"), @"
     Healed.
     ---
     message: Healed.
@@ -697,8 +697,8 @@ fn session_model_and_configured_arguments() {
 #[test]
 fn the_command_line_does_not_depend_on_the_sandbox() {
     for spec in [TestSpec::writer(Gemini), TestSpec::reviewer(Gemini)] {
-        for hold in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
-            assert_eq!(TestSpec { hold, ..spec.clone() }.line(), spec.line());
+        for sandbox in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
+            assert_eq!(TestSpec { sandbox, ..spec.clone() }.line(), spec.line());
         }
     }
 }
@@ -729,7 +729,7 @@ fn the_selected_login_is_kept() {
     let settings = r#"{ "security": { "auth": { "selectedType": "oauth-personal" } }, "mcpServers": { "mine": {} } }"#;
     fs::write(directory.join("settings.json"), settings).unwrap();
     fs::write(directory.join(".env"), "GEMINI_API_KEY=a-key\nPATH=/elsewhere\n").unwrap();
-    let mut spec = TestSpec { person: home.path().to_owned(), ..TestSpec::writer(Gemini) };
+    let mut spec = TestSpec { user_home: home.path().to_owned(), ..TestSpec::writer(Gemini) };
     let shown = spec.shown();
     assert!(shown.contains(r#""selectedType": "oauth-personal""#) && !shown.contains("mine"), "{shown}");
     assert!(shown.contains("\nGEMINI_API_KEY=a-key\n") && !shown.contains("elsewhere"), "{shown}");
@@ -758,8 +758,8 @@ fn with_error(name: &str, error: &str, status: &str) -> Recording {
 #[test]
 fn an_agent_that_gives_up_did_not_succeed() {
     let end = |error: &str, status: &str| {
-        let account = account(Gemini, &with_error("tools", error, status));
-        account.summary.error.map_or(account.message, |trouble| format!("{trouble} ({:?})", trouble.kind))
+        let result = parse_recording(Gemini, &with_error("tools", error, status));
+        result.summary.error.map_or(result.message, |error| format!("{error} ({:?})", error.kind))
     };
     let warning = |words: &str| format!(r#"{{"type":"error","severity":"warning","message":"{words}"}}"#);
     let error = |words: &str| format!(r#"{{"type":"error","severity":"error","message":"{words}"}}"#);
@@ -787,18 +787,19 @@ fn an_agent_that_gives_up_did_not_succeed() {
 fn an_error_is_cleared_by_later_progress() {
     let error = r#"{"type":"error","severity":"warning","message":"Agent execution blocked: look again"}"#;
     let says = r#"{"type":"message","role":"assistant","content":"I looked again.","delta":true}"#;
-    let account = account(Gemini, &with_error("tools", &format!("{error}\n{says}"), "success"));
-    assert_eq!(account.summary.error, None);
-    assert!(account.message.ends_with("I looked again."));
+    let result = parse_recording(Gemini, &with_error("tools", &format!("{error}\n{says}"), "success"));
+    assert_eq!(result.summary.error, None);
+    assert!(result.message.ends_with("I looked again."));
 }
 
 #[test]
 fn output_after_the_result_needs_another_result() {
     let tools = String::from_utf8(Recording::read(Gemini, "tools").stdout).unwrap();
     let again = tools.trim_end().rsplit_once('\n').unwrap().0;
-    let account = account(Gemini, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
-    assert_eq!(account.message, "");
-    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::NoResult);
+    let result =
+        parse_recording(Gemini, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
+    assert_eq!(result.message, "");
+    assert_eq!(result.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }
 
 /// Edited by hand: Google's message for an exhausted per-minute quota.
@@ -807,13 +808,13 @@ fn a_per_minute_limit_is_a_rate_limit() {
     let lines = String::from_utf8(Recording::read(Gemini, "status_429").stdout).unwrap();
     let (before, _) = lines.trim_end().rsplit_once('\n').unwrap();
     let error = r#"{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10\nPlease retry in 3.2s.]"}}"#;
-    let account = account(Gemini, &Recording::from_stdout(&format!("{before}\n{error}\n")));
-    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::RateLimited { seconds: Some(4) });
+    let result = parse_recording(Gemini, &Recording::from_stdout(&format!("{before}\n{error}\n")));
+    assert_eq!(result.summary.error.unwrap().kind, AgentErrorKind::RateLimited { seconds: Some(4) });
 }
 
 #[test]
 fn usage_of_a_killed_agent_is_read_from_its_session_files() {
-    insta::assert_snapshot!(story(Gemini, "killed"), @"
+    insta::assert_snapshot!(render_recording(Gemini, "killed"), @"
     one
     [write_file] /work/repo/half.txt
     two
@@ -822,6 +823,6 @@ fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     message: 
     session: eeb34418-9289-4457-9c91-fa0892cb9bc5
     spent by gemini-2.5-pro: 2100 in (800 cached, 0 written), 110 out
-    trouble: it ended without a result: ended by a signal (NoResult)
+    error: it ended without a result: ended by a signal (NoResult)
     ");
 }

@@ -3,7 +3,7 @@
 use signoff_core::settings::AgentKind::Opencode;
 use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::agents::replay::{self, Recording, account, story, story_of_lines};
+use crate::agents::replay::{self, Recording, parse_recording, render_lines, render_recording};
 use crate::agents::test_spec::TestSpec;
 
 #[test]
@@ -98,7 +98,7 @@ fn a_reviewer_may_read_and_report() {
 
 #[test]
 fn the_command_line_does_not_depend_on_the_sandbox() {
-    let held = |hold| TestSpec { hold, ..TestSpec::reviewer(Opencode) }.line();
+    let held = |sandbox| TestSpec { sandbox, ..TestSpec::reviewer(Opencode) }.line();
     assert_eq!(held(SandboxBackend::None), held(SandboxBackend::Landlock));
     assert_eq!(held(SandboxBackend::Bubblewrap), held(SandboxBackend::Landlock));
 }
@@ -111,7 +111,7 @@ fn a_session_is_resumed_by_its_id() {
 
 #[test]
 fn configured_arguments_come_last() {
-    let mut spec = TestSpec { duty: AccessMode::Read, ..TestSpec::writer(Opencode) };
+    let mut spec = TestSpec { access: AccessMode::Read, ..TestSpec::writer(Opencode) };
     spec.agent.command = vec!["nice".to_owned(), "./opencode".to_owned()];
     spec.agent.args = vec!["--variant".to_owned(), "high".to_owned()];
     let line = spec.line();
@@ -121,7 +121,7 @@ fn configured_arguments_come_last() {
 
 #[test]
 fn an_answer_without_tools() {
-    insta::assert_snapshot!(story(Opencode, "plain"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "plain"), @"
     This is a plain answer.
     ---
     message: This is a plain answer.
@@ -133,7 +133,7 @@ fn an_answer_without_tools() {
 
 #[test]
 fn the_message_is_that_of_the_last_step() {
-    insta::assert_snapshot!(story(Opencode, "tools"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "tools"), @"
     I write a file.
     [write] made.txt
     Now the shell.
@@ -145,7 +145,7 @@ fn the_message_is_that_of_the_last_step() {
     spent by a model: 3600 in (1400 cached, 0 written), 210 out, 2760 µ$
     ended well
     ");
-    insta::assert_snapshot!(story(Opencode, "parallel_tools"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "parallel_tools"), @"
     [write] p.txt
     [bash] echo x; exit 3
     Done both.
@@ -159,7 +159,7 @@ fn the_message_is_that_of_the_last_step() {
 
 #[test]
 fn steps_are_added_up() {
-    insta::assert_snapshot!(story(Opencode, "two_turns"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "two_turns"), @"
     [bash] true
     Second turn.
     ---
@@ -172,7 +172,7 @@ fn steps_are_added_up() {
 
 #[test]
 fn reasoning_is_output() {
-    insta::assert_snapshot!(story(Opencode, "reasoning"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "reasoning"), @"
     With reasoning.
     ---
     message: With reasoning.
@@ -184,7 +184,7 @@ fn reasoning_is_output() {
 
 #[test]
 fn a_resumed_session_counts_from_zero() {
-    insta::assert_snapshot!(story(Opencode, "resumed"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "resumed"), @"
     Resumed answer.
     ---
     message: Resumed answer.
@@ -192,17 +192,17 @@ fn a_resumed_session_counts_from_zero() {
     spent by a model: 5000 in (4000 cached, 0 written), 55 out, 1510 µ$
     ended well
     ");
-    insta::assert_snapshot!(story(Opencode, "resumed_unknown"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "resumed_unknown"), @"
 
     ---
     message: 
-    trouble: its session no longer exists: exit code 1, Error: Session not found (SessionGone)
+    error: its session no longer exists: exit code 1, Error: Session not found (SessionGone)
     ");
 }
 
 #[test]
 fn a_reviewer_reports() {
-    insta::assert_snapshot!(story(Opencode, "reports"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "reports"), @"
     Reporting.
     [signoff_report_finding]
     Reported one finding.
@@ -210,14 +210,14 @@ fn a_reviewer_reports() {
     message: Reported one finding.
     session: ses_1
     spent by a model: 4100 in (300 cached, 0 written), 50 out, 3930 µ$
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_missing_report_server_is_not_reported() {
-    insta::assert_snapshot!(story(Opencode, "reports_unreachable"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "reports_unreachable"), @"
     Reporting.
 
     [no MCP tool report_finding was offered]
@@ -233,7 +233,7 @@ fn a_missing_report_server_is_not_reported() {
 
 #[test]
 fn a_reviewer_that_tries_to_write() {
-    insta::assert_snapshot!(story(Opencode, "reviewer_writes"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "reviewer_writes"), @"
     [write] (not allowed)
     Writing.
     [bash] (not allowed)
@@ -257,84 +257,84 @@ fn a_reviewer_that_tries_to_write() {
 
 #[test]
 fn refusals_of_the_provider() {
-    insta::assert_snapshot!(story(Opencode, "400"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "400"), @"
     (error: bad request: wrong model)
     ---
     message: 
     session: ses_1
-    trouble: it ended with an error: bad request: wrong model (Other)
+    error: it ended with an error: bad request: wrong model (Other)
     ");
-    insta::assert_snapshot!(story(Opencode, "401"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "401"), @"
     (error: invalid api key)
     ---
     message: 
     session: ses_1
-    trouble: not logged in: invalid api key (NotLoggedIn)
+    error: not logged in: invalid api key (NotLoggedIn)
     ");
-    insta::assert_snapshot!(story(Opencode, "404"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "404"), @"
     (error: model not found: nope)
     ---
     message: 
     session: ses_1
-    trouble: the model cannot be used: model not found: nope (ModelUnavailable)
+    error: the model cannot be used: model not found: nope (ModelUnavailable)
     ");
-    insta::assert_snapshot!(story(Opencode, "429"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "429"), @"
     (error: Rate limit reached. Please retry in 4s.)
     ---
     message: 
     session: ses_1
-    trouble: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
+    error: rate limited: Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
-    insta::assert_snapshot!(story(Opencode, "500"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "500"), @"
     (error: scripted 500)
     ---
     message: 
     session: ses_1
-    trouble: its provider is overloaded: scripted 500 (Overloaded)
+    error: its provider is overloaded: scripted 500 (Overloaded)
     ");
 }
 
 #[test]
 fn interrupted_responses_are_errors() {
-    insta::assert_snapshot!(story(Opencode, "cut"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "cut"), @"
     (error: Connection reset by server)
     ---
     message: 
     session: ses_1
-    trouble: the provider's response was incomplete: Connection reset by server (InvalidResponse)
+    error: the provider's response was incomplete: Connection reset by server (InvalidResponse)
     ");
     // The same fault, detected a moment earlier.
     let closed = r#"{"type":"error","timestamp":1,"sessionID":"ses_1","error":{"name":"APIError","data":{"message":"Cannot connect to API: The socket connection was closed unexpectedly.","isRetryable":true}}}"#;
-    insta::assert_snapshot!(story_of_lines(Opencode, &[closed]), @"
+    insta::assert_snapshot!(render_lines(Opencode, &[closed]), @"
     (error: Cannot connect to API: The socket connection was closed unexpectedly.)
     ---
     message: 
     session: ses_1
-    trouble: the provider's response was incomplete: Cannot connect to API: The socket connection was closed unexpectedly. (InvalidResponse)
+    error: the provider's response was incomplete: Cannot connect to API: The socket connection was closed unexpectedly. (InvalidResponse)
     ");
-    insta::assert_snapshot!(story(Opencode, "malformed"), @r#"
+    insta::assert_snapshot!(render_recording(Opencode, "malformed"), @r#"
     (error: JSON parsing failed: Text: {"this is": not JSON.)
     ---
     message: 
     session: ses_1
-    trouble: the provider's response was incomplete: JSON parsing failed: Text: {"this is": not JSON. (InvalidResponse)
+    error: the provider's response was incomplete: JSON parsing failed: Text: {"this is": not JSON. (InvalidResponse)
     "#);
 }
 
 #[test]
 fn startup_errors_are_reported() {
-    insta::assert_snapshot!(story(Opencode, "wrong_model"), @"
-    (error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows))
+    insta::assert_snapshot!(render_recording(Opencode, "wrong_model"), @"
+    (error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the available models))
     ---
     message: 
     session: ses_1
-    trouble: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows) (Other)
+    error: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the available models) (Other)
     ");
-    insta::assert_snapshot!(story(Opencode, "read_only_home"), @"
+    insta::assert_snapshot!(render_recording(Opencode, "read_only_home"), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoResult)
+    error: it ended without a result: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoResult)
     ");
 }
 
@@ -353,13 +353,13 @@ fn any_output_is_parsed() {
 fn a_step_with_malformed_usage_counts() {
     let tools = String::from_utf8(Recording::read(Opencode, "tools").stdout).unwrap();
     let (before, last) = tools.trim_end().rsplit_once('\n').unwrap();
-    let known = account(Opencode, &Recording::from_stdout(&tools));
+    let known = parse_recording(Opencode, &Recording::from_stdout(&tools));
     for (from, to) in [(r#""input":"#, r#""input":-"#), (r#""cost":"#, r#""cost":null,"price":"#)] {
         let odd = last.replacen(from, to, 1);
         assert_ne!(odd, last);
-        let account = account(Opencode, &Recording::from_stdout(&format!("{before}\n{odd}\n")));
-        assert_eq!(account.summary.error, None);
-        assert_eq!(account.message, known.message);
-        assert_eq!(account.summary.spent[0].tokens.output, known.summary.spent[0].tokens.output);
+        let result = parse_recording(Opencode, &Recording::from_stdout(&format!("{before}\n{odd}\n")));
+        assert_eq!(result.summary.error, None);
+        assert_eq!(result.message, known.message);
+        assert_eq!(result.summary.spent[0].tokens.output, known.summary.spent[0].tokens.output);
     }
 }

@@ -7,27 +7,27 @@ use signoff_core::settings::AgentKind::Qwen;
 use signoff_engine::agent::SandboxBackend;
 
 use crate::agents::replay::{
-    Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story,
+    Recording, check_any_output_is_parsed, check_success_requires_a_closing_line, parse_recording, render_recording,
 };
 use crate::agents::test_spec::TestSpec;
 
 #[test]
 fn two_turns() {
-    insta::assert_snapshot!(story(Qwen, "two_turns"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "two_turns"), @"
     [run_shell_command] true
     Second turn.
     ---
     message: Second turn.
     session: 3650d2b7-d729-4fa2-82c3-8187edf5b7eb
     spent by m1: 6100 in (3000 cached, 0 written), 77 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_writer() {
-    insta::assert_snapshot!(story(Qwen, "tools"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "tools"), @"
     I write a file.
     [write_file] /work/repo/made.txt
     Now the shell.
@@ -37,14 +37,14 @@ fn a_writer() {
     message: All done: made.txt and shell.txt.
     session: f60e95d5-efa6-41da-bad1-afa1af81f5ba
     spent by m1: 3600 in (1400 cached, 0 written), 210 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_reviewer_that_reports() {
-    insta::assert_snapshot!(story(Qwen, "reports"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "reports"), @"
     Reporting.
     [mcp__signoff__report_finding] bug
     Reported one finding.
@@ -52,14 +52,14 @@ fn a_reviewer_that_reports() {
     message: Reported one finding.
     session: a088253d-f2fa-46c8-9839-f57d99eabd16
     spent by m1: 4100 in (300 cached, 0 written), 50 out
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_reviewer_that_tries_to_write() {
-    insta::assert_snapshot!(story(Qwen, "evil"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "evil"), @"
     Writing.
     [write_file] /work/repo/evil.txt
     Touching.
@@ -81,14 +81,14 @@ fn a_reviewer_that_tries_to_write() {
     denied: run_shell_command touch evil-touch.txt
     denied: run_shell_command git push origin HEAD
     denied: write_file /work/repo/.git/hooks/pre-commit
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn usage_of_subagents_is_counted() {
-    insta::assert_snapshot!(story(Qwen, "subagent"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "subagent"), @"
     Sub.
     [agent] look
     After sub.
@@ -105,7 +105,7 @@ fn usage_of_subagents_is_counted() {
 
 #[test]
 fn a_reviewer_that_tries_every_tool() {
-    insta::assert_snapshot!(story(Qwen, "evil_more"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "evil_more"), @"
     Tree.
     [enter_worktree]
     Agent.
@@ -143,14 +143,14 @@ fn a_reviewer_that_tries_every_tool() {
     denied: save_memory 
     denied: write_file /work/repo/evil.txt
     denied: run_shell_command touch evil-touch.txt
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_reviewer_that_tries_to_leave_plan_mode() {
-    insta::assert_snapshot!(story(Qwen, "escape"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "escape"), @"
     Plan.
     [write_file] plan.md
     Exit.
@@ -170,14 +170,14 @@ fn a_reviewer_that_tries_to_leave_plan_mode() {
     denied: write_file plan.md
     denied: write_file /work/repo/evil.txt
     denied: run_shell_command touch evil-touch.txt
-    found the server for reports: true
+    reached the report server: true
     ended well
     ");
 }
 
 #[test]
 fn a_missing_report_server_is_reported() {
-    insta::assert_snapshot!(story(Qwen, "server_unreachable"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "server_unreachable"), @"
     Reporting.
 
     [no MCP tool report_finding was offered]
@@ -187,14 +187,14 @@ fn a_missing_report_server_is_reported() {
     [no MCP tool report_finding was offered]
     session: ce6902a0-1374-46a4-905b-14cc8a5ce35a
     spent by m1: 2000 in (100 cached, 0 written), 20 out
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn a_report_server_that_refuses_is_reported() {
-    insta::assert_snapshot!(story(Qwen, "server_refuses"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "server_refuses"), @"
     Reporting.
 
     [no MCP tool report_finding was offered]
@@ -204,40 +204,40 @@ fn a_report_server_that_refuses_is_reported() {
     [no MCP tool report_finding was offered]
     session: f68de508-bd7d-4a8d-8659-164f0efb2917
     spent by m1: 2000 in (100 cached, 0 written), 20 out
-    found the server for reports: false
+    reached the report server: false
     ended well
     ");
 }
 
 #[test]
 fn a_bad_request() {
-    insta::assert_snapshot!(story(Qwen, "status_400"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "status_400"), @"
     [API Error: 400 bad request: wrong model]
     (error: [API Error: 400 bad request: wrong model])
     ---
     message: 
     session: 3a2511b4-3ea8-43fd-89cc-439aaaad4376
-    found the server for reports: true
-    trouble: it ended with an error: 400 bad request: wrong model (Other)
+    reached the report server: true
+    error: it ended with an error: 400 bad request: wrong model (Other)
     ");
 }
 
 #[test]
 fn a_wrong_key() {
-    insta::assert_snapshot!(story(Qwen, "status_401"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "status_401"), @"
     [API Error: 401 invalid api key]
     (error: [API Error: 401 invalid api key])
     ---
     message: 
     session: 05ad8df0-ea27-4b17-98ea-35ee142f3174
-    found the server for reports: true
-    trouble: not logged in: 401 invalid api key (NotLoggedIn)
+    reached the report server: true
+    error: not logged in: 401 invalid api key (NotLoggedIn)
     ");
 }
 
 #[test]
 fn too_many_requests() {
-    insta::assert_snapshot!(story(Qwen, "status_429"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "status_429"), @"
     [API Error: 429 Rate limit reached. Please retry in 4s.]
     Possible quota limitations in place or slow response times detected. Please wait and try again later.
     (error: [API Error: 429 Rate limit reached. Please retry in 4s.]
@@ -245,92 +245,92 @@ fn too_many_requests() {
     ---
     message: 
     session: 1bd16e51-614d-438e-b88d-cbecce1ac38a
-    found the server for reports: true
-    trouble: rate limited: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
+    reached the report server: true
+    error: rate limited: 429 Rate limit reached. Please retry in 4s. (RateLimited { seconds: Some(4) })
     ");
 }
 
 #[test]
 fn a_failing_provider() {
-    insta::assert_snapshot!(story(Qwen, "status_500"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "status_500"), @"
     [API Error: 500 scripted 500]
     (error: [API Error: 500 scripted 500])
     ---
     message: 
     session: 6177032d-a35f-43b1-90e2-1e85cabaf0ba
-    found the server for reports: true
-    trouble: its provider is overloaded: 500 scripted 500 (Overloaded)
+    reached the report server: true
+    error: its provider is overloaded: 500 scripted 500 (Overloaded)
     ");
 }
 
 #[test]
 fn an_interrupted_response() {
-    insta::assert_snapshot!(story(Qwen, "cut"), @"
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
+    insta::assert_snapshot!(render_recording(Qwen, "cut"), @"
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
     This answer is cut in the middle.This answer is cut in the middle.This answer is cut in the middle.This answer is cut in the middle.[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]
     (error: [API Error: terminated (cause: UND_ERR_SOCKET: other side closed)])
     ---
     message: 
     session: a25bfec2-210a-4c53-a6bd-71451d5013d7
-    found the server for reports: true
-    trouble: the provider's response was incomplete: terminated (cause: UND_ERR_SOCKET: other side closed) (InvalidResponse)
+    reached the report server: true
+    error: the provider's response was incomplete: terminated (cause: UND_ERR_SOCKET: other side closed) (InvalidResponse)
     ");
 }
 
 #[test]
 fn a_malformed_response() {
-    insta::assert_snapshot!(story(Qwen, "malformed"), @r#"
+    insta::assert_snapshot!(render_recording(Qwen, "malformed"), @r#"
     This answer is malformed.[API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON]
     (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
     ---
     message: 
     session: ed7bebed-affe-4340-89a0-5397cf60c32f
-    found the server for reports: true
-    trouble: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
+    reached the report server: true
+    error: the provider's response was incomplete: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (InvalidResponse)
     "#);
 }
 
 #[test]
 fn no_key() {
-    insta::assert_snapshot!(story(Qwen, "no_key"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "no_key"), @"
     (error: Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the 'OPENAI_API_KEY' environment variable.)
     ---
     message: 
     session: 1a826a30-0a30-43e8-9d18-83f100e6fbe5
-    trouble: not logged in: Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the 'OPENAI_API_KEY' environment variable. (NotLoggedIn)
+    error: not logged in: Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the 'OPENAI_API_KEY' environment variable. (NotLoggedIn)
     ");
 }
 
 #[test]
 fn a_bound_on_turns() {
-    insta::assert_snapshot!(story(Qwen, "max_turns"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "max_turns"), @"
     [run_shell_command] true
     [run_shell_command] true
     ---
     message: 
     session: 3d094fe2-e291-4a9c-92be-364dc99c23f1
     spent by m1: 20 in (0 cached, 0 written), 2 out
-    found the server for reports: true
-    trouble: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
+    reached the report server: true
+    error: it reached its own turn or cost limit: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
 #[test]
 fn a_bound_on_time() {
-    insta::assert_snapshot!(story(Qwen, "wall_time"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "wall_time"), @"
 
     ---
     message: 
     session: 3e972979-2ff3-4d52-ae00-aaadc073dec8
-    trouble: it reached its own turn or cost limit: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (OwnLimit)
+    error: it reached its own turn or cost limit: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (OwnLimit)
     ");
 }
 
 #[test]
 fn a_session_begins() {
-    insta::assert_snapshot!(story(Qwen, "session_first"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "session_first"), @"
     [run_shell_command] true
     Second turn.
     ---
@@ -343,7 +343,7 @@ fn a_session_begins() {
 
 #[test]
 fn a_session_is_resumed() {
-    insta::assert_snapshot!(story(Qwen, "session_resumed"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "session_resumed"), @"
     Resumed answer.
     ---
     message: Resumed answer.
@@ -355,36 +355,36 @@ fn a_session_is_resumed() {
 
 #[test]
 fn ended_by_a_signal() {
-    insta::assert_snapshot!(story(Qwen, "terminated"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "terminated"), @"
     This hangs.
     ---
     message: 
     session: 40fc5e30-fd29-447f-9ef9-d3a3dc733a2f
-    found the server for reports: true
-    trouble: it ended without a result: ended by a signal, Operation cancelled. (NoResult)
+    reached the report server: true
+    error: it ended without a result: ended by a signal, Operation cancelled. (NoResult)
     ");
 }
 
 #[test]
 fn a_prompt_that_is_too_long() {
-    insta::assert_snapshot!(story(Qwen, "too_long"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "too_long"), @"
     [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.]
     (error: [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.])
     ---
     message: 
     session: 10a14771-6410-49e0-bd96-0df1645b9507
-    found the server for reports: false
-    trouble: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (PromptTooLong)
+    reached the report server: false
+    error: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (PromptTooLong)
     ");
 }
 
 #[test]
 fn an_unwritable_home_is_reported() {
-    insta::assert_snapshot!(story(Qwen, "read_only"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "read_only"), @"
 
     ---
     message: 
-    trouble: it ended without a result: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoResult)
+    error: it ended without a result: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoResult)
     ");
 }
 
@@ -601,8 +601,8 @@ fn session_model_and_configured_arguments() {
 #[test]
 fn the_command_line_does_not_depend_on_the_sandbox() {
     for spec in [TestSpec::writer(Qwen), TestSpec::reviewer(Qwen)] {
-        for hold in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
-            assert_eq!(TestSpec { hold, ..spec.clone() }.line(), spec.line());
+        for sandbox in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
+            assert_eq!(TestSpec { sandbox, ..spec.clone() }.line(), spec.line());
         }
     }
 }
@@ -629,7 +629,7 @@ fn the_selected_login_is_kept() {
         "mcpServers": { "mine": {} }
     }"#;
     fs::write(directory.join("settings.json"), settings).unwrap();
-    let spec = TestSpec { person: home.path().to_owned(), ..TestSpec::writer(Qwen) };
+    let spec = TestSpec { user_home: home.path().to_owned(), ..TestSpec::writer(Qwen) };
     let shown = spec.shown();
     assert!(shown.contains(r#""selectedType": "openai""#) && !shown.contains("mine"), "{shown}");
     assert!(shown.contains(r#""envKey": "A_KEY""#) && shown.contains(r#""A_KEY": "a-key""#), "{shown}");
@@ -648,22 +648,22 @@ fn any_output_is_parsed() {
 
 #[test]
 fn a_provider_that_never_answers_is_an_error() {
-    insta::assert_snapshot!(story(Qwen, "unanswered"), @"
+    insta::assert_snapshot!(render_recording(Qwen, "unanswered"), @"
     APPROVED: looks fine so far
     [read_file] /work/repo/a.txt
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
-    (waits: its provider is asked again)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
+    (waits: retrying the provider)
     ---
     message: 
     session: c35d8160-81de-4c49-8629-b836ad4a4fc3
     spent by m1: 6940 in (0 cached, 0 written), 25 out
-    trouble: the provider's response was incomplete: all retries failed (InvalidResponse)
+    error: the provider's response was incomplete: all retries failed (InvalidResponse)
     ");
 }
 
@@ -671,7 +671,8 @@ fn a_provider_that_never_answers_is_an_error() {
 fn output_after_the_result_needs_another_result() {
     let tools = String::from_utf8(Recording::read(Qwen, "tools").stdout).unwrap();
     let again = tools.trim_end().rsplit_once('\n').unwrap().0;
-    let account = account(Qwen, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
-    assert_eq!(account.message, "");
-    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::NoResult);
+    let result =
+        parse_recording(Qwen, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
+    assert_eq!(result.message, "");
+    assert_eq!(result.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }

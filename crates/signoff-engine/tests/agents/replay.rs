@@ -76,49 +76,42 @@ impl Recording {
 /// The assumed end time of every recording.
 const ENDED_AT: &str = "2026-01-29T12:10:00Z";
 
-fn feed(listener: &mut dyn OutputParser, stdout: &[u8]) -> Vec<String> {
+fn feed(parser: &mut dyn OutputParser, stdout: &[u8]) -> Vec<String> {
     let lines = stdout.split(|byte| *byte == b'\n');
-    let said = lines.flat_map(|line| listener.parse_line(line.trim_ascii_end()));
-    said.map(|said| said.display_line()).collect()
+    let outputs = lines.flat_map(|line| parser.parse_line(line.trim_ascii_end()));
+    outputs.map(|output| output.display_line()).collect()
 }
 
 /// Parses a recording with its adapter.
-pub fn account(kind: AgentKind, recording: &Recording) -> AgentResult {
-    let mut listener = agent::adapter_for(kind).unwrap().output_parser();
-    feed(listener.as_mut(), &recording.stdout);
-    listener.finish(&recording.closing())
+pub fn parse_recording(kind: AgentKind, recording: &Recording) -> AgentResult {
+    let mut parser = agent::adapter_for(kind).unwrap().output_parser();
+    feed(parser.as_mut(), &recording.stdout);
+    parser.finish(&recording.closing())
 }
 
 /// Renders a recording: the lines displayed while it runs, then the result.
-pub fn story(kind: AgentKind, name: &str) -> String {
+pub fn render_recording(kind: AgentKind, name: &str) -> String {
     let recording = Recording::read(kind, name);
     assert!(!recording.stdout.is_empty() || !recording.stderr.is_empty(), "there is no recording {name}");
     render(kind, &recording)
 }
 
 /// Renders these stdout lines like a recording.
-pub fn story_of_lines(kind: AgentKind, lines: &[&str]) -> String {
+pub fn render_lines(kind: AgentKind, lines: &[&str]) -> String {
     render(kind, &Recording::from_stdout(&lines.join("\n")))
 }
 
 fn render(kind: AgentKind, recording: &Recording) -> String {
-    let mut listener = agent::adapter_for(kind).unwrap().output_parser();
-    let mut text = feed(listener.as_mut(), &recording.stdout).join("\n");
-    let account = listener.finish(&recording.closing());
-    write!(text, "\n---\nmessage: {}\n", account.message).unwrap();
-    render_summary(&mut text, &account.summary);
+    let mut parser = agent::adapter_for(kind).unwrap().output_parser();
+    let mut text = feed(parser.as_mut(), &recording.stdout).join("\n");
+    let result = parser.finish(&recording.closing());
+    write!(text, "\n---\nmessage: {}\n", result.message).unwrap();
+    render_summary(&mut text, &result.summary);
     text
 }
 
 fn render_summary(text: &mut String, summary: &AgentSummary) {
-    let AgentSummary {
-        session,
-        spent,
-        error: trouble,
-        denied,
-        reached_report_server: found_reports,
-        unread_line: unreadable,
-    } = summary;
+    let AgentSummary { session, spent, error, denied, reached_report_server, unread_line } = summary;
     if let Some(session) = session {
         writeln!(text, "session: {session}").unwrap();
     }
@@ -131,14 +124,14 @@ fn render_summary(text: &mut String, summary: &AgentSummary) {
     for denied in denied {
         writeln!(text, "denied: {} {}", denied.tool, denied.about).unwrap();
     }
-    if let Some(found) = found_reports {
-        writeln!(text, "found the server for reports: {found}").unwrap();
+    if let Some(reached) = reached_report_server {
+        writeln!(text, "reached the report server: {reached}").unwrap();
     }
-    if let Some(line) = unreadable {
-        writeln!(text, "unreadable: {line}").unwrap();
+    if let Some(line) = unread_line {
+        writeln!(text, "unread line: {line}").unwrap();
     }
-    match trouble {
-        Some(trouble) => writeln!(text, "trouble: {trouble} ({:?})", trouble.kind).unwrap(),
+    match error {
+        Some(error) => writeln!(text, "error: {error} ({:?})", error.kind).unwrap(),
         None => writeln!(text, "ended well").unwrap(),
     }
 }
@@ -156,8 +149,8 @@ pub fn check_success_requires_a_closing_line(kind: AgentKind, closes: fn(&str) -
         for stdout in whole.chain(parts) {
             let at = stdout.len();
             let cut = Recording { stdout: stdout.into_bytes(), code: Some(0), ..recording.clone() };
-            let trouble = account(kind, &cut).summary.error;
-            assert!(trouble.is_some(), "{}, cut at byte {at}, ended well", recording.name);
+            let error = parse_recording(kind, &cut).summary.error;
+            assert!(error.is_some(), "{}, cut at byte {at}, ended well", recording.name);
         }
     }
 }
@@ -189,6 +182,6 @@ pub fn check_any_output_is_parsed(kind: AgentKind) {
     let input = (prop::collection::vec(line, 0..12), bytes, prop::option::of(any::<i32>()));
     proptest!(ProptestConfig::with_cases(300), |((lines, stderr, code) in input)| {
         let recording = Recording { stdout: lines.join(&b'\n'), stderr, code, ..Recording::empty() };
-        account(kind, &recording);
+        parse_recording(kind, &recording);
     });
 }

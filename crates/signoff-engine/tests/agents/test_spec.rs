@@ -11,13 +11,13 @@ use signoff_engine::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine,
 pub struct TestSpec {
     pub agent: settings::AgentConfig,
     pub model: Option<&'static str>,
-    pub duty: AccessMode,
+    pub access: AccessMode,
     pub reports: bool,
     pub resumes: Option<&'static str>,
-    pub hold: SandboxBackend,
+    pub sandbox: SandboxBackend,
     pub root: bool,
     pub inherits: &'static [&'static str],
-    pub person: PathBuf,
+    pub user_home: PathBuf,
 }
 
 impl TestSpec {
@@ -38,36 +38,36 @@ impl TestSpec {
         Self {
             agent,
             model: None,
-            duty: AccessMode::Write,
+            access: AccessMode::Write,
             reports: false,
             resumes: None,
-            hold: SandboxBackend::None,
+            sandbox: SandboxBackend::None,
             root: false,
             inherits: &[],
-            person: PathBuf::from("/home/ann"),
+            user_home: PathBuf::from("/home/ann"),
         }
     }
 
     pub fn reviewer(kind: AgentKind) -> Self {
-        Self { duty: AccessMode::Read, reports: true, hold: SandboxBackend::Landlock, ..Self::writer(kind) }
+        Self { access: AccessMode::Read, reports: true, sandbox: SandboxBackend::Landlock, ..Self::writer(kind) }
     }
 
     pub fn line(&self) -> CommandLine {
-        let reporting = ReportEndpoint { url: "http://127.0.0.1:4321/mcp", variable: "SIGNOFF_MCP_TOKEN" };
+        let report_endpoint = ReportEndpoint { url: "http://127.0.0.1:4321/mcp", variable: "SIGNOFF_MCP_TOKEN" };
         agent::adapter_for(self.agent.kind).unwrap().command_line(&AgentSpec {
             agent: &self.agent,
             model: self.model,
             signoff_program: "/usr/bin/signoff",
-            access: self.duty,
+            access: self.access,
             worktree: Path::new("/work/repo/.signoff/worktrees/t1"),
             repository: Path::new("/work/repo"),
             checkout: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
-            user_home: &self.person,
+            user_home: &self.user_home,
             inherited_variables: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
-            reporting: self.reports.then_some(reporting),
+            report_endpoint: self.reports.then_some(report_endpoint),
             resume_session: self.resumes,
-            sandbox: self.hold,
+            sandbox: self.sandbox,
             is_root: self.root,
         })
     }
@@ -88,11 +88,11 @@ impl TestSpec {
         for file in files {
             match file {
                 AgentFile::Text { path, text: contents } => writeln!(text, "{}:\n{contents}", path.display()).unwrap(),
-                AgentFile::Link { path, source: of } => {
-                    writeln!(text, "{} -> {}", path.display(), of.display()).unwrap();
+                AgentFile::Link { path, source } => {
+                    writeln!(text, "{} -> {}", path.display(), source.display()).unwrap();
                 }
-                AgentFile::Copy { path, source: of } => {
-                    writeln!(text, "{} copied from {}", path.display(), of.display()).unwrap()
+                AgentFile::Copy { path, source } => {
+                    writeln!(text, "{} copied from {}", path.display(), source.display()).unwrap()
                 }
             }
         }

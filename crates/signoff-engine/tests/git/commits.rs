@@ -67,8 +67,8 @@ fn the_head_after_a_commit_is_what_git_says() {
     for change in changes {
         change();
         let head = worktree.commit_all("Change").unwrap().head;
-        let said = fixture.run_in(top, &["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
-        assert_eq!(format!("{}\n{}\n", head.commit, head.tree), said);
+        let output = fixture.run_in(top, &["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
+        assert_eq!(format!("{}\n{}\n", head.commit, head.tree), output);
     }
 }
 
@@ -126,8 +126,8 @@ fn a_damaged_index_does_not_block_the_commit() {
     let victim = fixture.path("victim");
     let replace = |index: &str, how: &str| {
         let script = how.replace("INDEX", index).replace("VICTIM", victim.to_str().unwrap());
-        let (done, said) = fixture.try_in(&fixture.root(), &["-c", &format!("alias.x=!{script}"), "x"]);
-        assert!(done, "{script}: {said}");
+        let (done, output) = fixture.try_in(&fixture.root(), &["-c", &format!("alias.x=!{script}"), "x"]);
+        assert!(done, "{script}: {output}");
     };
     let ways = [
         "rm INDEX; mkfifo INDEX; true",

@@ -27,7 +27,7 @@ fn the_diff_has_committed_uncommitted_and_untracked_changes() {
     write(top, "new\"ü\"", "2\n");
     write(top, "staged", "3\n");
     fixture.run_in(top, &["add", "staged"]);
-    let person = fixture.checkout_fingerprint();
+    let before = fixture.checkout_fingerprint();
     let index = fs::read(fixture.root().join(".git/worktrees/one/index")).unwrap();
 
     let diff = worktree.diff(&base).unwrap();
@@ -70,7 +70,7 @@ fn the_diff_has_committed_uncommitted_and_untracked_changes() {
     "#);
     assert_eq!((diff.lines, diff.files, diff.truncated), (diff.patch.lines().count(), 4, false));
     assert_eq!(fs::read(fixture.root().join(".git/worktrees/one/index")).unwrap(), index);
-    assert_eq!(fixture.checkout_fingerprint(), person);
+    assert_eq!(fixture.checkout_fingerprint(), before);
 
     let head = worktree.commit_all("rest").unwrap().head;
     assert_eq!(worktree.diff(&base).unwrap(), diff, "committing changes nothing");

@@ -247,10 +247,10 @@ fn changes_in_the_checkout_are_not_overwritten() {
     let work = "echo a > a.txt; git add -f a.txt; echo s > s.secret; git add -f s.secret";
     insta::assert_snapshot!(landing_error(work, "echo more >> README.md"), @"CHECKOUT has changes that are not committed: README.md");
     insta::assert_snapshot!(landing_error(work, "echo more >> README.md; git add README.md"), @"CHECKOUT has changes that are not committed: README.md");
-    insta::assert_snapshot!(landing_error(work, "echo mine > a.txt"), @"a.txt in CHECKOUT is not known to git, and would be overwritten");
-    insta::assert_snapshot!(landing_error(work, "echo mine > s.secret"), @"s.secret in CHECKOUT is not known to git, and would be overwritten");
-    insta::assert_snapshot!(landing_error("mkdir s.secret; echo x > s.secret/x; git add -f s.secret", "echo mine > s.secret"), @"s.secret in CHECKOUT is not known to git, and would be overwritten");
-    insta::assert_snapshot!(landing_error("rm -r src; echo file > src", "echo mine > src/x.secret"), @"src in CHECKOUT is not known to git, and would be overwritten");
+    insta::assert_snapshot!(landing_error(work, "echo mine > a.txt"), @"a.txt in CHECKOUT is untracked and would be overwritten");
+    insta::assert_snapshot!(landing_error(work, "echo mine > s.secret"), @"s.secret in CHECKOUT is untracked and would be overwritten");
+    insta::assert_snapshot!(landing_error("mkdir s.secret; echo x > s.secret/x; git add -f s.secret", "echo mine > s.secret"), @"s.secret in CHECKOUT is untracked and would be overwritten");
+    insta::assert_snapshot!(landing_error("rm -r src; echo file > src", "echo mine > src/x.secret"), @"src in CHECKOUT is untracked and would be overwritten");
     insta::assert_snapshot!(landing_error(work, "git checkout -q -b other; echo o > o; git add o; git commit -qm o; git checkout -q main; echo m > o; git add o; git commit -qm m; git cherry-pick other || git checkout -q --theirs o"), @"a cherry-pick was left unfinished in CHECKOUT");
 }
 

@@ -30,13 +30,13 @@ fn separate_commit(fixture: &GitFixture, repository: &Repository, number: usize,
     (number, worktree.commit_all(&format!("Part {number}")).unwrap().head.commit)
 }
 
-fn together(repository: &Repository, tip: &Head, parts: &[(usize, Commit)]) -> CombinedFixes {
+fn combine(repository: &Repository, tip: &Head, parts: &[(usize, Commit)]) -> CombinedFixes {
     repository.combine_fixes(&tip.commit, tip, parts, "Parts").unwrap()
 }
 
 /// Lists the combined commits with their files, oldest first.
-fn log(fixture: &GitFixture, tip: &Head, together: &CombinedFixes) -> String {
-    let range = format!("{}..{}", tip.commit, together.head.commit);
+fn log(fixture: &GitFixture, tip: &Head, combined: &CombinedFixes) -> String {
+    let range = format!("{}..{}", tip.commit, combined.head.commit);
     let log = fixture.run(&["log", "--reverse", "--format=%s", "--name-status", "--no-renames", &range]);
     log.replace("\n\n", ": ").replace('\t', " ")
 }
@@ -48,9 +48,9 @@ fn independent_changes_become_a_linear_history() {
     let scripts = ["echo x >> a", "rm b; echo new > d", "chmod +x c"];
     let parts: Vec<_> =
         (0..).zip(scripts).map(|(number, script)| separate_commit(&fixture, &repository, number, script)).collect();
-    let together = together(&repository, &tip, &parts);
-    assert_eq!(together.included, [0, 1, 2]);
-    insta::assert_snapshot!(log(&fixture, &tip, &together), @"
+    let combined = combine(&repository, &tip, &parts);
+    assert_eq!(combined.included, [0, 1, 2]);
+    insta::assert_snapshot!(log(&fixture, &tip, &combined), @"
     Part 0: M a
     Part 1: D b
     A d
@@ -77,12 +77,12 @@ fn of_overlapping_changes_the_first_is_kept() {
         let (fixture, repository, tip) = begin();
         let parts =
             [separate_commit(&fixture, &repository, 0, first), separate_commit(&fixture, &repository, 1, second)];
-        let both = together(&repository, &tip, &parts);
+        let both = combine(&repository, &tip, &parts);
         assert_eq!(both.included, [0], "{name}");
-        let alone = together(&repository, &tip, &parts[..1]);
+        let alone = combine(&repository, &tip, &parts[..1]);
         assert_eq!(both.head.tree, alone.head.tree, "{name}");
         let turned = [parts[1].clone(), parts[0].clone()];
-        assert_eq!(together(&repository, &tip, &turned).included, [1], "{name}");
+        assert_eq!(combine(&repository, &tip, &turned).included, [1], "{name}");
     }
 }
 
@@ -92,7 +92,7 @@ fn a_dropped_change_does_not_block_later_ones() {
     let scripts = ["echo x >> a", "echo x >> a; echo x >> b", "echo x >> b"];
     let parts: Vec<_> =
         (0..).zip(scripts).map(|(number, script)| separate_commit(&fixture, &repository, number, script)).collect();
-    assert_eq!(together(&repository, &tip, &parts).included, [0, 2]);
+    assert_eq!(combine(&repository, &tip, &parts).included, [0, 2]);
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn an_empty_change_is_kept_and_a_missing_commit_is_dropped() {
     let idle = separate_commit(&fixture, &repository, 0, "true");
     assert_eq!(idle.1, tip.commit);
     let gone = (1, Commit::new("1234567890123456789012345678901234567890"));
-    let together = together(&repository, &tip, &[idle, gone]);
-    assert_eq!(together, CombinedFixes { included: vec![0], head: tip });
+    let combined = combine(&repository, &tip, &[idle, gone]);
+    assert_eq!(combined, CombinedFixes { included: vec![0], head: tip });
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn several_commits_of_one_fix_stay_separate() {
     let own = "echo x >> a; git commit -qam One; echo y >> a; git commit -qam Two; echo z >> a";
     let parts =
         [separate_commit(&fixture, &repository, 0, own), separate_commit(&fixture, &repository, 1, "echo x >> b")];
-    insta::assert_snapshot!(log(&fixture, &tip, &together(&repository, &tip, &parts)), @"
+    insta::assert_snapshot!(log(&fixture, &tip, &combine(&repository, &tip, &parts)), @"
     One: M a
     Two: M a
     Part 0: M a
@@ -129,9 +129,9 @@ fn changes_are_combined_on_top_of_a_moved_tip() {
     fixture.write("b", "0\n1\n2\n3\n4\n5\n6\n7\n8\n");
     fixture.commit("meanwhile");
     let tip = repository.land_target("main").unwrap().unwrap().tip;
-    let together = repository.combine_fixes(&from.commit, &tip, &parts, "Parts").unwrap();
-    assert_eq!(together.included, [0, 1]);
-    assert_eq!(fixture.run(&["show", &format!("{}:b", together.head.commit)]), "0\n1\n2\n3\n4\n5\n6\n7\n");
+    let combined = repository.combine_fixes(&from.commit, &tip, &parts, "Parts").unwrap();
+    assert_eq!(combined.included, [0, 1]);
+    assert_eq!(fixture.run(&["show", &format!("{}:b", combined.head.commit)]), "0\n1\n2\n3\n4\n5\n6\n7\n");
 }
 
 #[test]
@@ -219,10 +219,10 @@ fn malformed_commits_can_be_combined() {
     ];
     let parts: Vec<_> =
         (0..).zip(&scripts).map(|(number, script)| separate_commit(&fixture, &repository, number, script)).collect();
-    let together = together(&repository, &tip, &parts);
-    assert_eq!(together.included, [0, 1, 2, 3]);
+    let combined = combine(&repository, &tip, &parts);
+    assert_eq!(combined.included, [0, 1, 2, 3]);
     let log = |format: &str| {
-        let range = format!("{}..{}", tip.commit, together.head.commit);
+        let range = format!("{}..{}", tip.commit, combined.head.commit);
         fixture.run(&["log", "--reverse", &format!("--format={format}"), &range])
     };
     let longest = log("%s").lines().map(str::len).max();

@@ -250,8 +250,8 @@ fn a_waiting_process_reports_the_git_lock_of_the_holder() {
     let (repository, start) = (fixture.with_short_timeout(), fixture.head());
     add(&repository, &fixture.path("two"), "two", &start).unwrap_err();
     // Hold the lock as if the first process still waited.
-    let turn = fs::File::open(fixture.root().join(".git/signoff/lock")).unwrap();
-    turn.lock().unwrap();
+    let own_lock = fs::File::open(fixture.root().join(".git/signoff/lock")).unwrap();
+    own_lock.lock().unwrap();
     let locked = add(&repository, &fixture.path("three"), "three", &start);
     assert!(matches!(&locked, Err(GitError::Locked { file }) if file.ends_with("refs/heads/two.lock")), "{locked:?}");
 }

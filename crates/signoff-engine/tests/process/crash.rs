@@ -39,29 +39,29 @@ fn with_pipes() -> ProcessFixture {
 #[test]
 fn killing_signoff_ends_its_agent() {
     let fixture = with_pipes();
-    let driver = fixture.drive(AT_WORK, ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS });
+    let process = fixture.start_process(AT_WORK, ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS });
     let mut agent = wait_until_working(&fixture);
-    driver.kill();
+    process.kill();
     assert_eq!(agent.rest(), "", "all processes are gone without a kill");
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     assert_eq!(fixture.dir().read_result().unwrap().exit, ProcessExit::Orphaned);
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None, "it can be asked again");
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None, "recovery is repeatable");
 }
 
 /// Kills signoff as soon as `moment` returns true.
 fn kill_at(moment: impl Fn(&ProcessFixture) -> bool) {
     let fixture = ProcessFixture::new();
     let limits = ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS };
-    let driver = fixture.drive("echo started >> starts; echo hello; exec sleep 1000", limits);
+    let process = fixture.start_process("echo started >> starts; echo hello; exec sleep 1000", limits);
     while !moment(&fixture) {
         std::thread::yield_now();
     }
-    driver.kill();
+    process.kill();
     assert_eq!(recover_attempt(&fixture.dir()).expect("a disk that works"), None);
     let starts = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
     fixture.wait_until_no_processes();
     let later = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
-    assert_eq!(starts, later, "an agent was started after the attempt had been settled");
+    assert_eq!(starts, later, "an agent was started after the attempt was recovered");
 }
 
 #[test]
@@ -80,14 +80,14 @@ fn killing_signoff_at_any_moment_leaves_no_process() {
 #[test]
 fn an_attempt_that_ended_before_the_kill_is_not_lost() {
     let fixture = with_pipes();
-    let driver = fixture.drive("exec 3> agent; echo ready >&3; read go < go; echo done; exit 3", NO_LIMITS);
+    let process = fixture.start_process("exec 3> agent; echo ready >&3; read go < go; echo done; exit 3", NO_LIMITS);
     let mut agent = FifoReader::open(&fixture.path("agent"));
     assert_eq!(agent.line(), "ready");
-    driver.send(Signal::STOP);
-    let keeper = fixture.supervisor_process();
+    process.send(Signal::STOP);
+    let supervisor = fixture.supervisor_process();
     fs::write(fixture.path("go"), "go\n").unwrap();
-    keeper.wait();
-    driver.kill();
+    supervisor.wait();
+    process.kill();
     let Some(ended) = recover_attempt(&fixture.dir()).unwrap() else { panic!("it was lost") };
     assert_eq!((ended.exit, ended.stdout_bytes), (ProcessExit::Code(3), 5));
     fs::write(fixture.dir().stdout(), "do").unwrap();
@@ -128,12 +128,12 @@ async fn killing_the_supervisor_at_any_moment_leaves_no_process() {
 #[test]
 fn the_next_command_ends_strays_after_both_are_killed() {
     let fixture = with_pipes();
-    let driver = fixture.drive(AT_WORK, NO_LIMITS);
+    let process = fixture.start_process(AT_WORK, NO_LIMITS);
     let mut agent = wait_until_working(&fixture);
-    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "what is kept is left alone");
-    driver.send(Signal::STOP);
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "supervised attempts are skipped");
+    process.send(Signal::STOP);
     fixture.supervisor_process().kill();
-    driver.kill();
+    process.kill();
     assert!(kill_orphans(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
     assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0);
@@ -143,14 +143,14 @@ fn the_next_command_ends_strays_after_both_are_killed() {
 #[test]
 fn strays_are_found_even_if_the_attempt_was_removed() {
     let fixture = with_pipes();
-    let driver = fixture.drive(AT_WORK, NO_LIMITS);
+    let process = fixture.start_process(AT_WORK, NO_LIMITS);
     let mut agent = wait_until_working(&fixture);
-    let keeper = fixture.supervisor_process();
-    driver.send(Signal::STOP);
+    let supervisor = fixture.supervisor_process();
+    process.send(Signal::STOP);
     fs::remove_dir_all(fixture.dir().path()).unwrap();
-    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "its keeper lives");
-    keeper.kill();
-    driver.kill();
+    assert_eq!(kill_orphans(&fixture.live()).unwrap(), 0, "the supervisor is running");
+    supervisor.kill();
+    process.kill();
     assert!(kill_orphans(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
 }
@@ -158,10 +158,10 @@ fn strays_are_found_even_if_the_attempt_was_removed() {
 #[test]
 fn a_hanging_supervisor_is_killed_with_its_processes() {
     let fixture = with_pipes();
-    let driver = fixture.drive(AT_WORK, ProcessLimits { grace: Duration::ZERO, ..NO_LIMITS });
+    let process = fixture.start_process(AT_WORK, ProcessLimits { grace: Duration::ZERO, ..NO_LIMITS });
     let mut agent = wait_until_working(&fixture);
     fixture.supervisor_process().send(Signal::STOP);
-    driver.kill();
+    process.kill();
     assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     assert_eq!(agent.rest(), "");
 }
@@ -172,18 +172,18 @@ fn a_reused_pid_is_not_killed() {
     let mut bystander = ProcessFixture::bystander();
     let identity = ProcessIdentity::from_pid(i32::try_from(bystander.id()).unwrap()).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let settle_with = |boot: &str, start: u64| {
-        let kept = json!({
+    let is_alive_after_recovery = |boot: &str, start: u64| {
+        let record = json!({
             "boot": boot, "keeper": identity, "agent": { "pid": identity.pid, "start": start },
             "cookie": fixture.dir().path(), "link": fixture.path("link"),
         });
-        fs::write(fixture.dir().supervisor_record(), kept.to_string()).unwrap();
+        fs::write(fixture.dir().supervisor_record(), record.to_string()).unwrap();
         assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
         identity.is_alive()
     };
-    assert!(settle_with(boot.trim(), identity.start + 1), "it started at another time");
-    assert!(settle_with("yesterday", identity.start), "it was before a reboot");
-    assert!(!settle_with(boot.trim(), identity.start), "it is the agent");
+    assert!(is_alive_after_recovery(boot.trim(), identity.start + 1), "it started at another time");
+    assert!(is_alive_after_recovery("yesterday", identity.start), "it was before a reboot");
+    assert!(!is_alive_after_recovery(boot.trim(), identity.start), "it is the agent");
     bystander.wait().unwrap();
 }
 

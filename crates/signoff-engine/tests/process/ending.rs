@@ -78,9 +78,9 @@ async fn daemons_end_with_the_agent() {
     let go = fixture.pipe("go");
     let running = fixture.start(&script, ProcessLimits { grace: SHORT, ..NO_LIMITS }).await;
     let mut daemons = FifoReader::open(&pipe);
-    let mut said = [daemons.line(), daemons.line(), daemons.line()];
-    said.sort();
-    assert_eq!(said, ["daemon", "deaf daemon", "forked twice"]);
+    let mut lines = [daemons.line(), daemons.line(), daemons.line()];
+    lines.sort();
+    assert_eq!(lines, ["daemon", "deaf daemon", "forked twice"]);
     std::fs::write(go, "go\n").unwrap();
     let ended = running.wait().await;
     assert_eq!(ended.exit, ProcessExit::Code(3));

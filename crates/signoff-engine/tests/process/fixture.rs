@@ -43,8 +43,8 @@ impl ProcessFixture {
         self.path("live")
     }
 
-    pub fn keeper(&self) -> SupervisorLauncher {
-        let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
+    pub fn launcher(&self) -> SupervisorLauncher {
+        let program = env!("CARGO_BIN_EXE_test-supervisor").into();
         SupervisorLauncher { program, live_dir: self.live(), user_home: self.path("home"), secrets: Vec::new() }
     }
 
@@ -61,7 +61,7 @@ impl ProcessFixture {
     }
 
     pub async fn start(&self, script: &str, limits: ProcessLimits) -> RunningAttempt {
-        self.keeper().start(&self.launch(script, limits), &self.dir()).await.unwrap()
+        self.launcher().start(&self.launch(script, limits), &self.dir()).await.unwrap()
     }
 
     pub async fn run(&self, script: &str, limits: ProcessLimits) -> ProcessResult {
@@ -70,17 +70,17 @@ impl ProcessFixture {
 
     /// Starts an attempt from a separate process, which the test can kill.
     #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
-    pub fn drive(&self, script: &str, limits: ProcessLimits) -> DriverProcess {
+    pub fn start_process(&self, script: &str, limits: ProcessLimits) -> KillableProcess {
         let launch = serde_json::to_string(&self.launch(script, limits)).unwrap();
-        let mut command = Command::new(self.keeper().program);
-        command.arg("drive").arg(self.live()).arg(self.dir().path()).arg(launch);
-        DriverProcess(command.spawn().unwrap())
+        let mut command = Command::new(self.launcher().program);
+        command.arg("run").arg(self.live()).arg(self.dir().path()).arg(launch);
+        KillableProcess(command.spawn().unwrap())
     }
 
     /// Returns the supervisor's command without starting it.
     #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
     pub fn supervisor_command(&self) -> Command {
-        let mut command = Command::new(self.keeper().program);
+        let mut command = Command::new(self.launcher().program);
         command.arg("__keep").arg(self.dir().path()).stdin(Stdio::null());
         command
     }
@@ -176,9 +176,9 @@ impl Process {
 }
 
 /// A process that runs one attempt.
-pub struct DriverProcess(Child);
+pub struct KillableProcess(Child);
 
-impl DriverProcess {
+impl KillableProcess {
     pub fn send(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();

@@ -31,7 +31,7 @@ async fn a_missing_program_is_distinguished_from_other_start_errors() {
             directory: fixture.path(directory),
             ..fixture.launch("", NO_LIMITS)
         };
-        let ended = fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+        let ended = fixture.launcher().start(&launch, &fixture.dir()).await.unwrap().wait().await;
         let ProcessExit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
         (message.replace(fixture.path("").to_str().unwrap(), "[ROOT]/"), missing)
     };
@@ -101,10 +101,10 @@ async fn the_environment_is_passed_on_but_not_stored() {
         environment: vec![("SECRET".to_owned(), Some("hunter2".to_owned())), ("HOME".to_owned(), None)],
         ..fixture.launch(r#"echo "${#SECRET} $SECRET ${HOME-homeless} $SIGNOFF_KEEPER"; pwd; (: < /dev/tty) 2> /dev/null || echo no terminal"#, NO_LIMITS)
     };
-    fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+    fixture.launcher().start(&launch, &fixture.dir()).await.unwrap().wait().await;
     let root = fixture.path("");
-    let said = fixture.stdout().replace(root.to_str().unwrap().trim_end_matches('/'), "[ROOT]");
-    assert_eq!(said, "7 [redacted] homeless [ROOT]/attempt\n[ROOT]\nno terminal\n");
+    let output = fixture.stdout().replace(root.to_str().unwrap().trim_end_matches('/'), "[ROOT]");
+    assert_eq!(output, "7 [redacted] homeless [ROOT]/attempt\n[ROOT]\nno terminal\n");
     for file in fs::read_dir(fixture.dir().path()).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
         assert!(!text.contains("hunter2"), "{} has the secret", file.path().display());
@@ -114,20 +114,20 @@ async fn the_environment_is_passed_on_but_not_stored() {
 #[tokio::test]
 async fn secrets_of_the_users_home_are_redacted_in_transcripts() {
     let fixture = ProcessFixture::new();
-    let lay = |name: &str, text: &str| {
+    let write_home_file = |name: &str, text: &str| {
         let file = fixture.path("home").join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     };
-    lay(".gemini/.env", "GEMINI_API_KEY=canary-env-1\n");
-    lay(".codex/auth.json", r#"{"tokens": {"refresh_token": "canary-login-2"}}"#);
-    let said = "cat home/.gemini/.env home/.codex/auth.json; echo $OPENCODE_CONFIG_CONTENT >&2";
+    write_home_file(".gemini/.env", "GEMINI_API_KEY=canary-env-1\n");
+    write_home_file(".codex/auth.json", r#"{"tokens": {"refresh_token": "canary-login-2"}}"#);
+    let script = "cat home/.gemini/.env home/.codex/auth.json; echo $OPENCODE_CONFIG_CONTENT >&2";
     let content = r#"{"provider":{"mine":{"options":{"apiKey":"canary-variable-3"}}}}"#.to_owned();
     let launch = ProcessLaunch {
         environment: vec![("OPENCODE_CONFIG_CONTENT".to_owned(), Some(content))],
-        ..fixture.launch(said, NO_LIMITS)
+        ..fixture.launch(script, NO_LIMITS)
     };
-    fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+    fixture.launcher().start(&launch, &fixture.dir()).await.unwrap().wait().await;
     assert_eq!(fixture.stdout(), "GEMINI_API_KEY=[redacted]\n{\"tokens\": {\"refresh_token\": \"[redacted]\"}}");
     for file in fs::read_dir(fixture.dir().path()).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
@@ -160,8 +160,8 @@ async fn large_output_is_stored_completely_in_little_memory() {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     };
-    let keeper = kilobytes(fs::read_to_string(fixture.dir().stderr()).unwrap());
-    assert!(keeper < 16 * 1024, "the keeper took {keeper} kB");
+    let supervisor_kb = kilobytes(fs::read_to_string(fixture.dir().stderr()).unwrap());
+    assert!(supervisor_kb < 16 * 1024, "the supervisor used {supervisor_kb} kB");
     let program = kilobytes(fs::read_to_string("/proc/self/status").unwrap());
     assert!(program < 64 * 1024, "the program took {program} kB");
 }

@@ -12,11 +12,11 @@ const SHORT: Duration = Duration::from_millis(100);
 
 /// Returns whether bubblewrap works here. Prints a note if not.
 fn has_bubblewrap() -> bool {
-    let lacks = SandboxSupport::probe(Some(SandboxBackend::Bubblewrap)).missing;
-    if let Some(why) = &lacks {
-        eprintln!("SKIPPED: agents behind bubblewrap: {why}");
+    let missing = SandboxSupport::probe(Some(SandboxBackend::Bubblewrap)).missing;
+    if let Some(reason) = &missing {
+        eprintln!("SKIPPED: agents behind bubblewrap: {reason}");
     }
-    lacks.is_none()
+    missing.is_none()
 }
 
 fn sandboxed_launch(fixture: &ProcessFixture, script: &str, limits: ProcessLimits) -> ProcessLaunch {
@@ -28,7 +28,7 @@ fn sandboxed_launch(fixture: &ProcessFixture, script: &str, limits: ProcessLimit
 }
 
 async fn start(fixture: &ProcessFixture, script: &str, limits: ProcessLimits) -> RunningAttempt {
-    fixture.keeper().start(&sandboxed_launch(fixture, script, limits), &fixture.dir()).await.unwrap()
+    fixture.launcher().start(&sandboxed_launch(fixture, script, limits), &fixture.dir()).await.unwrap()
 }
 
 #[tokio::test]
@@ -84,18 +84,18 @@ async fn a_missing_program_is_reported() {
     }
     let fixture = ProcessFixture::new();
     let launch = ProcessLaunch { program: "no-such-agent".to_owned(), ..sandboxed_launch(&fixture, "", NO_LIMITS) };
-    let ended = fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+    let ended = fixture.launcher().start(&launch, &fixture.dir()).await.unwrap().wait().await;
     assert!(matches!(ended.exit, ProcessExit::NotStarted { missing: true, .. }), "{:?}", ended.exit);
 }
 
 /// Returns whether the kernel's Landlock can restrict signals. Prints a note if not.
 fn has_landlock_signal_scope() -> bool {
     let version = SandboxSupport::probe(None).landlock;
-    let does = version.is_some_and(|version| version >= 6);
-    if !does {
+    let is_supported = version.is_some_and(|version| version >= 6);
+    if !is_supported {
         eprintln!("SKIPPED: signals of agents that Landlock holds: its version is {version:?}, not 6");
     }
-    does
+    is_supported
 }
 
 async fn start_in_landlock(fixture: &ProcessFixture, script: &str, limits: ProcessLimits) -> RunningAttempt {
@@ -104,7 +104,7 @@ async fn start_in_landlock(fixture: &ProcessFixture, script: &str, limits: Proce
         sandbox: Some(SandboxPolicy { backend: SandboxBackend::Landlock, writable, ports: None }),
         ..fixture.launch(script, limits)
     };
-    fixture.keeper().start(&launch, &fixture.dir()).await.unwrap()
+    fixture.launcher().start(&launch, &fixture.dir()).await.unwrap()
 }
 
 #[tokio::test]
@@ -115,12 +115,12 @@ async fn an_agent_cannot_signal_its_supervisor_or_signoff() {
     let fixture = ProcessFixture::new();
     // A process that may send signal 0 may also send SIGKILL.
     let script = format!(
-        "kill -9 $PPID || echo its keeper stays; kill -0 {} || echo so does who started that; kill -0 $$ && echo ok",
+        "kill -9 $PPID || echo cannot kill the supervisor; kill -0 {} || echo cannot signal signoff; kill -0 $$ && echo ok",
         std::process::id()
     );
     let ended = start_in_landlock(&fixture, &script, NO_LIMITS).await.wait().await;
     assert_eq!(ended.exit, ProcessExit::Code(0));
-    assert_eq!(fixture.stdout(), "its keeper stays\nso does who started that\nok\n");
+    assert_eq!(fixture.stdout(), "cannot kill the supervisor\ncannot signal signoff\nok\n");
 }
 
 #[tokio::test]
@@ -155,12 +155,12 @@ async fn a_sandboxed_process_connects_only_to_the_listed_ports() {
     let script = format!(
         "for port in {first} {second}; do bash -c \"exec 3<>/dev/tcp/127.0.0.1/$port\" 2>/dev/null && echo reached || echo shut; done"
     );
-    for (ports, said) in [(None, "reached\nreached\n"), (Some(vec![first]), "reached\nshut\n")] {
+    for (ports, output) in [(None, "reached\nreached\n"), (Some(vec![first]), "reached\nshut\n")] {
         let fixture = ProcessFixture::new();
         let sandbox =
             Some(SandboxPolicy { backend: SandboxBackend::Landlock, writable: vec![fixture.path("attempt")], ports });
         let launch = ProcessLaunch { sandbox, ..fixture.launch(&script, NO_LIMITS) };
-        let ended = fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
-        assert_eq!((ended.exit, fixture.stdout().as_str()), (ProcessExit::Code(0), said));
+        let ended = fixture.launcher().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+        assert_eq!((ended.exit, fixture.stdout().as_str()), (ProcessExit::Code(0), output));
     }
 }

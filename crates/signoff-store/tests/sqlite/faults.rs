@@ -11,7 +11,7 @@ use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError};
 use crate::conformance::make;
 use crate::sqlite::fixture::StoreFixture;
 
-fn complaint<T>(result: Result<T, StoreError>) -> String {
+fn error_message<T>(result: Result<T, StoreError>) -> String {
     result.err().expect("refused").to_string()
 }
 
@@ -85,7 +85,7 @@ fn a_file_that_is_no_database_is_an_error() {
     std::fs::write(fixture.file(), "this is not a database, however long it is ".repeat(100)).expect("written");
     let refused = SqliteStore::open(&fixture.dir());
     assert!(matches!(refused, Err(StoreError::Damaged(_))));
-    insta::assert_snapshot!(complaint(refused), @"the database is damaged: file is not a database");
+    insta::assert_snapshot!(error_message(refused), @"the database is damaged: file is not a database");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_newer_database_is_not_opened() {
     drop(fixture.open());
     fixture.sql().pragma_update(None, "user_version", 99).expect("set");
     insta::assert_snapshot!(
-        complaint(SqliteStore::open(&fixture.dir())),
-        @"the database was written by a newer signoff (version 99, this one knows 8)"
+        error_message(SqliteStore::open(&fixture.dir())),
+        @"the database was written by a newer signoff (version 99, this signoff supports version 8)"
     );
 }
 
@@ -163,7 +163,7 @@ fn an_unknown_value_in_a_cell_is_an_error_with_a_hint() {
     store.add_tasks(make::at(1), &[make::task("a")]).expect("added");
     fixture.sql().execute_batch("UPDATE tasks SET status = 'dancing'").expect("changed");
     insta::assert_snapshot!(
-        complaint(store.tasks()),
+        error_message(store.tasks()),
         @r#"the database is damaged: a table holds "dancing" instead of a known word; `signoff doctor --rebuild` rebuilds the tables"#
     );
 }

@@ -67,8 +67,8 @@ impl ProviderApi for AnthropicApi {
         frames
     }
 
-    fn error_body(&self, refusal: &ModelError) -> Value {
-        let kind = match refusal.status {
+    fn error_body(&self, model_error: &ModelError) -> Value {
+        let kind = match model_error.status {
             400 => "invalid_request_error",
             401 => "authentication_error",
             403 => "permission_error",
@@ -78,11 +78,11 @@ impl ProviderApi for AnthropicApi {
             529 => "overloaded_error",
             _ => "api_error",
         };
-        json!({ "type": "error", "error": { "type": kind, "message": refusal.message() } })
+        json!({ "type": "error", "error": { "type": kind, "message": model_error.message() } })
     }
 
-    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
-        SseFrame::named("error", self.error_body(refusal))
+    fn error_frame(&self, model_error: &ModelError) -> SseFrame {
+        SseFrame::named("error", self.error_body(model_error))
     }
 
     fn token_count(&self, tokens: u64) -> Value {

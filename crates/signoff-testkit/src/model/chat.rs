@@ -71,12 +71,12 @@ impl ProviderApi for ChatApi {
         frames
     }
 
-    fn error_body(&self, refusal: &ModelError) -> Value {
-        openai::error_body(refusal)
+    fn error_body(&self, error: &ModelError) -> Value {
+        openai::error_body(error)
     }
 
-    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
-        SseFrame::data(openai::error_body(refusal))
+    fn error_frame(&self, error: &ModelError) -> SseFrame {
+        SseFrame::data(openai::error_body(error))
     }
 
     fn token_count(&self, tokens: u64) -> Value {

@@ -37,10 +37,10 @@ pub(super) trait ProviderApi {
     fn frames(&self, reply: &ModelReply) -> Vec<SseFrame>;
 
     /// The body of an error response.
-    fn error_body(&self, refusal: &ModelError) -> Value;
+    fn error_body(&self, error: &ModelError) -> Value;
 
     /// An error event within a stream.
-    fn error_frame(&self, refusal: &ModelError) -> SseFrame;
+    fn error_frame(&self, error: &ModelError) -> SseFrame;
 
     /// The response to a token count request.
     fn token_count(&self, tokens: u64) -> Value;

@@ -46,8 +46,8 @@ impl ProviderApi for GeminiApi {
         chunks.into_iter().map(SseFrame::data).collect()
     }
 
-    fn error_body(&self, refusal: &ModelError) -> Value {
-        let status = match refusal.status {
+    fn error_body(&self, error: &ModelError) -> Value {
+        let status = match error.status {
             400 => "INVALID_ARGUMENT",
             401 => "UNAUTHENTICATED",
             403 => "PERMISSION_DENIED",
@@ -56,16 +56,16 @@ impl ProviderApi for GeminiApi {
             503 => "UNAVAILABLE",
             _ => "INTERNAL",
         };
-        let mut error = json!({ "code": refusal.status, "message": refusal.message(), "status": status });
-        if let Some(seconds) = refusal.retry_after {
+        let mut body = json!({ "code": error.status, "message": error.message(), "status": status });
+        if let Some(seconds) = error.retry_after {
             let delay = format!("{seconds}s");
-            error["details"] = json!([{ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }]);
+            body["details"] = json!([{ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }]);
         }
-        json!({ "error": error })
+        json!({ "error": body })
     }
 
-    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
-        SseFrame::data(self.error_body(refusal))
+    fn error_frame(&self, error: &ModelError) -> SseFrame {
+        SseFrame::data(self.error_body(error))
     }
 
     fn token_count(&self, tokens: u64) -> Value {

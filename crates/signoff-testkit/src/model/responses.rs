@@ -65,12 +65,12 @@ impl ProviderApi for ResponsesApi {
         numbered.map(|(number, frame)| frame.with("sequence_number", number)).collect()
     }
 
-    fn error_body(&self, refusal: &ModelError) -> Value {
-        openai::error_body(refusal)
+    fn error_body(&self, error: &ModelError) -> Value {
+        openai::error_body(error)
     }
 
-    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
-        let error = &openai::error_body(refusal)["error"];
+    fn error_frame(&self, error: &ModelError) -> SseFrame {
+        let error = &openai::error_body(error)["error"];
         let code = if error["code"].is_null() { &error["type"] } else { &error["code"] };
         let error = json!({ "code": code, "message": error["message"] });
         SseFrame::named("response.failed", json!({ "response": { "status": "failed", "error": error } }))

@@ -159,13 +159,13 @@ impl PendingReply {
     }
 
     fn send(&self, api: &dyn ProviderApi) -> Response {
-        let refusal = match &self.fault {
-            Some(Fault::Status(refusal)) => Some(refusal),
-            Some(Fault::InStream(refusal)) if !self.request.stream => Some(refusal),
+        let error = match &self.fault {
+            Some(Fault::Status(error)) => Some(error),
+            Some(Fault::InStream(error)) if !self.request.stream => Some(error),
             _ => None,
         };
-        if let Some(refusal) = refusal {
-            return wire::error_response(refusal, &api.error_body(refusal));
+        if let Some(error) = error {
+            return wire::error_response(error, &api.error_body(error));
         }
         let parts = if self.request.stream {
             api.frames(&self.reply).iter().map(|frame| frame.text()).collect()
@@ -176,8 +176,8 @@ impl PendingReply {
             Some(fault) => fault.apply(parts),
             None => parts.into_iter().map(WirePiece::Send).collect(),
         };
-        if let Some(Fault::InStream(refusal)) = &self.fault {
-            pieces.push(WirePiece::Send(api.error_frame(refusal).text()));
+        if let Some(Fault::InStream(error)) = &self.fault {
+            pieces.push(WirePiece::Send(api.error_frame(error).text()));
         }
         wire::pieces_response(if self.request.stream { "text/event-stream" } else { "application/json" }, pieces)
     }

@@ -17,10 +17,10 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     response
 }
 
-pub(super) fn error_response(refusal: &ModelError, body: &Value) -> Response {
-    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+pub(super) fn error_response(error: &ModelError, body: &Value) -> Response {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json(status, body);
-    if let Some(seconds) = refusal.retry_after {
+    if let Some(seconds) = error.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response

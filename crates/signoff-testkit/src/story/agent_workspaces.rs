@@ -1,4 +1,4 @@
-//! Where scripted agents work, and what the program does with their work.
+//! Worktrees of scripted agents, and the landing of their work.
 
 use signoff_core::machine::Head;
 use signoff_core::view::RunState;
@@ -7,7 +7,7 @@ use signoff_engine::executor::{AttemptResult, AttemptSink, RunLandingSink};
 use signoff_engine::workspace::parallel_fixes;
 
 /// A change of a file by an agent.
-pub enum FileChange {
+pub enum AgentFileChange {
     Write(String),
     Append(String),
     Delete,
@@ -18,7 +18,7 @@ pub trait AgentWorkspaces: Send + Sync {
     /// Makes sure that the worktree of a writer exists.
     fn ensure_worktree(&self, spec: &AttemptSpec);
 
-    fn change(&self, spec: &AttemptSpec, path: &str, change: FileChange);
+    fn change(&self, spec: &AttemptSpec, path: &str, change: AgentFileChange);
 
     /// Commits what a writer left, and returns the head.
     fn commit(&self, spec: &AttemptSpec, subject: &str) -> Head;

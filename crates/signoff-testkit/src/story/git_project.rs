@@ -14,7 +14,7 @@ use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::{AttemptResult, AttemptSink, Executor, LocalExecutor, RunLandingSink};
 use signoff_engine::git::{Git, Repository};
 
-use super::agent_workspaces::{AgentWorkspaces, FileChange, worktree};
+use super::agent_workspaces::{AgentFileChange, AgentWorkspaces, worktree};
 
 /// A repository with one commit on `main`.
 pub struct GitProject {
@@ -103,15 +103,15 @@ impl GitAgents {
 impl AgentWorkspaces for GitAgents {
     fn ensure_worktree(&self, _spec: &AttemptSpec) {}
 
-    fn change(&self, spec: &AttemptSpec, path: &str, change: FileChange) {
+    fn change(&self, spec: &AttemptSpec, path: &str, change: AgentFileChange) {
         let path = Path::new(&worktree(spec)).join(path);
         let changed = match change {
-            FileChange::Write(text) => fs::write(path, text),
-            FileChange::Append(text) => {
+            AgentFileChange::Write(text) => fs::write(path, text),
+            AgentFileChange::Append(text) => {
                 let before = fs::read_to_string(&path).unwrap_or_default();
                 fs::write(path, before + &text)
             }
-            FileChange::Delete => fs::remove_file(path),
+            AgentFileChange::Delete => fs::remove_file(path),
         };
         changed.expect("a changed file");
     }

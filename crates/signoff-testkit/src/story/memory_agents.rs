@@ -11,7 +11,7 @@ use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::{AttemptResult, AttemptSink, RunLandingSink};
 use signoff_engine::workspace::parallel_fixes;
 
-use super::agent_workspaces::{AgentWorkspaces, FileChange, worktree};
+use super::agent_workspaces::{AgentFileChange, AgentWorkspaces, worktree};
 use super::memory_repository::{MAIN, MemoryMerge, MemoryRepository, RejectedMerge};
 use super::memory_workspaces::MemoryWorkspaces;
 
@@ -22,13 +22,13 @@ impl AgentWorkspaces for MemoryWorkspaces {
         repository.ensure_worktree(&worktree(spec), &parent);
     }
 
-    fn change(&self, spec: &AttemptSpec, path: &str, change: FileChange) {
+    fn change(&self, spec: &AttemptSpec, path: &str, change: AgentFileChange) {
         let mut repository = self.repository();
         let files = repository.worktree(&worktree(spec));
         match change {
-            FileChange::Append(text) => files.entry(path.to_owned()).or_default().push_str(&text),
-            FileChange::Write(text) => drop(files.insert(path.to_owned(), text)),
-            FileChange::Delete => drop(files.remove(path)),
+            AgentFileChange::Append(text) => files.entry(path.to_owned()).or_default().push_str(&text),
+            AgentFileChange::Write(text) => drop(files.insert(path.to_owned(), text)),
+            AgentFileChange::Delete => drop(files.remove(path)),
         }
     }
 
@@ -65,7 +65,7 @@ fn event(event: Event) -> AttemptEnd {
     AttemptEnd::Event(Box::new(event))
 }
 
-/// The commit that a writer's work goes on from.
+/// The commit that a writer continues from.
 fn parent(repository: &MemoryRepository, spec: &AttemptSpec) -> Commit {
     let tip = if parallel_fixes::is_parallel(spec) { None } else { repository.tip(&branch(spec)) };
     tip.unwrap_or_else(|| spec.machine.head.commit.clone())
@@ -76,14 +76,14 @@ fn branch(spec: &AttemptSpec) -> String {
     if spec.branch.is_empty() { spec.run.branch() } else { spec.branch.clone() }
 }
 
-/// Lands a loop's work on its target, or sends it back with the conflicts.
+/// Lands a loop's work on its target, or rejects it with the conflicts.
 fn land(workspaces: &MemoryWorkspaces, spec: &AttemptSpec) -> AttemptResult {
     let mut repository = workspaces.repository();
     let tip = repository.head_of(&spec.branch).expect("the branch of the loop");
     if tip != spec.machine.head {
         // A process was killed after it moved the branch.
         return match repository.rejected(&spec.branch) {
-            Some(rejected) => sent_back(&repository, spec, rejected),
+            Some(rejected) => rejected_result(&repository, spec, rejected),
             None => AttemptResult::new(event(Event::HeadMoved { head: tip })),
         };
     }
@@ -91,31 +91,31 @@ fn land(workspaces: &MemoryWorkspaces, spec: &AttemptSpec) -> AttemptResult {
     let onto = repository.ensure_branch(&target, &spec.workspace.base);
     let named = spec.task_id.map_or_else(|| spec.loop_id.to_string(), |task| format!("task {task}"));
     match repository.merge(&onto, &tip.commit, &format!("Merge {named}: {}", spec.task_spec.title)) {
-        MemoryMerge::Contained => landed(spec, onto),
+        MemoryMerge::Contained => landed_result(spec, onto),
         MemoryMerge::Clean(head) => {
             repository.move_branch(&target, &head.commit, None);
             repository.remove_worktree(&spec.workspace.worktree);
-            landed(spec, head.commit)
+            landed_result(spec, head.commit)
         }
         MemoryMerge::Conflicting { head, files } => {
             let rejected = RejectedMerge { onto, head, conflicts: files };
             repository.reject(&spec.branch, &spec.workspace.worktree, rejected.clone());
-            sent_back(&repository, spec, rejected)
+            rejected_result(&repository, spec, rejected)
         }
     }
 }
 
-fn landed(spec: &AttemptSpec, commit: Commit) -> AttemptResult {
+fn landed_result(spec: &AttemptSpec, commit: Commit) -> AttemptResult {
     let (attempt, report) = (spec.job.attempt, LandingReport::Landed { commit });
     AttemptResult::new(event(Event::LandingEnded { attempt, report }))
 }
 
-fn sent_back(repository: &MemoryRepository, spec: &AttemptSpec, rejected: RejectedMerge) -> AttemptResult {
+fn rejected_result(repository: &MemoryRepository, spec: &AttemptSpec, rejected: RejectedMerge) -> AttemptResult {
     let RejectedMerge { onto, head, conflicts } = rejected;
     let findings = conflicts.iter().map(|file| conflict(file)).collect();
     let base = Event::BaseSet { tree: repository.tree(&onto) };
-    let placed = LoopFact::WorkspaceCreated { base: onto, worktree: spec.workspace.worktree.clone() };
-    let facts = vec![placed, LoopFact::Transitioned(base)];
+    let workspace_created = LoopFact::WorkspaceCreated { base: onto, worktree: spec.workspace.worktree.clone() };
+    let facts = vec![workspace_created, LoopFact::Transitioned(base)];
     let (attempt, report) = (spec.job.attempt, LandingReport::SentBack { head, findings });
     AttemptResult { facts, ..AttemptResult::new(event(Event::LandingEnded { attempt, report })) }
 }

@@ -69,7 +69,7 @@ pub fn usage(reported: &serde_json::Value) -> Usage {
 }
 
 /// Turns the end of an agent into the result of its attempt. Safe to repeat.
-pub fn conclude(
+pub fn finish(
     spec: &AttemptSpec,
     end: &ScriptedEnd,
     settings: &Settings,
@@ -80,11 +80,11 @@ pub fn conclude(
     }
     let usage = Usage { duration_ms: 1, ..end.usage };
     let stops_picking = final_message::stops_picking(spec, &end.stdout);
-    let (end, facts) = conclude_job(spec, end, settings, workspaces);
+    let (end, facts) = finish_job(spec, end, settings, workspaces);
     AttemptResult { usage, facts, stops_picking, ..AttemptResult::new(end) }
 }
 
-fn conclude_job(
+fn finish_job(
     spec: &AttemptSpec,
     end: &ScriptedEnd,
     settings: &Settings,
@@ -92,7 +92,7 @@ fn conclude_job(
 ) -> (AttemptEnd, Vec<LoopFact>) {
     let failure = failure(spec, end);
     if is_writer(spec) {
-        return worked(spec, end, failure, workspaces);
+        return finish_work(spec, end, failure, workspaces);
     }
     if let Some(failure) = failure {
         return (failure, Vec::new());
@@ -101,8 +101,8 @@ fn conclude_job(
         return final_message::planner_end(spec, end.stdout.as_bytes());
     }
     let end = match &spec.job.kind {
-        JobKind::Review { reviewer, commit, .. } => reviewed(spec, end, settings, &ReviewJob { reviewer, commit }),
-        JobKind::Research { .. } => researched(spec, end),
+        JobKind::Review { reviewer, commit, .. } => finish_review(spec, end, settings, &ReviewJob { reviewer, commit }),
+        JobKind::Research { .. } => finish_research(spec, end),
         JobKind::Check => event(Event::CheckEnded { attempt: spec.job.attempt, report: CheckReport::NothingToCheck }),
         JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
             unreachable!("writers, landings and merges of fixes are concluded elsewhere")
@@ -141,7 +141,7 @@ struct ReviewJob<'a> {
     commit: &'a Commit,
 }
 
-fn reviewed(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &ReviewJob<'_>) -> AttemptEnd {
+fn finish_review(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &ReviewJob<'_>) -> AttemptEnd {
     let ReviewJob { reviewer, commit } = *job;
     let phase_context = spec.phase_context().expect("a review belongs to a phase");
     let assigned = match settings.reviewer(reviewer, phase_context, spec.agent_index()) {
@@ -156,7 +156,7 @@ fn reviewed(spec: &AttemptSpec, end: &ScriptedEnd, settings: &Settings, job: &Re
     event(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) })
 }
 
-fn researched(spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptEnd {
+fn finish_research(spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptEnd {
     if end.stdout.trim().is_empty() {
         return failed_end(spec, AttemptFailure::BadAnswer { message: "the report is empty".to_owned() });
     }
@@ -165,7 +165,7 @@ fn researched(spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptEnd {
 }
 
 /// Commits what a writer left, even if it failed.
-fn worked(
+fn finish_work(
     spec: &AttemptSpec,
     end: &ScriptedEnd,
     failure: Option<AttemptEnd>,

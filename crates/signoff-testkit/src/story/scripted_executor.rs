@@ -16,7 +16,7 @@ use signoff_engine::executor::{AttemptKey, AttemptResult, AttemptSink, Executor,
 use signoff_engine::process::{ProcessExit, ProcessResult, StopRequest};
 use tokio::sync::Notify;
 
-use super::agent_workspaces::{AgentWorkspaces, FileChange};
+use super::agent_workspaces::{AgentFileChange, AgentWorkspaces};
 use super::scripted_attempt;
 use super::scripted_call::{ScriptedCall, ScriptedEnd};
 
@@ -39,7 +39,7 @@ struct SharedState {
     /// The usage that running attempts have reported.
     usage: Mutex<BTreeMap<AttemptKey, Usage>>,
     /// Files outside of all worktrees, by which agents wait for each other.
-    yard: Mutex<BTreeSet<String>>,
+    shared_files: Mutex<BTreeSet<String>>,
     /// The number of running agents, and the maximum so far.
     running: Mutex<(usize, usize)>,
     /// What a script cannot do here.
@@ -97,7 +97,7 @@ impl ScriptedExecutor {
                 calls: Mutex::default(),
                 attempts: Mutex::default(),
                 usage: Mutex::default(),
-                yard: Mutex::default(),
+                shared_files: Mutex::default(),
                 running: Mutex::default(),
                 problems: Mutex::default(),
                 kill: KillSwitch::default(),
@@ -166,7 +166,7 @@ impl Executor for ScriptedExecutor {
 
     fn finish(&self, spec: AttemptSpec, _ended: ProcessResult, sink: AttemptSink) {
         let end = lock(&self.shared.attempts).get(&AttemptKey::from(&spec)).cloned().flatten();
-        sink.ended(self.conclude(&spec, &end.unwrap_or_default()));
+        sink.ended(self.finish(&spec, &end.unwrap_or_default()));
     }
 
     fn save_work(&self, _spec: AttemptSpec) {}
@@ -204,12 +204,12 @@ impl ScriptedExecutor {
         for line in end.stdout.lines() {
             sink.line(line.to_owned(), Arc::default());
         }
-        self.conclude(spec, &end)
+        self.finish(spec, &end)
     }
 
-    fn conclude(&self, spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptResult {
+    fn finish(&self, spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptResult {
         let settings = lock(&self.shared.settings).clone();
-        scripted_attempt::conclude(spec, end, &settings, &*self.shared.workspaces)
+        scripted_attempt::finish(spec, end, &settings, &*self.shared.workspaces)
     }
 
     fn record_call(&self, mut call: ScriptedCall) -> ScriptedCall {
@@ -247,12 +247,12 @@ impl ScriptedExecutor {
                 ScriptStep::Say(text) => end.stdout.push_str(&call.fill(text)),
                 ScriptStep::Complain(text) => end.stderr.push_str(&call.fill(text)),
                 ScriptStep::Write { path, text } => {
-                    self.change(spec, &call.fill(path), FileChange::Write(call.fill(text)))
+                    self.change(spec, &call.fill(path), AgentFileChange::Write(call.fill(text)))
                 }
                 ScriptStep::Append { path, text } => {
-                    self.change(spec, &call.fill(path), FileChange::Append(call.fill(text)))
+                    self.change(spec, &call.fill(path), AgentFileChange::Append(call.fill(text)))
                 }
-                ScriptStep::Delete(path) => self.change(spec, &call.fill(path), FileChange::Delete),
+                ScriptStep::Delete(path) => self.change(spec, &call.fill(path), AgentFileChange::Delete),
                 ScriptStep::Usage(usage) => {
                     end.usage = scripted_attempt::usage(usage);
                     end.retry_after_seconds = usage["retry_after_seconds"].as_f64();
@@ -260,7 +260,7 @@ impl ScriptedExecutor {
                 }
                 ScriptStep::WaitFor(path) => {
                     let path = call.fill(path);
-                    if !wait_until(stop, || lock(&self.shared.yard).contains(&path)).await {
+                    if !wait_until(stop, || lock(&self.shared.shared_files).contains(&path)).await {
                         return ScriptedEnd { exit: ProcessExit::Stopped, ..end };
                     }
                 }
@@ -293,9 +293,9 @@ impl ScriptedExecutor {
     }
 
     /// Changes a file of the worktree. An absolute path is a file outside, by which agents wait for each other.
-    fn change(&self, spec: &AttemptSpec, path: &str, change: FileChange) {
+    fn change(&self, spec: &AttemptSpec, path: &str, change: AgentFileChange) {
         if path.starts_with('/') {
-            lock(&self.shared.yard).insert(path.to_owned());
+            lock(&self.shared.shared_files).insert(path.to_owned());
         } else {
             self.shared.workspaces.change(spec, path, change);
         }

@@ -11,7 +11,7 @@ fn model() -> ScriptedModel {
     ScriptedModel::start(ModelScript::new().rule(ModelRule::named("build").prompt_contains("build").turn(turn)))
 }
 
-fn whole(at: usize) -> String {
+fn full_reply(at: usize) -> String {
     let (path, body) = &dialects()[at];
     pretty(post(&model(), path, body).json())
 }
@@ -27,25 +27,25 @@ fn stream(at: usize) -> String {
 
 #[test]
 fn anthropic() {
-    insta::assert_snapshot!("anthropic_at_once", whole(0));
+    insta::assert_snapshot!("anthropic_at_once", full_reply(0));
     insta::assert_snapshot!("anthropic_streamed", stream(0));
 }
 
 #[test]
 fn responses() {
-    insta::assert_snapshot!("responses_at_once", whole(1));
+    insta::assert_snapshot!("responses_at_once", full_reply(1));
     insta::assert_snapshot!("responses_streamed", stream(1));
 }
 
 #[test]
 fn chat() {
-    insta::assert_snapshot!("chat_at_once", whole(2));
+    insta::assert_snapshot!("chat_at_once", full_reply(2));
     insta::assert_snapshot!("chat_streamed", stream(2));
 }
 
 #[test]
 fn gemini() {
-    insta::assert_snapshot!("gemini_at_once", whole(3));
+    insta::assert_snapshot!("gemini_at_once", full_reply(3));
     insta::assert_snapshot!("gemini_streamed", stream(3));
 }
 

@@ -9,7 +9,7 @@ fn model(turn: ModelTurn) -> ScriptedModel {
     ScriptedModel::start(ModelScript::new().rule(ModelRule::named("build").prompt_contains("build").turn(turn)))
 }
 
-fn in_each_language(turn: &ModelTurn, stream: bool) -> String {
+fn in_each_dialect(turn: &ModelTurn, stream: bool) -> String {
     let answers = dialects().map(|(path, body)| {
         let (path, body) = if stream { streamed((path, body)) } else { (path.to_owned(), body) };
         post(&model(turn.clone()), &path, &body).to_string()
@@ -18,12 +18,12 @@ fn in_each_language(turn: &ModelTurn, stream: bool) -> String {
 }
 
 #[test]
-fn a_limit_says_how_long_to_wait() {
-    insta::assert_snapshot!(in_each_language(&ModelTurn::say("Here").rate_limit(3), true));
+fn a_rate_limit_includes_retry_after() {
+    insta::assert_snapshot!(in_each_dialect(&ModelTurn::say("Here").rate_limit(3), true));
 }
 
 #[test]
-fn errors_are_told_in_each_languages_own_form() {
+fn errors_use_the_format_of_each_api() {
     let mut answers = String::new();
     for status in [400, 401, 403, 404, 500, 503, 529] {
         for (path, body) in dialects() {
@@ -36,8 +36,8 @@ fn errors_are_told_in_each_languages_own_form() {
 
 #[test]
 fn an_error_can_come_within_a_stream() {
-    let refusal = ModelError { message: Some("Overloaded".to_owned()), ..ModelError::new(529) };
-    insta::assert_snapshot!(in_each_language(&ModelTurn::say("Here").fault(Fault::InStream(refusal)), true));
+    let error = ModelError { message: Some("Overloaded".to_owned()), ..ModelError::new(529) };
+    insta::assert_snapshot!(in_each_dialect(&ModelTurn::say("Here").fault(Fault::InStream(error)), true));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_stream_error_without_streaming_is_an_error_status() {
 
 #[test]
 fn a_stream_can_be_cut() {
-    insta::assert_snapshot!(in_each_language(&ModelTurn::say("Here").fault(Fault::Cut), true));
+    insta::assert_snapshot!(in_each_dialect(&ModelTurn::say("Here").fault(Fault::Cut), true));
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn an_answer_can_be_cut() {
 }
 
 #[test]
-fn what_comes_can_be_no_json() {
-    insta::assert_snapshot!(in_each_language(&ModelTurn::say("Here").fault(Fault::Malformed), true));
+fn a_reply_can_be_malformed_json() {
+    insta::assert_snapshot!(in_each_dialect(&ModelTurn::say("Here").fault(Fault::Malformed), true));
     for (path, body) in dialects() {
         let answer = post(&model(ModelTurn::say("Here").fault(Fault::Malformed)), path, &body);
         assert!(answer.is_complete);
@@ -98,7 +98,7 @@ fn a_fault_ends_after_its_count() {
     let statuses = [(); 4].map(|()| post(&model, path, &body).status);
     assert_eq!(statuses, [500, 500, 200, 200]);
     let expected = TokenUsage { requests: 2, ..TokenUsage::new(10, 2) };
-    assert_eq!(model.rule_usage("build"), expected, "only what came is served");
+    assert_eq!(model.rule_usage("build"), expected, "only successful replies are counted");
     assert_eq!(model.replies_of_rule("build").len(), 4);
 }
 

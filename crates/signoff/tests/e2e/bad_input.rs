@@ -299,7 +299,7 @@ fn a_database_of_a_newer_signoff() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
-    error: the database was written by a newer signoff (version 99, this one knows 8)
+    error: the database was written by a newer signoff (version 99, this signoff supports version 8)
     hint: update signoff
     ");
     assert_eq!(project.run(&[]), project.run(&["work"]));

@@ -504,7 +504,7 @@ fn a_run_does_not_land_if_a_person_rejected_one_of_its_tasks() {
         let output = project.run(command);
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
         assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
-        assert!(output.stderr.contains("hint: signoff improve 2 --review; `signoff merge 2"), "{output}");
+        assert!(output.stderr.contains("hint: it was refused; `signoff improve 2 --review`"), "{output}");
         assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
     }
     assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "yes"]).code, Some(0));
@@ -545,7 +545,7 @@ fn half_a_run() -> TestProject {
 #[test]
 fn no_command_lands_a_run_before_its_final_review() {
     let project = half_a_run();
-    let refused = "error: run 1 cannot land: its final review has not begun\nhint: `signoff status` shows how far it is; \
+    let refused = "error: run 1 cannot land: its final review has not begun\nhint: `signoff status` shows its progress; \
                    `signoff run --resume 1` continues it if it was stopped";
     let commands: [&[&str]; 5] =
         [&["land"], &["land", "--dry-run"], &["land", "1"], &["land", "run-1"], &["merge", "1"]];

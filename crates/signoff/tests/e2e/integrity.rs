@@ -449,7 +449,7 @@ fn a_change_of_the_repository_is_reported_once_and_later_reviews_count() {
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert!(work.stdout.contains("trying again"), "{work}");
     assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
-    let note = "while general was reviewing, something changed config of the repository; not undone";
+    let note = "changed config of the repository while general was reviewing; not undone";
     assert_eq!(work.stderr.matches(note).count(), 1, "{work}");
 }
 
@@ -463,7 +463,7 @@ fn a_sandboxed_reviewer_is_not_blamed_for_a_change_of_the_repository() {
     let work = configured_meanwhile(&project);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
-    assert!(work.stderr.contains("something changed config of the repository; not undone"), "{work}");
+    assert!(work.stderr.contains("changed config of the repository while general was reviewing; not undone"), "{work}");
 }
 
 /// With `--pdeathsig` the system ends a process together with its parent thread.

@@ -43,14 +43,15 @@ const PLACES: [&str; 16] = [
     "phase",
     "phased",
     "place",
-    "placed",
     "prepare",
     "registered",
     "spawn",
+    "workspace_created",
 ];
 
 /// Further failpoints that are passed while work lands.
-const LANDING: [&str; 6] = ["given_back", "land_turn", "landed", "merged", "sent_back", "target_moved"];
+const LANDING: [&str; 6] =
+    ["landed", "landing_lock", "merged", "rejected_branch_moved", "rejection_recorded", "target_moved"];
 
 const REVIEWERS: &str = r#"
 [reviewers.spec]
@@ -311,7 +312,7 @@ fn killed_while_an_event_is_recorded() {
 
 #[test]
 fn killed_while_a_worktree_is_created() {
-    killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "placed"], some);
+    killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "workspace_created"], some);
 }
 
 #[test]
@@ -465,7 +466,7 @@ fn a_run_of_groups_resumes_after_a_kill_while_it_lands() {
 #[test]
 fn a_run_of_groups_resumes_after_a_kill_while_it_is_planned() {
     let (_, undisturbed) = GROUPS.undisturbed();
-    for place in ["append", "appended", "prepare", "spawn", "exit", "placed", "registered"] {
+    for place in ["append", "appended", "prepare", "spawn", "exit", "workspace_created", "registered"] {
         GROUPS.killed_at(&[(place, 2)], &undisturbed);
     }
 }
@@ -475,7 +476,7 @@ fn killed_again_while_it_recovers() {
     let (_, undisturbed) = QUEUE.undisturbed();
     QUEUE.killed_at(&[("exit", 3), ("append", 1), ("append", 2), ("commit", 1)], &undisturbed);
     QUEUE.killed_at(&[("spawn", 2), ("spawn", 1), ("spawn", 1), ("appended", 1)], &undisturbed);
-    QUEUE.killed_at(&[("artifact", 2), ("artifact", 1), ("artifact", 1), ("placed", 1)], &undisturbed);
+    QUEUE.killed_at(&[("artifact", 2), ("artifact", 1), ("artifact", 1), ("workspace_created", 1)], &undisturbed);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn two_on_one_strange_file(script: AgentScript) -> AgentScript {
 fn a_conflict_in_a_file_whose_name_is_not_utf8_is_resolved_too() {
     let project = approved(two_on_one_strange_file, "");
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
-    let killed = project.env.run_with(&["merge", "2"], &[("SIGNOFF_FAILPOINT", "given_back:1")]);
+    let killed = project.env.run_with(&["merge", "2"], &[("SIGNOFF_FAILPOINT", "rejected_branch_moved:1")]);
     assert_eq!(killed.signal, Some(9), "{killed}");
     let merged = project.run(&["merge", "2"]);
     assert_eq!(merged.code, Some(0), "{merged}");
@@ -665,7 +665,8 @@ fn a_program_that_waits_for_the_landing_lock_can_be_stopped() {
 
 #[test]
 fn killed_at_any_failpoint_it_lands_once() {
-    let places = ["append:1", "merged:1", "target_moved:1", "landed:1", "sent_back:1", "given_back:1"];
+    let places =
+        ["append:1", "merged:1", "target_moved:1", "landed:1", "rejection_recorded:1", "rejected_branch_moved:1"];
     for place in places {
         let project = approved(resolved, "");
         assert_eq!(project.run(&["merge", "1"]).code, Some(0));

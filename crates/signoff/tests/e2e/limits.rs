@@ -307,7 +307,7 @@ fn an_agent_that_ignores_the_cap_is_reported_once_and_a_planner_is_not_a_task() 
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
     let told = project.run(&["run", "SPEC.md"]).stderr;
-    insta::assert_snapshot!(told, @"Run 1 (plan) is paused: in the whole run $1.50 of $1.00 is spent");
+    insta::assert_snapshot!(told, @"Run 1 (plan) is paused: run limit: $1.50 of $1.00 is spent");
 }
 
 /// Invalid numbers in a usage report are ignored, and a later report cannot lower the cost.

@@ -616,7 +616,7 @@ fn killed_while_worktrees_are_created() {
 
 #[test]
 fn killed_while_fixes_are_merged() {
-    killed_at(three_at_once, &["combine", "put_together", "moved", "combined"], every);
+    killed_at(three_at_once, &["combine", "fixes_combined", "moved", "combined"], every);
 }
 
 #[test]
@@ -633,7 +633,7 @@ fn overlapping(script: AgentScript) -> AgentScript {
 
 #[test]
 fn killed_while_overlapping_fixes_are_merged() {
-    killed_at(overlapping, &["combine", "put_together", "moved", "combined"], every);
+    killed_at(overlapping, &["combine", "fixes_combined", "moved", "combined"], every);
 }
 
 #[test]

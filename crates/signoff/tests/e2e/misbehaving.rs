@@ -262,7 +262,7 @@ fn undone_changes_and_changes_that_are_only_reported_are_distinguished() {
     let (_, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output.stderr, @"
     general changed files while reviewing; undone: modified work.txt
-    while general was reviewing, something changed config of the repository; not undone
+    changed config of the repository while general was reviewing; not undone
     ");
 }
 
@@ -664,9 +664,9 @@ fn an_agent_that_writes_into_the_checkout_is_reported() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     --- stderr
-    your checkout changed while implement was at work; not undone: README.md, stray.txt
+    your checkout changed while implement was running; not undone: README.md, stray.txt
     ");
-    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work; not undone: README.md, stray.txt");
+    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was running; not undone: README.md, stray.txt");
     // The person decides what happens to the file.
     insta::assert_snapshot!(project.git("status --porcelain"), @"
      M README.md
@@ -681,7 +681,7 @@ fn an_agent_that_commits_in_the_checkout_is_reported() {
     let project = project([strays, approves()]);
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0));
-    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work; not undone: it is on mine, it is at [COMMIT]");
+    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was running; not undone: it is on mine, it is at [COMMIT]");
 }
 
 /// The peak memory of a process in kilobytes, without the pages of its program file, which depend on the build.
@@ -722,7 +722,7 @@ fn memory_stays_bounded_through(bytes: u64) {
     let (peaks, output) = flooded_with(bytes);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("is unclear: "), "{output}");
-    assert_eq!(peaks.len(), 4, "signoff and a keeper, twice: {peaks:?}");
+    assert_eq!(peaks.len(), 4, "signoff and a supervisor, twice: {peaks:?}");
     assert!(peaks.iter().all(|&peak| 0 < peak && peak < 40 * 1024), "{peaks:?}");
 }
 

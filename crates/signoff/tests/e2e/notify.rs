@@ -170,7 +170,7 @@ fn an_undelivered_question_is_sent_again_until_it_is_delivered() {
     let server = TestServer::with_replies([CannedReply::hang(), CannedReply::status(200), CannedReply::status(200)]);
     let project = project(&to(&server));
     let worked = work(&project);
-    assert!(worked.stderr.contains("notify: hook did not take one message in time"), "{worked}");
+    assert!(worked.stderr.contains("notify: hook did not deliver one message in time"), "{worked}");
     assert_eq!(work(&project).code, Some(3));
     let [lost, repeated] = server.requests().try_into().expect("two messages");
     assert_eq!(

@@ -179,7 +179,7 @@ fn a_repository_with_alternates_works() {
 /// Wherever the program is killed, the writer's commits are there after the restart.
 #[test]
 fn commits_of_a_writer_survive_a_kill() {
-    let places = ["exit", "lent", "taken_over", "taken_back", "commit", "committed"];
+    let places = ["exit", "sandbox_entered", "sandbox_imported", "sandbox_removed", "commit", "committed"];
     for place in places {
         let project = victim("test -f once.txt || { echo x > once.txt; git add -A; git commit -qm Mine; }\n");
         let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", &format!("{place}:1"))]);

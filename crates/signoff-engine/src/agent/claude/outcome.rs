@@ -65,12 +65,12 @@ impl ClaudeOutcome {
         !self.is_error && self.subtype == "success"
     }
 
-    pub fn error(&self, refusal: &ClaudeProviderError, exit: &AgentExit<'_>) -> Option<AgentError> {
+    pub fn error(&self, provider_error: &ClaudeProviderError, exit: &AgentExit<'_>) -> Option<AgentError> {
         if self.is_success() {
             return None;
         }
         let text = self.error_text();
-        Some(AgentError::new(self.error_kind(&text, refusal, exit), &text))
+        Some(AgentError::new(self.error_kind(&text, provider_error, exit), &text))
     }
 
     /// The error text, without diagnostics that are meant for Claude Code's developers.
@@ -82,14 +82,14 @@ impl ClaudeOutcome {
         candidates.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
     }
 
-    fn error_kind(&self, text: &str, refusal: &ClaudeProviderError, exit: &AgentExit<'_>) -> AgentErrorKind {
+    fn error_kind(&self, text: &str, provider_error: &ClaudeProviderError, exit: &AgentExit<'_>) -> AgentErrorKind {
         match (self.subtype.as_str(), self.terminal_reason.as_deref()) {
             ("error_max_turns" | "error_max_budget_usd", _) => return AgentErrorKind::OwnLimit,
             (_, Some("prompt_too_long")) => return AgentErrorKind::PromptTooLong,
             _ => {}
         }
-        let limited = || AgentErrorKind::RateLimited { seconds: refusal.wait_seconds(text, exit) };
-        match refusal.error_name.as_deref() {
+        let limited = || AgentErrorKind::RateLimited { seconds: provider_error.wait_seconds(text, exit) };
+        match provider_error.error_name.as_deref() {
             Some("rate_limit") => return limited(),
             None if text.contains("limit reached") => return limited(),
             Some("authentication_failed") => return AgentErrorKind::NotLoggedIn,
@@ -99,7 +99,7 @@ impl ClaudeOutcome {
             _ => {}
         }
         let status = self.api_error_status.or_else(|| parse_status(text));
-        match (status.and_then(kind_by_status), refusal.error_name.as_deref()) {
+        match (status.and_then(kind_by_status), provider_error.error_name.as_deref()) {
             (Some(AgentErrorKind::RateLimited { .. }), _) => limited(),
             (Some(kind), _) => kind,
             // Without a status there was no response, or no readable one.

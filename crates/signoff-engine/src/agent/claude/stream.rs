@@ -17,7 +17,7 @@ pub struct ClaudeStream {
     /// The ids of denied calls. A call is reported several times.
     denied_calls: BTreeSet<String>,
     usage: ClaudeUsageLedger,
-    refusal: ClaudeProviderError,
+    provider_error: ClaudeProviderError,
     /// The text of its `result` line, which repeats only the last block.
     last_block: String,
     /// The last result. The agent may continue after it.
@@ -121,7 +121,7 @@ impl JsonStream for ClaudeStream {
         }
         kept.summary.spent = std::mem::take(&mut self.usage).into_usage(exit.resumed);
         match &self.result {
-            Some(result) => result.error(&self.refusal, exit),
+            Some(result) => result.error(&self.provider_error, exit),
             None => Some(outcome::missing_result_error(exit)),
         }
     }
@@ -153,11 +153,11 @@ impl ClaudeStream {
         let seconds = retry.retry_delay_ms.map(|ms| (ms / 1000.0).ceil());
         let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if retry.error_status == Some(429) {
-            self.refusal.retry_after = delay;
+            self.provider_error.retry_after = delay;
         }
         let word = retry.error.as_deref().unwrap_or("an error").replace('_', " ");
-        let why = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
-        vec![OutputLine::Waiting { reason: why, delay }]
+        let reason = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
+        vec![OutputLine::Waiting { reason, delay }]
     }
 
     fn apply_rate_limit(&mut self, limit: ClaudeRateLimit) -> Vec<OutputLine> {
@@ -165,7 +165,7 @@ impl ClaudeStream {
         if status != "rejected" {
             return Vec::new();
         }
-        self.refusal.resets_at = resets_at;
+        self.provider_error.resets_at = resets_at;
         let window = window.map_or_else(|| "a".to_owned(), |window| window.replace('_', " "));
         vec![OutputLine::Waiting { reason: format!("{window} limit of the subscription"), delay: None }]
     }
@@ -177,7 +177,7 @@ impl ClaudeStream {
             self.usage.record_message(&id, message.model.as_deref(), usage);
         }
         let failed = error.is_some();
-        self.refusal.error_name = error;
+        self.provider_error.error_name = error;
         let mut lines = Vec::new();
         for block in message.content {
             match (block.r#type, block.text, block.name) {

@@ -237,8 +237,8 @@ fn is_tool_call(kind: &str, step: &str) -> bool {
 /// Parses an error. `Reconnecting... 1/5 (why)` is only a retry.
 fn parse_error_line(text: String) -> OutputLine {
     let Some(again) = text.strip_prefix("Reconnecting...") else { return OutputLine::Error(text) };
-    let why = again.split_once('(').map_or(again, |(_, why)| why.trim_end_matches(')'));
-    OutputLine::Waiting { reason: why.trim().to_owned(), delay: None }
+    let reason = again.split_once('(').map_or(again, |(_, reason)| reason.trim_end_matches(')'));
+    OutputLine::Waiting { reason: reason.trim().to_owned(), delay: None }
 }
 
 /// A command without the shell that runs it.
@@ -323,9 +323,9 @@ fn missing_end_error(exit: &AgentExit<'_>) -> AgentError {
 /// The reason why it did not reach the report server, without internal details.
 fn report_server_error(line: &str) -> String {
     const PREFIX: &str = "required MCP servers failed to initialize: ";
-    let why = line.rsplit_once(PREFIX).map_or(line, |(_, why)| why);
-    let why = why.rsplit_once("] error: ").map_or(why, |(_, why)| why);
-    format!("{PREFIX}{why}")
+    let reason = line.rsplit_once(PREFIX).map_or(line, |(_, reason)| reason);
+    let reason = reason.rsplit_once("] error: ").map_or(reason, |(_, reason)| reason);
+    format!("{PREFIX}{reason}")
 }
 
 /// Messages of programs that were denied write access.

@@ -256,8 +256,8 @@ fn is_denied(tool: &str, failure: &GeminiFailure) -> bool {
 
 /// Usage by model, if reported. Only the total includes reasoning.
 fn usage_by_model(GeminiStats { total, models }: GeminiStats) -> Vec<ModelSpend> {
-    let whole = models.is_empty().then_some((None, total));
-    let all = models.into_iter().map(|(model, counted)| (Some(model), counted)).chain(whole);
+    let unsplit = models.is_empty().then_some((None, total));
+    let all = models.into_iter().map(|(model, counted)| (Some(model), counted)).chain(unsplit);
     let used = all.filter(|(_, counted)| counted.total_tokens > 0);
     used.map(|(model, counted)| ModelSpend { model, tokens: tokens(counted), cost_micro_usd: None }).collect()
 }

@@ -130,7 +130,7 @@ impl JsonStream for QwenStream {
             ("system", Some("retry")) => {
                 self.retrying = true;
                 let delay = line.data.0.delay_ms.map(Duration::from_millis);
-                return Some(vec![OutputLine::Waiting { reason: "its provider is asked again".to_owned(), delay }]);
+                return Some(vec![OutputLine::Waiting { reason: "retrying the provider".to_owned(), delay }]);
             }
             (Self::MESSAGE_TYPE, _) => {
                 let own = line.parent_tool_use_id.is_none();

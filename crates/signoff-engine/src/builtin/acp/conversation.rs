@@ -184,7 +184,7 @@ fn error_text(error: &Error) -> String {
 fn provider_status(error: &Error, text: &str) -> Option<i32> {
     let error_name = error.data.as_ref().and_then(|data| data.get("errorName")?.as_str());
     let statuses = text.split(|char: char| !char.is_ascii_alphanumeric()).filter_map(|word| word.parse().ok());
-    error_name.filter(|whose| *whose == "APIError").and(statuses.into_iter().find(|status| (400..600).contains(status)))
+    error_name.filter(|name| *name == "APIError").and(statuses.into_iter().find(|status| (400..600).contains(status)))
 }
 
 struct Conversation<W> {
@@ -204,7 +204,7 @@ impl<W: Write> Conversation<W> {
         };
         let response = response?;
         if response.protocol_version != ProtocolVersion::V1 {
-            return Err(Error::new(-32600, "it speaks another version of the protocol"));
+            return Err(Error::new(-32600, "it uses another version of the protocol"));
         }
         let servers = self.servers(&response);
         let (session, options) = self.session(&response, servers).await?;

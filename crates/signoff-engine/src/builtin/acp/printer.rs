@@ -124,9 +124,9 @@ impl<W: Write> LinePrinter<W> {
     fn apply_tool_call(&mut self, id: ToolCallId, fields: &ToolCallUpdateFields) {
         self.end_text();
         let begun = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
-        if let Some(why) = denial_reason(fields) {
+        if let Some(reason) = denial_reason(fields) {
             self.printed_calls.insert(id);
-            return self.print(&AcpLine::Denied { tool: tool_name(fields), about: why });
+            return self.print(&AcpLine::Denied { tool: tool_name(fields), about: reason });
         }
         if !begun || !self.printed_calls.insert(id) {
             return;

@@ -114,7 +114,7 @@ fn a_missing_key() {
       hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
       warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it
     opencode: agent_trouble
-      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
+      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the available models)
       hint: `signoff agents --check opencode` tries it by itself
       (no warning)
     ");
@@ -162,7 +162,7 @@ fn a_model_unknown_to_the_program() {
     let worked = work(&team, &[]);
     insta::assert_snapshot!(failure(&team, Cli::Opencode, &worked), @"
     opencode: agent_trouble
-      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
+      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the available models)
       hint: `signoff agents --check opencode` tries it by itself
     ");
 }

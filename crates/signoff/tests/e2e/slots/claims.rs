@@ -89,7 +89,7 @@ fn a_bead_of_another_assignee_is_left_alone() {
     ○ Run 1 completed, not all approved: 2 tasks, 1 cancelled, 1 completed
         Its work is on signoff/run-1; `signoff land` lands the approved work on the default branch
     --- stderr
-    skipped b-1: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
+    skipped b-1: claimed by Bob; if that is you, set BD_ACTOR and reopen b-1
     ");
     assert_eq!(beads(&project, "closed"), ["b-2"]);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -139,8 +139,8 @@ fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
     - Task #2 (b-2) cancelled
     - Run 1 ended, all tasks cancelled: 2 tasks, 2 cancelled
     --- stderr
-    skipped b-1: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
-    skipped b-2: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
+    skipped b-1: claimed by Bob; if that is you, set BD_ACTOR and reopen b-1
+    skipped b-2: claimed by Bob; if that is you, set BD_ACTOR and reopen b-2
     No task was started: other workers claimed every ready task first
     ");
     assert_eq!(beads(&project, "begun"), ["b-1", "b-2"], "what is Bob's stays so");

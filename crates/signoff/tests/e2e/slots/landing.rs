@@ -70,7 +70,7 @@ fn reviewed_work_lands_with_the_run() {
 fn landing_at_once(landing: &str) -> (TestProject, String) {
     let project = tracked(&["First", "Second", "Third"], well);
     let begun = project.env.root().join("failpoints").display().to_string();
-    let wait = format!("until [ $(grep -c ^land_turn$ {begun}) -ge 3 ]; do sleep 0.02; done");
+    let wait = format!("until [ $(grep -c ^landing_lock$ {begun}) -ge 3 ]; do sleep 0.02; done");
     let check = format!("case $PWD in */landing) {wait};; esac");
     project.configure(&format!("landing = \"{landing}\"\n[checks]\ntest = \"{check}\"\n"));
     (project, begun)

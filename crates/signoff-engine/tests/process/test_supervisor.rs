@@ -1,6 +1,6 @@
-//! Stands in for signoff: as the supervisor process, and as a process that is killed while its agent runs.
+//! Test binary: runs the supervisor, the reaper, or one attempt that a test can kill.
 //!
-//! `__keep DIR` runs the supervisor, `__escort …` the process inside the sandbox. `drive LIVE DIR LAUNCH` starts the
+//! `__keep DIR` runs the supervisor, `__escort …` the process inside the sandbox. `run LIVE DIR LAUNCH` starts the
 //! attempt that the JSON `LAUNCH` describes and waits for its end.
 
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ fn main() -> ExitCode {
     match *arguments {
         [REAPER_SUBCOMMAND, ref words @ ..] => run_reaper(&words.iter().map(Into::into).collect::<Vec<_>>()),
         [SUPERVISOR_SUBCOMMAND, dir] => run_supervisor(dir.as_ref()),
-        ["drive", live, dir, launch] => drive(live, dir, launch),
+        ["run", live, dir, launch] => run_attempt(live, dir, launch),
         _ => ExitCode::FAILURE,
     }
 }
 
-fn drive(live: &str, dir: &str, launch: &str) -> ExitCode {
-    let program = std::env::current_exe().expect("a program knows itself");
-    let keeper =
+fn run_attempt(live: &str, dir: &str, launch: &str) -> ExitCode {
+    let program = std::env::current_exe().expect("current_exe");
+    let launcher =
         SupervisorLauncher { program, live_dir: PathBuf::from(live), user_home: PathBuf::new(), secrets: Vec::new() };
     let launch: ProcessLaunch = serde_json::from_str(launch).expect("a launch as JSON");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let running = keeper.start(&launch, &AttemptDir::new(dir)).await.expect("a started keeper");
+        let running = launcher.start(&launch, &AttemptDir::new(dir)).await.expect("a running supervisor");
         running.wait().await;
     });
     ExitCode::SUCCESS
