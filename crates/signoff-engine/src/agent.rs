@@ -1,7 +1,7 @@
 //! Adapters, one per kind of agent: they build the command line, environment and files of an agent, parse its
 //! output, and summarize its result.
 //!
-//! An adapter starts no process, makes no decision and keeps no state. It ignores output it does not know.
+//! An adapter starts no process, makes no decision and keeps no state. It ignores unrecognized output.
 
 pub mod acp;
 mod bounded;

@@ -112,7 +112,7 @@ pub const KNOWN_AGENTS: [KnownAgent; 6] = [
     KnownAgent {
         kind: AgentKind::Claude,
         program: "claude",
-        // 2.0.42 does not know `--permission-mode dontAsk`.
+        // 2.0.42 does not support `--permission-mode dontAsk`.
         min_version: Some(AgentVersion(2, 0, 44)),
         key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         login_files: &[(".claude/.credentials.json", "~/.claude")],
@@ -125,7 +125,7 @@ pub const KNOWN_AGENTS: [KnownAgent; 6] = [
     KnownAgent {
         kind: AgentKind::Codex,
         program: "codex",
-        // 0.121.0 does not know `--ignore-rules`.
+        // 0.121.0 does not support `--ignore-rules`.
         min_version: Some(AgentVersion(0, 122, 0)),
         key_variables: &["CODEX_API_KEY"],
         login_files: &[(".codex/auth.json", "~/.codex")],
@@ -137,7 +137,7 @@ pub const KNOWN_AGENTS: [KnownAgent; 6] = [
     KnownAgent {
         kind: AgentKind::Gemini,
         program: "gemini",
-        // 0.39.0 does not know `--skip-trust`.
+        // 0.39.0 does not support `--skip-trust`.
         min_version: Some(AgentVersion(0, 39, 1)),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         login_files: &[(".gemini/oauth_creds.json", "~/.gemini"), (".gemini/gemini-credentials.json", "~/.gemini")],
@@ -149,7 +149,7 @@ pub const KNOWN_AGENTS: [KnownAgent; 6] = [
     KnownAgent {
         kind: AgentKind::Opencode,
         program: "opencode",
-        // 1.17.11 does not know `--auto`.
+        // 1.17.11 does not support `--auto`.
         min_version: Some(AgentVersion(1, 17, 12)),
         key_variables: &[],
         login_files: &[(".local/share/opencode/auth.json", "~/.local/share/opencode")],

@@ -121,7 +121,7 @@ pub enum AttemptEnd {
     Event(Box<Event>),
     /// signoff stopped the agent.
     Stopped,
-    /// The agent does not know the session that it should resume.
+    /// The agent's session no longer exists.
     SessionGone,
     /// The provider rate-limited the agent.
     RateLimited(RateLimited),
@@ -169,12 +169,12 @@ impl EngineContext {
 
     /// Imports the commits of a writer that has ended. Returns notes about problems in the worktree.
     pub(crate) fn import_work(&self, spec: &AttemptSpec) -> Result<Vec<String>, EngineError> {
-        // If git does not know the worktree any more, it is recreated where it is needed.
+        // If the worktree is not registered in git any more, it is recreated where it is needed.
         let found = self.repository.worktree(Path::new(&spec.workspace.worktree));
         Ok(found.map_or_else(|_| Ok(Vec::new()), |worktree| worktree.import_from_sandbox())?)
     }
 
-    /// A note if git does not know the worktree any more, or if its path is no directory.
+    /// A note if the worktree is not registered in git any more, or if its path is no directory.
     fn worktree_damage(&self, spec: &AttemptSpec) -> Option<&'static str> {
         let path = Path::new(&spec.workspace.worktree);
         let found = path.symlink_metadata().ok().filter(|_| !spec.branch.is_empty())?;

@@ -192,7 +192,7 @@ impl<'r> Dispatcher<'r> {
         }
     }
 
-    /// Runs until nothing is left that can continue without a person.
+    /// Runs until nothing is left that can continue without a user.
     pub async fn run(mut self) -> Result<RunLoopSummary, EngineError> {
         let ticker = self.start_ticking();
         let end = self.process_inputs().await;

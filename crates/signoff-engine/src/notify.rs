@@ -109,7 +109,11 @@ struct NotifierShared {
 }
 
 /// A message, and the occurrence that it is about.
-type QueuedMessage = (Arc<NotificationMessage>, Arc<NotificationKey>);
+#[derive(Clone)]
+struct QueuedMessage {
+    message: Arc<NotificationMessage>,
+    key: Arc<NotificationKey>,
+}
 
 /// How long to wait for stopped programs.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -163,10 +167,10 @@ impl Notifier {
     }
 
     fn enqueue(&self, message: NotificationMessage, key: &NotificationKey, is_due: impl Fn(&str) -> bool) {
-        let (message, key) = (Arc::new(message), Arc::new(key.clone()));
-        let wants = |worker: &&ChannelWorker| worker.occasions.contains(&message.event) && is_due(&worker.name);
+        let queued = QueuedMessage { message: Arc::new(message), key: Arc::new(key.clone()) };
+        let wants = |worker: &&ChannelWorker| worker.occasions.contains(&queued.message.event) && is_due(&worker.name);
         for worker in self.workers.iter().filter(wants) {
-            if worker.queue.push((message.clone(), key.clone())) {
+            if worker.queue.push(queued.clone()) {
                 let note = format!("notify: {} is too slow; older messages are dropped", worker.name);
                 note_down(&self.shared.notes, note);
             }
@@ -209,14 +213,14 @@ impl ChannelWorker {
         let work = queue.clone();
         std::thread::spawn(move || {
             let mut reported = false;
-            while let Some((message, key)) = work.next() {
+            while let Some(QueuedMessage { message, key }) = work.next() {
                 let end = channel.send_cancellable(&message, &shared.cancelled);
                 if end.is_ok() {
                     shared.log.record(&key, channel.name(), true);
                 }
                 // Report the first error of a channel only, and none after it was stopped.
-                if let (Err(reason), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
-                    note_down(&shared.notes, format!("notify: {}: {reason}", channel.name()));
+                if let (Err(error), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
+                    note_down(&shared.notes, format!("notify: {}: {error}", channel.name()));
                     reported = true;
                 }
                 work.done();

@@ -41,7 +41,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Options for all calls to a tracker.
 #[derive(Debug, Clone)]
 pub struct TrackerOptions {
-    /// The names that the tracker may know the user by.
+    /// The user's possible names in the tracker.
     pub names: Vec<String>,
     /// `USER` is not set, so it is set for the tracker: otherwise it might claim tasks without a name.
     pub lacks_user: bool,
@@ -153,7 +153,7 @@ impl Tracker {
         })
     }
 
-    /// The assignee of a task, if it is another user. A tracker knows the user by account name, by git author name, or
+    /// The assignee of a task, if it is another user. A tracker names the user by account name, by git author name, or
     /// by a configured name, which it prints when a claim succeeds.
     fn other_assignee<'a>(&self, issue: &'a TrackerIssue, claimed: Option<&TrackerIssue>) -> Option<&'a str> {
         let other = issue.assignee_other_than(&self.options.names)?;

@@ -165,7 +165,7 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
     Ok(prepared(&path, base, head))
 }
 
-/// The commit of a task that its reviewers or a person approved. Later commits are not reviewed.
+/// The commit of a task that its reviewers or a user approved. Later commits are not reviewed.
 pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, StoreError> {
     Ok(recorded_loop(store, task)?.and_then(|loop_state| loop_state.machine.approved_commit().cloned()))
 }

@@ -112,7 +112,7 @@ pub fn next_fence(tx: &mut dyn Transaction, cache: &mut RunCache, run: RunId) ->
     let last_fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
     let fence = last_fence + 1;
     tx.set_fence(run, fence)?;
-    // What this process knows stays valid unless there was another holder since.
+    // The cache stays valid unless there was another holder since.
     if let Some(known) = cache.projected.get_mut(&run).filter(|known| known.fence == last_fence) {
         known.fence = fence;
     }

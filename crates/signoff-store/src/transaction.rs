@@ -1,4 +1,4 @@
-//! What a back end provides within one transaction. `crate::operations` is built on it.
+//! The trait of one backend transaction. `crate::operations` is built on it.
 
 use std::collections::BTreeMap;
 

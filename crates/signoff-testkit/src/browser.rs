@@ -211,7 +211,7 @@ impl Browser {
         let waited = (0..MAX_PAGE_LOADS)
             .find_map(|_| self.runtime.block_on(self.client().execute_async(&script, Vec::new())).ok());
         let seen = waited.unwrap_or_default();
-        assert!(!seen.is_null(), "waited in vain for {expression}\n{}", self.text("body"));
+        assert!(!seen.is_null(), "timed out waiting for {expression}\n{}", self.text("body"));
         seen
     }
 

@@ -19,7 +19,7 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         }
         std::thread::park_timeout(POLL_INTERVAL);
     }
-    panic!("{what}: waited a minute in vain");
+    panic!("{what}: timed out after a minute");
 }
 
 /// The command lines of all processes that have this directory in their environment or arguments.

@@ -1,4 +1,4 @@
-//! The workspace's own Rust files, as the rules of the house see them: code lines, functions, types, comments, strings.
+//! Parses the workspace's Rust files for the style tests: code lines, functions, types, comments, strings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -41,7 +41,7 @@ pub struct TypeItem {
     pub name: String,
     pub line: usize,
     pub visibility: ItemVisibility,
-    /// What a type alias stands for.
+    /// The type behind an alias.
     alias_of: Vec<PlainType>,
 }
 
@@ -135,7 +135,7 @@ fn count_tuple_parameters(files: &mut [SourceFile]) {
             [None, Some(path.to_owned())].into_iter().any(|scope| tuples.contains(&(scope, name.clone())))
         }
     };
-    // An alias may stand for another one: repeat until no more are found.
+    // An alias may name another alias: repeat until no more are found.
     let mut known = None;
     while known != Some(tuples.len()) {
         known = Some(tuples.len());

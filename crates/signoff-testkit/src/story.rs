@@ -1,4 +1,4 @@
-//! A project in memory whose agents follow a script: tasks are added and worked, and a person decides.
+//! Runs the dispatcher on an in-memory project with scripted agents and user decisions.
 
 mod agent_workspaces;
 mod git_project;
@@ -419,7 +419,7 @@ impl Story {
     }
 }
 
-/// What a story looks at.
+/// Accessors for assertions.
 impl Story {
     pub fn log(&self, run: RunId) -> Vec<signoff_core::wire::RecordedFact> {
         self.store.log(run).expect("a readable log")
@@ -478,7 +478,7 @@ impl Story {
         self.calls().into_iter().filter(|call| call.role == role).collect()
     }
 
-    /// The kinds of a run's events, as in the log.
+    /// The notes that the process has shown.
     pub fn notes(&self) -> Vec<String> {
         self.notes.lock().expect("notes").clone()
     }

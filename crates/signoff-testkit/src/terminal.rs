@@ -205,8 +205,8 @@ impl TestTerminal {
         let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let (screen, is_over) = (drawn.screen(), drawn.is_closed);
         drop(drawn);
-        let why = if is_over { "the program ended before" } else { "waited in vain" };
-        assert!(condition(&screen), "{what}: {why}\n{screen}");
+        let reason = if is_over { "the program ended before" } else { "timed out" };
+        assert!(condition(&screen), "{what}: {reason}\n{screen}");
         screen
     }
 
@@ -238,7 +238,7 @@ impl TestTerminal {
         let silent = |drawn: &mut TerminalState| !drawn.is_closed && drawn.bells.count == 0;
         let waited = self.output.changed.wait_timeout_while(self.output.lock_state(), WAIT_TIMEOUT, silent);
         let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(drawn.bells.count > 0, "it did not ring\n{}", drawn.screen());
+        assert!(drawn.bells.count > 0, "no bell\n{}", drawn.screen());
     }
 
     /// Waits for the program to end. Returns the number of bells.

@@ -1,4 +1,4 @@
-//! What the rules of the house see in a Rust file.
+//! Tests of the source parser.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` runs the protocol and
+//! `kind = "acp"`: any agent that implements the Agent Client Protocol. `signoff __acp` runs the protocol and
 //! prints the lines of [`AcpLine`], which are parsed here.
 
 use std::borrow::Cow;

@@ -29,7 +29,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     arguments.extend(["--setting-sources", "user", "--strict-mcp-config"]);
     match spec.access {
         AccessMode::Write => arguments.push("--dangerously-skip-permissions"),
-        // Of shell commands, it allows only those it knows to be read-only.
+        // Of shell commands, it allows only those on its read-only list.
         AccessMode::Read => {
             arguments.extend(["--tools", "Read,Grep,Glob,Bash", "--permission-mode", "dontAsk"]);
         }

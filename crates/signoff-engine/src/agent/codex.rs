@@ -44,7 +44,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     arguments
 }
 
-/// Settings besides its defaults. Codex ignores keys that its version does not know.
+/// Settings besides its defaults. Codex ignores keys that its version does not support.
 fn settings(spec: &AgentSpec<'_>) -> Vec<(String, Value)> {
     let mut all = vec![
         ("sandbox_mode".to_owned(), sandbox_mode(spec).into()),

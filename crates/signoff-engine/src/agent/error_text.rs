@@ -47,7 +47,7 @@ fn error_kind(text: &str, code: Option<i32>) -> AgentErrorKind {
     with_wait(kind.unwrap_or(AgentErrorKind::Other), retry_delay(&text).map(rounded_up))
 }
 
-/// The kind of error that an HTTP status stands for. The wait after a rate limit is unknown.
+/// The kind of error for an HTTP status. The wait after a rate limit is unknown.
 pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
     match status {
         401 | 403 => Some(AgentErrorKind::NotLoggedIn),
@@ -68,7 +68,7 @@ pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind 
     kind
 }
 
-/// Phrases, grouped by the kind of error that they stand for. Earlier groups take precedence.
+/// Phrases, grouped by the kind of error. Earlier groups take precedence.
 pub type Phrases = [(AgentErrorKind, &'static [&'static str])];
 
 /// The kind of error of the first phrase that occurs in a text.

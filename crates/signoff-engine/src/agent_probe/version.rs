@@ -173,9 +173,8 @@ impl VersionCache {
     pub fn insert(&mut self, program: &Path, version: Option<AgentVersion>) {
         let Some((real, (changed_ms, bytes))) = stamp(program) else { return };
         self.entries.insert(real, CachedVersion { changed_ms, bytes, version });
-        let text = serde_json::to_vec(&self.entries).unwrap_or_default();
-        // If this fails, the program is asked again next time.
-        atomic_file::write(&self.file, &text, WriteMode::Plain).ok();
+        // If this fails, the next process runs the program again.
+        atomic_file::write_json(&self.file, &self.entries, WriteMode::Plain).ok();
     }
 }
 

@@ -336,8 +336,7 @@ fn cache_path(ctx: &EngineContext, base: &Commit, list: &[CheckCommand]) -> Path
 fn write_cache(path: &Path, ran: &[CheckRun]) -> Result<(), EngineError> {
     let failed = |error| EngineError::io("write", path, error);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    let text = serde_json::to_vec(ran).map_err(|error| failed(error.into()))?;
-    atomic_file::write(path, &text, WriteMode::Private).map_err(failed)
+    atomic_file::write_json(path, &ran, WriteMode::Private).map_err(failed)
 }
 
 #[cfg(test)]

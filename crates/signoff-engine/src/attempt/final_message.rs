@@ -67,7 +67,7 @@ fn parse_planner_answer(spec: &AttemptSpec, text: &[u8]) -> Result<PlannerAnswer
     }
 }
 
-/// The head of a planner's work. It changes no files, so a hash of the answer stands for the tree.
+/// The head of a planner's work. It changes no files, so a hash of the answer is used as the tree.
 fn planner_head(spec: &AttemptSpec, answer: &PlannerAnswer) -> Head {
     let tree = Tree::new(hex(&Sha256::digest(answer.to_review_text())));
     Head { commit: spec.machine.head.commit.clone(), tree }

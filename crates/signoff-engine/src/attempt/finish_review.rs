@@ -123,7 +123,7 @@ fn check_review(
     Ok(review)
 }
 
-/// The reviewer's complete answer, as stored for people: its message, then its report.
+/// The reviewer's complete answer, as stored for users: its message, then its report.
 fn stored_answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
     let Some(reported) = reported else { return Cow::Borrowed(text) };
     let calls = serde_json::Deserializer::from_slice(reported).into_iter::<serde_json::Value>();

@@ -208,7 +208,7 @@ impl PushConfig {
         [all].into_iter().chain(named).collect::<Vec<_>>().join(" ")
     }
 
-    /// Git uses the first of several rules for the same prefix, so ours come before the person's.
+    /// Git uses the first of several rules for the same prefix, so ours come before the user's.
     fn system_config(&self) -> String {
         let value = |text: &str| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""));
         let rule = |start: &String| {

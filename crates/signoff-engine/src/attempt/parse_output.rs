@@ -113,9 +113,9 @@ fn store_result(ctx: &EngineContext, dir: &AttemptDir, result: AgentResult) -> i
         spent.model = spent.model.as_deref().map(|model| secrets.redact_text(model));
     }
     let others: Vec<String> = others.iter().map(|other| secrets.redact_text(other)).collect();
-    atomic_file::write(&dir.message_alternatives(), &serde_json::to_vec(&others)?, WriteMode::Plain)?;
+    atomic_file::write_json(&dir.message_alternatives(), &others, WriteMode::Plain)?;
     atomic_file::write(&dir.message(), secrets.redact_text(&message).as_bytes(), WriteMode::Plain)?;
-    atomic_file::write(&dir.summary(), &serde_json::to_vec(&summary)?, WriteMode::Plain)
+    atomic_file::write_json(&dir.summary(), &summary, WriteMode::Plain)
 }
 
 /// The agent's summary; `None` if its kind has no structured output.

@@ -1,7 +1,7 @@
 //! The items of a plan document, and the documents that another program left on a branch.
 //!
 //! Items are read when the plan is written, when it is reviewed (a fix may change it), and when the first item is
-//! started (a person or several fixers may have changed it without a review).
+//! started (a user or several fixers may have changed it without a review).
 
 use std::path::Path;
 
@@ -110,7 +110,7 @@ pub fn reread_plan(
 /// Which copy of the plan to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanLocation {
-    /// Includes uncommitted changes of a person.
+    /// Includes uncommitted changes of a user.
     InWorktree,
     /// Reviewers may still be running in the worktree, and their changes will be undone.
     OnBranch,

@@ -33,7 +33,7 @@ use crate::prompt_inputs::{self, PromptInputs};
 use crate::reports::ReportAccess;
 use crate::workspace::parallel_fixes;
 
-/// What finishing an attempt needs to know and cannot derive from other files.
+/// What finishing an attempt needs and cannot derive from other files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FinishContext {

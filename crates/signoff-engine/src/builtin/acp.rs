@@ -1,4 +1,4 @@
-//! `signoff __acp … -- COMMAND…`: starts an agent that speaks the Agent Client Protocol, sends it the prompt
+//! `signoff __acp … -- COMMAND…`: starts an agent that implements the Agent Client Protocol, sends it the prompt
 //! from stdin, answers its requests, and prints its messages as the lines of [`crate::agent::acp::AcpLine`].
 //!
 //! It offers neither files nor terminals: the agent works by itself. When this process ends, the agent's stdin

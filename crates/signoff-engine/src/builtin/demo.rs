@@ -1,8 +1,8 @@
 //! `signoff __demo`: an agent without a model, for a complete run that needs no key.
 //!
-//! It knows one small project, two tasks and their possible flaws. Like any agent it works from the prompt and
+//! It supports one small project with two tasks and their possible flaws. Like any agent it works from the prompt and
 //! the files: it reports a flaw that exists, and fixes what the prompt mentions. In the first task it forgets
-//! two things, which the reviewers find. The second task needs a person's decision.
+//! two things, which the reviewers find. The second task needs a user's decision.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -162,7 +162,7 @@ impl AnswerFormat {
 
     fn write(&self, flaws: &[FoundFlaw]) -> String {
         match self {
-            // The XML format cannot express that a person has to decide.
+            // The XML format cannot express that a user has to decide.
             Self::Xml { nonce, .. } if flaws.iter().any(|found| found.flaw.facts().needs_decision) => {
                 markdown(&comment(nonce), flaws)
             }
@@ -303,7 +303,7 @@ enum Flaw {
     LanguageOpen,
 }
 
-/// What reviewers know about a flaw.
+/// What reviewers report about a flaw.
 struct FlawFacts {
     file: &'static str,
     kind: &'static str,
@@ -311,7 +311,7 @@ struct FlawFacts {
     suggestion: &'static str,
     /// Reviewers of requirements and of code each check their own.
     reviewer: DemoReviewer,
-    /// Only a person can decide.
+    /// Only a user can decide.
     needs_decision: bool,
 }
 

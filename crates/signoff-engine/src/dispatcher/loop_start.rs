@@ -126,7 +126,7 @@ impl Dispatcher<'_> {
     }
 }
 
-/// The job that may start the first plan item: on entering a phase or an item, or on a person's request.
+/// The job that may start the first plan item: on entering a phase or an item, or on a user's request.
 pub(super) fn job_to_plan<'a>(event: &Event, enters: bool, effects: &'a [Effect]) -> Option<&'a Job> {
     let is_user_event = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
     let spawned = effects.iter().find_map(|effect| match effect {

@@ -276,7 +276,7 @@ fn checkpoint_findings(review: &Review) -> Vec<Finding> {
     review.findings.iter().map(own).chain(to_discuss(review)).collect()
 }
 
-/// A finding for a reviewer that only asks for a discussion. Checkpoints ask no person, so the agent gets it.
+/// A finding for a reviewer that only asks for a discussion. Checkpoints ask no user, so the agent gets it.
 fn to_discuss(review: &Review) -> Option<Finding> {
     if review.verdict != Verdict::NeedsDiscussion || !review.findings.is_empty() {
         return None;

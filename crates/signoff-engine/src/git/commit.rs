@@ -41,7 +41,7 @@ impl Worktree {
         self.clear_stale_lock()?;
         let unfinished = Operation::unfinished_in(&self.git_dir);
         match unfinished {
-            // Its commits are partly applied; only the agent that started it knows what it intended.
+            // Its commits are partly applied; only the agent that started it can finish it.
             Some(operation @ (Operation::Rebase | Operation::Bisect)) => {
                 return Err(GitError::Unfinished { worktree: self.path().to_owned(), operation });
             }
@@ -257,7 +257,7 @@ impl Repository {
         self.stage_nested(dirs, &nested, moved)
     }
 
-    /// Submodules that git knows in a worktree. To add one, git would start another git in it, with the submodule's
+    /// Registered submodules of a worktree. To add one, git would start another git in it, with the submodule's
     /// configuration.
     fn submodules_at(&self, dirs: GitDirs<'_>) -> Result<Vec<PathBuf>, GitError> {
         let own = dirs.git_dir.join("index");

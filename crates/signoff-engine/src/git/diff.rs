@@ -52,6 +52,12 @@ pub struct OmittedFile {
     pub reason: OmissionReason,
 }
 
+/// A file that is too large to read, and its size.
+struct LargeFile {
+    path: PathBuf,
+    bytes: u64,
+}
+
 impl GitDiff {
     /// The omitted files in the form prompts take.
     pub fn omitted(&self) -> Vec<OmittedFileBrief<'_>> {
@@ -59,8 +65,8 @@ impl GitDiff {
     }
 
     /// Adds files that git did not read.
-    fn add_large_files(&mut self, large: Vec<(PathBuf, u64)>) {
-        for (path, bytes) in large {
+    fn add_large_files(&mut self, large: Vec<LargeFile>) {
+        for LargeFile { path, bytes } in large {
             let path = path.to_string_lossy().into_owned();
             // An agent may have committed it before it changed it again.
             if self.omitted.iter().all(|known| known.path != path) {
@@ -104,7 +110,7 @@ impl Worktree {
         self.check_exists()?;
         let status = self.repository.status(self.dirs())?;
         let large = self.too_large(&status);
-        let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|(path, _)| path.clone()));
+        let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|file| file.path.clone()));
         let objects = self.repository.scratch()?;
         fs::create_dir(&objects.path).map_err(GitError::at(&objects.path))?;
         let mut diff = self.diff_of(base, &status, &kept_out, Some(&objects.path))?;
@@ -113,7 +119,7 @@ impl Worktree {
     }
 
     /// Changed files beyond the size limits, singly or in total, with their sizes.
-    fn too_large(&self, status: &GitStatus) -> Vec<(PathBuf, u64)> {
+    fn too_large(&self, status: &GitStatus) -> Vec<LargeFile> {
         let mut room = PREVIEW_BYTES;
         let mut large = Vec::new();
         let own = ExcludedPaths::for_worktree(&self.git_dir);
@@ -121,7 +127,7 @@ impl Worktree {
             let found = fs::symlink_metadata(self.path().join(&entry.path));
             let bytes = found.ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
             if bytes > LARGE_FILE || bytes > room {
-                large.push((entry.path.clone(), bytes));
+                large.push(LargeFile { path: entry.path.clone(), bytes });
             } else {
                 room -= bytes;
             }

@@ -177,7 +177,7 @@ impl Repository {
     }
 
     /// Whether work that merged newer commits of a branch differs, in files those commits change, from git's
-    /// own merge. Then it may revert their changes, and a reviewer who saw the diff from `base` did not see
+    /// own merge. Then it may revert their changes, and a reviewer that saw the diff from `base` did not see
     /// that.
     pub fn may_revert(&self, base: &Commit, newer: &Commit, tip: &Commit) -> Result<bool, GitError> {
         let merged = if self.is_ancestor(base.as_str(), newer.as_str())? {

@@ -100,7 +100,7 @@ impl Repository {
     }
 }
 
-/// Ids of the empty tree, which git knows without an object.
+/// Ids of the empty tree, which exist in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 

@@ -79,7 +79,7 @@ impl Repository {
         let asked = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
         let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(asked).run()?;
         let lines: Vec<&[u8]> = ended.stdout.split(|&byte| byte == b'\n').collect();
-        // A git that does not know the option prints it back.
+        // A git without this option prints it back.
         if lines.first() == Some(&b"--path-format=absolute".as_slice()) {
             return Err(GitError::TooOld);
         }

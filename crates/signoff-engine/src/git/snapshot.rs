@@ -240,30 +240,30 @@ impl Worktree {
                 return Ok(changes);
             }
             self.restore_files(snapshot, &found)?;
-            changes.extend(found.into_iter().map(|(entry, what)| WorktreeChange::File { path: entry.path, what }));
+            changes.extend(found.into_iter().map(|ChangedFile { path, what }| WorktreeChange::File { path, what }));
             status = self.repository.status(self.snapshot_dirs(snapshot))?;
         }
         Err(GitError::StillChanging(self.path().to_owned()))
     }
 
-    fn changed_files(&self, status: GitStatus) -> Vec<(StatusEntry, FileChange)> {
+    fn changed_files(&self, status: GitStatus) -> Vec<ChangedFile> {
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
-        let counts = |(entry, what): &(StatusEntry, FileChange)| match what {
-            FileChange::Added => !kept_out.contains(&entry.path),
+        let counts = |file: &ChangedFile| match file.what {
+            FileChange::Added => !kept_out.contains(&file.path),
             FileChange::Modified | FileChange::Deleted => true,
         };
         status.entries.into_iter().filter_map(file_change).filter(counts).collect()
     }
 
-    fn restore_files(&self, snapshot: &WorktreeSnapshot, found: &[(StatusEntry, FileChange)]) -> Result<(), GitError> {
+    fn restore_files(&self, snapshot: &WorktreeSnapshot, found: &[ChangedFile]) -> Result<(), GitError> {
         let mut tracked = Vec::new();
-        for (entry, what) in found {
+        for ChangedFile { path, what } in found {
             match what {
                 FileChange::Added => {
-                    remove_if_exists(&self.path().join(&entry.path))?;
-                    remove_empty_parents(self.path(), &entry.path);
+                    remove_if_exists(&self.path().join(path))?;
+                    remove_empty_parents(self.path(), path);
                 }
-                FileChange::Modified | FileChange::Deleted => tracked.extend(join_nul([entry.path.as_path()])),
+                FileChange::Modified | FileChange::Deleted => tracked.extend(join_nul([path.as_path()])),
             }
         }
         if tracked.is_empty() {
@@ -293,13 +293,19 @@ impl Worktree {
     }
 }
 
+/// A file that differs from the snapshot.
+struct ChangedFile {
+    path: PathBuf,
+    what: FileChange,
+}
+
 /// The change of the file itself. The index is restored as a whole.
-fn file_change(entry: StatusEntry) -> Option<(StatusEntry, FileChange)> {
+fn file_change(entry: StatusEntry) -> Option<ChangedFile> {
     let what = match entry.kind {
         StatusKind::Tracked { file: FileState::Unchanged, .. } => return None,
         StatusKind::Tracked { file: FileState::Deleted, .. } => FileChange::Deleted,
         StatusKind::Tracked { file: FileState::Changed, .. } | StatusKind::Unmerged => FileChange::Modified,
         StatusKind::Untracked | StatusKind::Nested => FileChange::Added,
     };
-    Some((entry, what))
+    Some(ChangedFile { path: entry.path, what })
 }

@@ -1,4 +1,4 @@
-//! Checks that everything a commit brings to the default branch was reviewed, or accepted by a person.
+//! Checks that everything a commit brings to the default branch was reviewed, or accepted by a user.
 //!
 //! A reviewer sees the diff from the base of the task. The commits before that base come along too: work of other
 //! tasks, and other commits on the branch. So every commit that the default branch does not contain is checked.
@@ -300,7 +300,7 @@ impl<'a> Coverage<'a> {
     }
 
     /// Accepts approved work that has not landed yet, and everything that a run's final review approved. Work of
-    /// rejected tasks is excluded: a person may have withdrawn an approval.
+    /// rejected tasks is excluded: a user may have withdrawn an approval.
     fn accept_recorded_approvals(&mut self, run_states: &BTreeMap<RunId, RunState>) -> Result<(), EngineError> {
         let final_range = |run_state: &RunState| ApprovedRange::for_loop(run_state.loops.get(&LoopId::final_review())?);
         let tasks = run_states.values().flat_map(|run_state| run_state.loops.values());

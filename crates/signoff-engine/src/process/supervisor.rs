@@ -50,7 +50,7 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     if !wait_for_go() {
         return Ok(());
     }
-    // Held until this process ends. A process that acquires it knows that nothing more is started here.
+    // Held until exit. Once another process acquires it, nothing more is started here.
     let _lock = dir.lock()?;
     if dir.is_abandoned() {
         return Err(io::Error::other("the attempt was abandoned before it started"));

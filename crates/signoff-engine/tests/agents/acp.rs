@@ -337,7 +337,7 @@ fn a_program_without_the_protocol_is_reported_with_its_first_output() {
 
     ---
     message: 
-    error: it does not speak the Agent Client Protocol: it did not complete the handshake within 0ns (Protocol)
+    error: it does not speak the Agent Client Protocol: it did not complete the handshake within 0s (Protocol)
     ");
 }
 

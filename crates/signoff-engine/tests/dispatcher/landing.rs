@@ -204,7 +204,7 @@ fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
     assert_eq!(project.file_names("main"), WHOLE);
 }
 
-/// The reviewer repeats its finding, which a person disputed.
+/// The reviewer repeats its finding, which a user disputed.
 #[test]
 fn a_final_review_overruled_by_a_person_is_not_printed_as_approved_by_reviewers() {
     let (story, _project) = Story::with_git("", refused_run);

@@ -1,4 +1,4 @@
-//! Questions to a person, and the effect of each answer.
+//! Questions to a user, and the effect of each answer.
 
 use signoff_core::ids::RunId;
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
@@ -115,7 +115,7 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
     assert_eq!(end(&story), "completed APPROVED approved -");
-    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (1, 3), "who answered is not asked again");
+    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (1, 3), "successful reviewers are not called again");
 }
 
 #[test]

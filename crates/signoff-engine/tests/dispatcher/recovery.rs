@@ -39,7 +39,7 @@ impl KilledStory {
     /// Resumes a killed story until it ends.
     fn resume(&self, story: &Story, place: &str) {
         if story.store_is_empty() {
-            // Nothing was recorded: the person types the command again.
+            // Nothing was recorded: the user types the command again.
             (self.start)(story);
         } else {
             story.resume();

@@ -109,7 +109,7 @@ fn a_forged_index_does_not_hide_changes() {
         let fixture = GitFixture::new();
         let worktree = fixture.worktree("one");
         forge_index(&fixture, &worktree);
-        assert_eq!(fixture.run_in(worktree.path(), &["status", "--porcelain"]), "", "git believes it");
+        assert_eq!(fixture.run_in(worktree.path(), &["status", "--porcelain"]), "", "git reports a clean status");
         if !form.is_empty() {
             fixture.run_in(worktree.path(), form);
         }

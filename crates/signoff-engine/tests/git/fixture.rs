@@ -105,7 +105,7 @@ impl GitFixture {
         text
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where the git tests spawn git")]
     pub fn try_in(&self, directory: &Path, arguments: &[impl AsRef<OsStr>]) -> (bool, String) {
         let mut command = Command::new("git");
         command.args(arguments).current_dir(directory).env_clear().envs(environment(self.top.path()));
@@ -115,7 +115,7 @@ impl GitFixture {
     }
 
     /// Runs a shell script and returns its stdout, whatever its exit code.
-    #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning a shell")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where the git tests spawn a shell")]
     pub fn shell(&self, directory: &Path, script: &str) -> String {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(directory).env_clear().envs(environment(self.top.path()));
@@ -148,7 +148,7 @@ pub struct CheckoutFingerprint {
     files: BTreeMap<PathBuf, (i64, i64, u32, u64)>,
 }
 
-#[expect(clippy::disallowed_methods, reason = "git is wherever this machine has it")]
+#[expect(clippy::disallowed_methods, reason = "the test needs the machine's PATH")]
 fn environment(top: &Path) -> Vec<(OsString, OsString)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let home = top.join("home").into_os_string();

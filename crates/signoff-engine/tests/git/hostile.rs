@@ -138,7 +138,7 @@ fn do_everything(trap: &CommandTrap, worktree: &Worktree) {
     worktree.diff(&base).expect("git at work");
     fs::remove_file(top.join("a.txt")).expect("git at work");
     worktree.undo_since(&committed).expect("git at work");
-    fixture.write("README.md", "the person's\n");
+    fixture.write("README.md", "the user's\n");
     repository.snapshot_commit().expect("git at work");
     repository.base().expect("git at work");
     repository.checkout_head().expect("git at work");

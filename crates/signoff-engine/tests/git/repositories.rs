@@ -74,7 +74,7 @@ fn git_environment_variables_are_ignored() {
     let fixture = GitFixture::new();
     let elsewhere = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
     let environment = elsewhere.map(|name| (name.into(), "/nowhere".into()));
-    #[expect(clippy::disallowed_methods, reason = "git is wherever this machine has it")]
+    #[expect(clippy::disallowed_methods, reason = "the test needs the machine's PATH")]
     let path = std::env::var_os("PATH").unwrap();
     let git = Git::new(environment.into_iter().chain([("PATH".into(), path)]));
     let repository = Repository::discover(&git, &fixture.root()).unwrap();

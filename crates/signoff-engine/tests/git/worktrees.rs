@@ -272,7 +272,7 @@ fn secrets_are_copied_in_and_never_committed() {
     let fixture = GitFixture::new();
     fixture.write(".env", "KEY=1");
     fixture.write("conf/local.toml", "a = 1");
-    fixture.write("README.md", "changed by the person");
+    fixture.write("README.md", "changed by the user");
     symlink("/etc/hosts", fixture.root().join("hosts")).unwrap();
     let before = fixture.checkout_fingerprint();
     let worktree = fixture.worktree("one");
@@ -349,7 +349,10 @@ fn a_link_in_place_of_a_worktree_is_replaced_but_not_followed() {
     let new = NewWorktree { path: worktree.path(), branch: "loop/one", start: &start };
     replace();
     fs::remove_dir_all(fixture.root().join(".git/worktrees/one")).unwrap();
-    assert!(matches!(fixture.repository().add_worktree(&new), Err(GitError::NotOurs(_))), "it may be anybody's");
+    assert!(
+        matches!(fixture.repository().add_worktree(&new), Err(GitError::NotOurs(_))),
+        "the directory may belong to the user"
+    );
     assert!(fixture.repository().repair_worktree(&new).unwrap().path().join("README.md").exists());
     assert!(fixture.path("precious/.git/HEAD").exists());
     assert_eq!(fs::read_dir(fixture.path("precious")).unwrap().count(), 1);

@@ -69,7 +69,7 @@ impl ProcessFixture {
     }
 
     /// Starts an attempt from a separate process, which the test can kill.
-    #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where these tests spawn a process")]
     pub fn start_process(&self, script: &str, limits: ProcessLimits) -> KillableProcess {
         let launch = serde_json::to_string(&self.launch(script, limits)).unwrap();
         let mut command = Command::new(self.launcher().program);
@@ -78,7 +78,7 @@ impl ProcessFixture {
     }
 
     /// Returns the supervisor's command without starting it.
-    #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where these tests spawn a process")]
     pub fn supervisor_command(&self) -> Command {
         let mut command = Command::new(self.launcher().program);
         command.arg("__keep").arg(self.dir().path()).stdin(Stdio::null());
@@ -86,13 +86,13 @@ impl ProcessFixture {
     }
 
     /// Starts an unrelated process.
-    #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where these tests spawn a process")]
     pub fn bystander() -> Child {
         Command::new("sleep").arg("1000").spawn().unwrap()
     }
 
     /// Creates a FIFO. A reader blocks until a writer opens it, and reads end of file when all writers are gone.
-    #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where these tests spawn a process")]
     pub fn pipe(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());

@@ -90,7 +90,7 @@ async fn lines_arrive_while_the_agent_runs() {
     assert_eq!(lines.next().await.as_deref(), Some("42"));
     assert_eq!(lines.next().await.as_deref(), Some("last"));
     assert_eq!(lines.next().await, None);
-    assert_eq!(running.lines().next().await, None, "there is only one to hear");
+    assert_eq!(running.lines().next().await, None, "a second stream is empty");
     assert_eq!(running.wait().await.exit, ProcessExit::Code(0));
 }
 

@@ -95,9 +95,9 @@ impl LoopTracker {
         }
         let mut reported: BTreeMap<_, &LedgerEntry> = BTreeMap::new();
         for entry in ledger.entries() {
-            let Some(place) = last_round(entry) else { continue };
+            let Some(round) = last_round(entry) else { continue };
             for report in ledger.reports(&entry.finding.id) {
-                reported.entry((place, report)).or_insert(entry);
+                reported.entry((round, report)).or_insert(entry);
             }
         }
         let issues = &mut self.issues;
@@ -190,11 +190,18 @@ impl QuestionRecord {
     }
 }
 
-/// Identifies a round apart from its commit: pass, phase, cycle, and whether it is a checkpoint.
-type RoundKey = (u32, usize, u32, bool);
+/// Identifies a round apart from its commit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RoundKey {
+    pass: u32,
+    phase: usize,
+    cycle: u32,
+    is_checkpoint: bool,
+}
 
 fn round_key(round: &Round) -> RoundKey {
-    (round.pass, round.phase, round.cycle, round.checkpoint.is_some())
+    let Round { pass, phase, cycle, .. } = *round;
+    RoundKey { pass, phase, cycle, is_checkpoint: round.checkpoint.is_some() }
 }
 
 /// The round in which an entry was last reported.

@@ -2,8 +2,8 @@
 
 use signoff_core::machine::{GateEnd, Loop, Outcome, Stage};
 
-pub(super) fn loop_status(this: &Loop) -> &'static str {
-    if this.is_signed_off() { "completed" } else { stage_status(&this.stage) }
+pub(super) fn loop_status(machine: &Loop) -> &'static str {
+    if machine.is_signed_off() { "completed" } else { stage_status(&machine.stage) }
 }
 
 fn stage_status(stage: &Stage) -> &'static str {
@@ -33,8 +33,8 @@ fn stage_status(stage: &Stage) -> &'static str {
 }
 
 /// The review status of a loop.
-pub(super) fn review_status(this: &Loop) -> &'static str {
-    match &this.stage {
+pub(super) fn review_status(machine: &Loop) -> &'static str {
+    match &machine.stage {
         Stage::Reviewing(_) => "in_progress",
         Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } if outcome.is_approval() => "passed",
         Stage::Done(ending) if ending.outcome.is_approval() => "passed",
@@ -47,14 +47,14 @@ pub(super) fn review_status(this: &Loop) -> &'static str {
         | Stage::AwaitingLanding { .. }
         | Stage::Landing { .. }
         | Stage::Waiting { .. }
-        | Stage::Done(_) => last_gate_status(this),
+        | Stage::Done(_) => last_gate_status(machine),
     }
 }
 
-fn last_gate_status(this: &Loop) -> &'static str {
-    let fixing = matches!(this.stage, Stage::Fixing { .. } | Stage::Combining { .. });
-    match this.gates.last().map(|gate| &gate.end) {
-        _ if this.counters.reviews == 0 => "pending",
+fn last_gate_status(machine: &Loop) -> &'static str {
+    let fixing = matches!(machine.stage, Stage::Fixing { .. } | Stage::Combining { .. });
+    match machine.gates.last().map(|gate| &gate.end) {
+        _ if machine.counters.reviews == 0 => "pending",
         Some(GateEnd::Approved { .. }) if !fixing => "passed",
         Some(
             GateEnd::Approved { .. } | GateEnd::LeftFindings { .. } | GateEnd::ReviewersMissing | GateEnd::Unchecked,

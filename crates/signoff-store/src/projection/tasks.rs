@@ -10,7 +10,7 @@ use super::rows::non_empty;
 use super::{LoopTracker, Projector};
 use crate::record::{Cell, Column, RowWrite, TableName, TableRow, task_progress};
 
-fn row(id: TaskId, mode: RowWrite, columns: Vec<Column>) -> TableRow {
+fn write_row(id: TaskId, mode: RowWrite, columns: Vec<Column>) -> TableRow {
     TableRow { table: TableName::Tasks, mode, key: vec![id.0.into()], columns }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
                 ended_at: Some(at.to_string()),
                 ..TaskRow::new(id.0, "", TaskStatus::Cancelled)
             };
-            return row(id, RowWrite::Update, task_progress(&withdrawn));
+            return write_row(id, RowWrite::Update, task_progress(&withdrawn));
         }
     };
     let depends_on: Vec<_> = spec.depends_on.iter().map(|task| task.0).collect();
@@ -46,39 +46,39 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         ("added_at", at.into()),
     ];
     columns.extend(task_progress(&TaskRow::new(id.0, &spec.title, TaskStatus::Pending)));
-    row(id, RowWrite::Insert, columns)
+    write_row(id, RowWrite::Insert, columns)
 }
 
 /// The columns that are set when a loop starts a task.
 pub(super) fn assigned_row(run: RunId, loop_id: &LoopId, id: TaskId, branch: &str) -> TableRow {
     let columns =
         vec![("run_id", run.0.into()), ("loop_id", loop_id.as_str().into()), ("branch", non_empty(branch).into())];
-    row(id, RowWrite::Update, columns)
+    write_row(id, RowWrite::Update, columns)
 }
 
 impl Projector {
     /// The progress of the loop that works on the task.
-    pub(super) fn progress_row(&self, id: TaskId, view: &LoopRow, track: &LoopTracker) -> TableRow {
-        let state = self.run_state.loop_state(&view.id);
+    pub(super) fn progress_row(&self, id: TaskId, row: &LoopRow, tracker: &LoopTracker) -> TableRow {
+        let state = self.run_state.loop_state(&row.id);
         let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
         let landed =
-            self.run_state.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
-        let on_run = self.run_state.lands_on_run(&view.id);
-        let shared = approved.clone().filter(|_| is_run_branch(&view.branch));
+            self.run_state.loops.get(&row.id).and_then(|state| state.current_landing()).map(ToString::to_string);
+        let on_run = self.run_state.lands_on_run(&row.id);
+        let shared = approved.clone().filter(|_| is_run_branch(&row.branch));
         let progress = TaskRow {
-            state: view.state,
-            base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
-            worktree: Some(view.worktree.clone()),
+            state: row.state,
+            base: row.base.as_ref().map(|commit| commit.as_str().to_owned()),
+            worktree: Some(row.worktree.clone()),
             landed_commit: landed.clone().filter(|_| !on_run),
             run_commit: landed.filter(|_| on_run).or(shared),
             approved_commit: approved,
-            started_at: track.started_at.map(|at| at.to_string()),
-            ended_at: track.ended_at.map(|at| at.to_string()),
-            ..TaskRow::new(id.0, "", view.status).with_progress(view.clone())
+            started_at: tracker.started_at.map(|at| at.to_string()),
+            ended_at: tracker.ended_at.map(|at| at.to_string()),
+            ..TaskRow::new(id.0, "", row.status).with_progress(row.clone())
         };
         let mut columns = task_progress(&progress);
         // The limit of the loop's gate.
-        columns.push(("max_review_cycles", view.max_cycles.into()));
-        row(id, RowWrite::Update, columns)
+        columns.push(("max_review_cycles", row.max_cycles.into()));
+        write_row(id, RowWrite::Update, columns)
     }
 }

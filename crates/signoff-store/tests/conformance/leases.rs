@@ -13,17 +13,17 @@ pub fn one_holder_at_a_time(factory: &dyn StoreFactory) {
     let (one, other) = (factory.open_store(), factory.open_store());
     let lease = one.open_run(make::at(1)).expect("a run");
     let run = lease.run();
-    assert!(other.is_held(run).expect("query"));
+    assert!(other.is_held(run).expect("is_held"));
     assert!(matches!(other.acquire(run), Err(StoreError::LeaseHeld(held)) if held == run));
-    assert!(matches!(one.acquire(run), Err(StoreError::LeaseHeld(_))), "not even the same program twice");
+    assert!(matches!(one.acquire(run), Err(StoreError::LeaseHeld(_))), "the holder cannot acquire its lease again");
 
     drop(lease);
-    assert!(!one.is_held(run).expect("query"));
+    assert!(!one.is_held(run).expect("is_held"));
     let next = other.acquire(run).expect("free");
     assert_eq!((next.run(), next.fence()), (run, 2));
     assert!(matches!(one.acquire(RunId(9)), Err(StoreError::NoRun(RunId(9)))));
     assert!(matches!(one.acquire(QUEUE), Err(StoreError::NoRun(QUEUE))));
-    assert!(!one.is_held(RunId(9)).expect("query"));
+    assert!(!one.is_held(RunId(9)).expect("is_held"));
 }
 
 pub fn a_fenced_holder_cannot_write(factory: &dyn StoreFactory) {
@@ -38,7 +38,7 @@ pub fn a_fenced_holder_cannot_write(factory: &dyn StoreFactory) {
     assert!(matches!(late, Err(StoreError::Fenced(run)) if run == old.run()));
     assert_eq!(one.log(old.run()).expect("a log").len(), 2);
     drop(old);
-    assert!(other.is_held(new.run()).expect("query"), "the old holder gives back nothing that is not its own");
+    assert!(other.is_held(new.run()).expect("is_held"), "dropping an old lease does not release the new one");
 }
 
 pub fn of_concurrent_acquires_one_succeeds(factory: &dyn StoreFactory) {

@@ -64,7 +64,7 @@ pub fn a_withdrawn_task_leaves_the_queue(factory: &dyn StoreFactory) {
     let tasks: [NewTask; 2] = [make::task("a"), make::task("b")];
     store.add_tasks(make::at(1), &tasks).expect("added");
     store.withdraw(make::at(5), TaskId(1), "ann").expect("withdrawn");
-    store.withdraw(make::at(6), TaskId(1), "ann").expect("twice is once");
+    store.withdraw(make::at(6), TaskId(1), "ann").expect("idempotent");
     assert_eq!(titles(&*store), ["2 b"]);
     let row = store.task(TaskId(1)).expect("a row").expect("a task");
     assert_eq!((row.status, row.outcome), (TaskStatus::Cancelled, Some(OutcomeKind::Cancelled)));

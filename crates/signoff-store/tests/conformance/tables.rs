@@ -136,7 +136,7 @@ pub fn runs_are_open_until_all_work_is_done(factory: &dyn StoreFactory) {
     let cancelled = make::run(RunEvent::Cancelled { by: "ann".into() });
     let groups = vec![vec!["L1".into()]];
     store.append(&lease, make::at(5), &[make::run(RunEvent::GroupsPlanned { groups }), cancelled]).expect("appended");
-    assert_eq!(words(&*store), ["1 task cancelled"], "its loop has still to be called off");
+    assert_eq!(words(&*store), ["1 task cancelled"], "its loop is still open");
 
     let status = LoopStatus::Ended(Outcome::Cancelled);
     let off = [

@@ -49,14 +49,14 @@ fn the_run_of_a_killed_process_is_free() {
     wait_for_it(&mut child);
     let store = fixture.open();
     let run = signoff_core::ids::RunId(1);
-    assert!(store.is_held(run).expect("query"));
+    assert!(store.is_held(run).expect("is_held"));
     assert!(matches!(store.acquire(run), Err(StoreError::LeaseHeld(_))));
 
     child.kill().expect("killed");
     child.wait().expect("gone");
-    assert!(!store.is_held(run).expect("query"));
+    assert!(!store.is_held(run).expect("is_held"));
     let lease = store.acquire(run).expect("free");
-    assert_eq!(store.log(run).expect("a log").len(), 1, "what was written stays");
+    assert_eq!(store.log(run).expect("a log").len(), 1, "committed data is kept");
     let next = store.append(&lease, make::at(3), &[make::run(signoff_core::group::RunEvent::Started)]);
     assert_eq!(next.expect("appended")[0].seq, 2);
     assert_eq!(store.check().expect("checked"), [""; 0]);

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 /// # Panics
 /// If it cannot be built.
 pub fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows itself");
+    let test = std::env::current_exe().expect("current_exe");
     let profile = test.ancestors().nth(2).expect("tests lie in PROFILE/deps").to_owned();
     let program = profile.join("fake_agent");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -89,5 +89,5 @@ pub fn wait_for(path: &Path) -> Result<(), AgentFailure> {
         }
         std::thread::park_timeout(POLL_INTERVAL);
     }
-    Err((WAIT_TIMED_OUT, format!("{} did not come", path.display())))
+    Err((WAIT_TIMED_OUT, format!("timed out waiting for {}", path.display())))
 }

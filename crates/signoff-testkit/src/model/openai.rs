@@ -1,4 +1,4 @@
-//! What OpenAI's two APIs share.
+//! Shared code of OpenAI's two APIs.
 
 use serde_json::{Value, json};
 

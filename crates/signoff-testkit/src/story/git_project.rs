@@ -38,12 +38,12 @@ impl GitProject {
         Repository::discover(&Git::new(environment(&self.root)), &self.root).expect("a repository")
     }
 
-    /// Runs the person's git and returns its trimmed stdout.
+    /// Runs the user's git and returns its trimmed stdout.
     pub fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.root, arguments)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the stories' one door to the person's git")]
+    #[expect(clippy::disallowed_methods, reason = "the only place where the stories spawn the user's git")]
     pub fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
         let mut command = Command::new("git");
         command.args(arguments).current_dir(directory).env_clear().envs(environment(&self.root));
@@ -57,7 +57,7 @@ impl GitProject {
         Commit::new(self.git(&["rev-parse", branch]))
     }
 
-    /// Commits a file on top of a branch, in a worktree of the person's own.
+    /// Commits a file on top of a branch, in a separate worktree of the user.
     pub fn commit_on(&self, branch: &str, file: &str, text: &str) -> Commit {
         let path = self.root.join(".signoff/by-hand");
         let shown = path.display().to_string();

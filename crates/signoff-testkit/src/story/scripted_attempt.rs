@@ -135,7 +135,7 @@ fn failure(spec: &AttemptSpec, end: &ScriptedEnd) -> Option<AttemptEnd> {
     })
 }
 
-/// Who reviews what.
+/// Reviewer and commit of a review job.
 struct ReviewJob<'a> {
     reviewer: &'a ReviewerName,
     commit: &'a Commit,

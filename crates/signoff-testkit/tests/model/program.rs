@@ -23,40 +23,41 @@ turns = [
 ]
 "#;
 
-#[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+#[expect(clippy::disallowed_methods, reason = "the only place where these tests spawn a process")]
 fn command(directory: &TempDir, name: &str, script: &str) -> Command {
     let path = directory.path().join(name);
-    fs::write(&path, script).expect("what tests need");
+    fs::write(&path, script).expect("write the script");
     let mut command = Command::new(env!("CARGO_BIN_EXE_scripted_model"));
     command.arg("--script").arg(path).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn refused(name: &str, script: &str) -> Output {
-    let output = command(&TempDir::new().expect("what tests need"), name, script).output().expect("what tests need");
+    let output =
+        command(&TempDir::new().expect("a temporary directory"), name, script).output().expect("run the program");
     assert!(!output.status.success());
     output
 }
 
 /// Returns the open connection: the server may ignore a request whose connection is closed at once.
 fn ask(url: &str, prompt: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).expect("what tests need");
+    let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).expect("connect");
     let body =
         format!(r#"{{ "messages": [{{ "role": "user", "content": "{prompt}" }}], "tools": [{{ "name": "Bash" }}] }}"#);
     let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
-    stream.write_all(format!("{head}{body}").as_bytes()).expect("what tests need");
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("send the request");
     stream
 }
 
 fn first_lines(mut child: Child) -> (Value, Value) {
-    let mut out = BufReader::new(child.stdout.take().expect("what tests need"));
+    let mut out = BufReader::new(child.stdout.take().expect("a piped stdout"));
     let (mut url, mut line) = (String::new(), String::new());
-    out.read_line(&mut url).expect("what tests need");
+    out.read_line(&mut url).expect("read the URL");
     let _open = ask(&url, "build it");
-    out.read_line(&mut line).expect("what tests need");
-    child.kill().expect("what tests need");
-    child.wait().expect("what tests need");
-    let seen: Value = serde_json::from_str(&line).expect("what tests need");
+    out.read_line(&mut line).expect("read the request line");
+    child.kill().expect("kill");
+    child.wait().expect("wait");
+    let seen: Value = serde_json::from_str(&line).expect("JSON");
     (seen["rule"].clone(), seen["usage"]["output"].clone())
 }
 

@@ -196,7 +196,7 @@ pub struct ClaudeUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PriceBasis {
-    /// Claude Code does not know the model and used the prices of another one.
+    /// Claude Code has no prices for the model and used those of another one.
     Unknown,
     #[serde(other)]
     Known,

@@ -21,6 +21,7 @@ use futures_util::{Sink, Stream, StreamExt};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use signoff_core::contract::Blocks;
+use signoff_core::policy::TimeSpan;
 use tokio::time::timeout;
 
 use super::printer::{LinePrinter, names_report_tool};
@@ -90,14 +91,14 @@ pub async fn run_conversation<W: Write + Send + 'static>(
 struct FirstLines {
     /// The first line.
     first: Option<String>,
-    /// Whether the agent speaks the protocol. `false` if it echoes its input. `None` if unknown.
-    speaks_protocol: Option<bool>,
+    /// Whether the agent implements the protocol. `false` if it echoes its input. `None` if unknown.
+    is_acp_agent: Option<bool>,
 }
 
 impl FirstLines {
     fn record(&mut self, line: &str) {
-        if self.speaks_protocol.is_none() && !line.trim().is_empty() {
-            self.speaks_protocol = is_protocol_message(line);
+        if self.is_acp_agent.is_none() && !line.trim().is_empty() {
+            self.is_acp_agent = is_protocol_message(line);
             self.first.get_or_insert_with(|| line.trim().to_owned());
         }
     }
@@ -155,9 +156,9 @@ fn finish<W: Write>(printer: &mut LinePrinter<W>, outcome: Result<(), Error>, fi
     printer.close();
     match outcome {
         Ok(()) => ConversationEnd::Answered,
-        Err(error) if first.speaks_protocol != Some(true) => {
+        Err(error) if first.is_acp_agent != Some(true) => {
             let late = || error.message.starts_with(NO_HANDSHAKE).then(|| error.message.clone());
-            let echoes = first.speaks_protocol.map(|_| "it echoes its input".to_owned());
+            let echoes = first.is_acp_agent.map(|_| "it echoes its input".to_owned());
             printer.print(&AcpLine::HandshakeFailed { output: echoes.or_else(|| first.first.clone()).or_else(late) });
             ConversationEnd::HandshakeFailed
         }
@@ -199,7 +200,8 @@ impl<W: Write> Conversation<W> {
         let request = InitializeRequest::new(ProtocolVersion::V1).client_info(version);
         let Ok(response) = timeout(self.job.handshake_timeout, self.agent.send_request(request).block_task()).await
         else {
-            let message = format!("{NO_HANDSHAKE} within {:?}", self.job.handshake_timeout);
+            let limit = TimeSpan { seconds: self.job.handshake_timeout.as_secs() };
+            let message = format!("{NO_HANDSHAKE} within {limit}");
             return Err(Error::new(-32603, message));
         };
         let response = response?;

@@ -282,7 +282,7 @@ impl AgentMonitor {
                 self.terminate(ProcessExit::Stopped);
                 self.kill();
             }
-            // A newer main program may send commands that we do not know.
+            // Ignore unknown commands of a newer main program.
             _ => {}
         }
     }
