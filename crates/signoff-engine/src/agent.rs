@@ -263,8 +263,8 @@ fn truncate(text: &str, max_chars: usize) -> String {
 
 /// These flags with their values, if they have one.
 fn flags_with_values<'a>(flags: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> impl Iterator<Item = String> {
-    let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
-    given.flatten()
+    let pairs = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
+    pairs.flatten()
 }
 
 /// Sets these variables.

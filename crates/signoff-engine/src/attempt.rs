@@ -181,8 +181,8 @@ impl EngineContext {
         if !found.is_dir() {
             return Some("the worktree was replaced by something else; recreated from its branch");
         }
-        let lost = matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
-        lost.then_some("the git directory of the worktree was deleted; recreated")
+        let is_deleted = matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
+        is_deleted.then_some("the git directory of the worktree was deleted; recreated")
     }
 
     /// Like `worktree`, and restores the files if they were deleted. Only uncommitted changes are lost then.
@@ -244,8 +244,8 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
 
 /// The state of the user's checkout. Errors are ignored: the attempt does not depend on it.
 async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
-    let looking = ctx.clone();
-    blocking(move || Ok(looking.repository.checkout_state()?)).await.ok()
+    let ctx = ctx.clone();
+    blocking(move || Ok(ctx.repository.checkout_state()?)).await.ok()
 }
 
 /// A note if the user's checkout changed during an attempt. Nothing is undone there: the user may have made the change.

@@ -136,8 +136,8 @@ fn detect(files: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedChec
     let tools = [cargo(files), node(files), python(files), go(files)].into_iter().flatten();
     let tools = usable(tools.filter(is_uncovered).collect(), &mut found);
     for one in own.into_iter().chain(tools) {
-        let taken = found.checks.iter().any(|known| known.name == one.kind);
-        let name = if taken { format!("{}-{}", one.kind, one.tool) } else { one.kind.to_owned() };
+        let is_taken = found.checks.iter().any(|known| known.name == one.kind);
+        let name = if is_taken { format!("{}-{}", one.kind, one.tool) } else { one.kind.to_owned() };
         found.checks.push(DetectedCheck { name, command: one.command });
     }
     found

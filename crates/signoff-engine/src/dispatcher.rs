@@ -327,10 +327,10 @@ impl<'r> Dispatcher<'r> {
 
     fn attempt_running(&mut self, AttemptKey { run, loop_id, attempt }: AttemptKey, stopper: StopHandle) {
         let Some(active) = self.runs.get_mut(&run) else { return };
-        let wanted = active.state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.runs(attempt));
+        let is_running = active.state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.runs(attempt));
         match self.interrupt {
             Some(interrupt @ (Interrupt::Kill | Interrupt::Stop)) => interrupt.stop(&stopper),
-            Some(Interrupt::Finish) | None if !wanted => stopper.stop(),
+            Some(Interrupt::Finish) | None if !is_running => stopper.stop(),
             Some(Interrupt::Finish) | None => {}
         }
         if let Some(slot) = active.running.get_mut(&(loop_id, attempt)) {

@@ -67,9 +67,9 @@ pub fn writer(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     }
     match &spec.job.kind {
         JobKind::Fix { findings, notes, .. } => {
-            let mut wanted = entries(spec, findings);
-            wanted.extend(notes);
-            fix(spec, inputs, &wanted)
+            let mut all = entries(spec, findings);
+            all.extend(notes);
+            fix(spec, inputs, &all)
         }
         JobKind::Work { role: Role::Fix, .. } => fix(spec, inputs, &open(spec)),
         JobKind::Work { role: Role::Plan, .. } => plan(spec, inputs),
@@ -416,8 +416,8 @@ fn noted(spec: &AttemptSpec) -> Vec<&Finding> {
         let entry = spec.machine.ledger.get(&finding.id);
         entry.is_some_and(|entry| entry.seen.iter().any(|round| round.checkpoint.is_some()))
     };
-    let wanted = |finding: &&Finding| finding.sources.contains(reviewer) || of_checkpoint(finding);
-    to_judge(spec).into_iter().filter(wanted).collect()
+    let is_relevant = |finding: &&Finding| finding.sources.contains(reviewer) || of_checkpoint(finding);
+    to_judge(spec).into_iter().filter(is_relevant).collect()
 }
 
 fn extent(spec: &AttemptSpec) -> Extent {

@@ -209,8 +209,8 @@ impl Tracker {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
-        let given = self.account_name();
-        let environment: Vec<(&str, &str)> = given.iter().map(|name| ("USER", name.as_str())).collect();
+        let account_name = self.account_name();
+        let environment: Vec<(&str, &str)> = account_name.iter().map(|name| ("USER", name.as_str())).collect();
         let command = ShortCommand {
             program: self.program(),
             arguments,

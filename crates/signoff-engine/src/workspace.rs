@@ -79,8 +79,8 @@ fn last_cancelled(run_state: &RunState) -> Option<(TaskId, Commit)> {
         Some((loop_state.task?, &ending.outcome, loop_state.workspace.as_ref()))
     });
     let last = ended.clone().filter(|(_, outcome, _)| outcome.is_completed()).map(|(task, ..)| task).max();
-    let off = ended.filter(|(task, outcome, _)| **outcome == Outcome::Cancelled && Some(*task) > last);
-    off.filter_map(|(task, _, workspace)| Some((task, workspace?.base.clone()))).max()
+    let cancelled = ended.filter(|(task, outcome, _)| **outcome == Outcome::Cancelled && Some(*task) > last);
+    cancelled.filter_map(|(task, _, workspace)| Some((task, workspace?.base.clone()))).max()
 }
 
 /// The path of a loop's worktree.

@@ -52,7 +52,7 @@ pub struct CallEnd {
     line: usize,
     pub at_ms: u64,
     /// `exit 0`, `signal 9`.
-    pub how: String,
+    pub status: String,
 }
 
 /// All calls, in start order.
@@ -75,7 +75,7 @@ impl AgentCalls {
                 }
                 CallLogEntry::End { number, at_ms, how } => {
                     let call = calls.iter_mut().find(|call| call.start.number == number);
-                    call.expect("an end comes after its start").end = Some(CallEnd { line, at_ms, how });
+                    call.expect("an end comes after its start").end = Some(CallEnd { line, at_ms, status: how });
                 }
             }
         }
@@ -97,7 +97,7 @@ impl AgentCalls {
             let words = [("", &start.role), ("", &start.reviewer), ("task ", &start.task), ("cycle ", &start.cycle)];
             let words: Vec<String> =
                 words.iter().filter(|(_, word)| !word.is_empty()).map(|(name, word)| format!("{name}{word}")).collect();
-            let end = end.as_ref().map_or("did not end", |end| &end.how);
+            let end = end.as_ref().map_or("did not end", |end| &end.status);
             writeln!(story, "{}: {end}", words.join(" ")).expect("a string takes everything");
         }
         story

@@ -276,7 +276,7 @@ impl Store for MemoryStore {
             let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
             let posted = index.and_then(|index| inner.requests.get_mut(index));
             let posted = posted.ok_or_else(|| backend::unknown_request(request))?;
-            posted.answer = Some(refusal.map_or(Ok(()), |why| Err(why.to_owned())));
+            posted.answer = Some(refusal.map_or(Ok(()), |refusal| Err(refusal.to_owned())));
             Ok(())
         })
     }

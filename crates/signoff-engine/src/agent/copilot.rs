@@ -74,10 +74,10 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
 
 /// Restricts a reader: only these tools are available, and writing is denied as well.
 fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
-    let looking = ["view", "grep", "glob"].map(str::to_owned);
+    let read_tools = ["view", "grep", "glob"].map(str::to_owned);
     let ours = ReportTool::ALL.map(|tool| format!("{REPORT_SERVER}-{}", tool.as_str()));
     let ours = ours.into_iter().filter(|_| spec.report_endpoint.is_some());
-    let offered = looking.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
+    let offered = read_tools.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
     let denied = ["write", "shell", "url"].map(|tool| format!("--deny-tool={tool}"));
     let allowed = spec.report_endpoint.map(|_| format!("--allow-tool={REPORT_SERVER}"));
     offered.chain(denied).chain(allowed).collect()

@@ -62,8 +62,8 @@ pub fn package_version(program: &Path) -> Option<AgentVersion> {
 
 /// The minimum Node.js version in the npm package, if it is a plain minimum.
 pub fn min_node_version(program: &Path) -> Option<AgentVersion> {
-    let wanted = find_package(program)?.engines.node;
-    let least = wanted.trim().strip_prefix(">=")?.trim();
+    let requirement = find_package(program)?.engines.node;
+    let least = requirement.trim().strip_prefix(">=")?.trim();
     let major_only = || least.parse().ok().map(|major| AgentVersion(major, 0, 0));
     let plain = least.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     AgentVersion::parse_word(least).or_else(major_only).filter(|_| plain)

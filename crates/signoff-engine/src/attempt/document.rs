@@ -188,7 +188,7 @@ pub fn content(worktree: &Path, name: &str) -> Result<Vec<u8>, String> {
     match read_regular_file(&path) {
         Some(text) if text.len() as u64 > MAX_DOCUMENT_BYTES => Err(too_large(name)),
         Some(text) => Ok(text),
-        None => Err(gone(name)),
+        None => Err(missing(name)),
     }
 }
 
@@ -207,7 +207,7 @@ pub fn ensure_written(
     let fixes = spec.document().is_none();
     let text = match read_regular_file(&path) {
         Some(text) if fixes || stamp_of(&path) != read_finish_context(dir).document => text,
-        None if fixes => return Ok(Some(AttemptFailure::BadAnswer { message: gone(&name) })),
+        None if fixes => return Ok(Some(AttemptFailure::BadAnswer { message: missing(&name) })),
         Some(_) | None => {
             let message_text = message(dir);
             if message_text.trim_ascii().is_empty() {
@@ -225,7 +225,7 @@ fn too_large(name: &str) -> String {
     format!("{name} is larger than 1 MiB")
 }
 
-fn gone(name: &str) -> String {
+fn missing(name: &str) -> String {
     format!("{name} is missing or empty")
 }
 

@@ -50,8 +50,8 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     let pushed = launch::attempted_pushes_note(dir, agent_label);
     parse_output(attempt)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
-    let taken = if spec.writes() { ctx.import_work(spec) } else { Ok(Vec::new()) };
-    let taken = taken.map(|odd| notes.extend(odd));
+    let imported = if spec.writes() { ctx.import_work(spec) } else { Ok(Vec::new()) };
+    let imported = imported.map(|problems| notes.extend(problems));
     notes.extend(sandbox::sandbox_note(&spec.launch, dir));
     notes.extend(pushed);
     notes.extend(hung_note(attempt));
@@ -63,7 +63,7 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
         facts.extend(session_fact(spec, dir));
         AttemptResult { facts, ..AttemptResult::new(end) }
     } else {
-        finish_loop_job(attempt, taken, &mut notes)?
+        finish_loop_job(attempt, imported, &mut notes)?
     };
     Ok(AttemptResult { usage: usage(ctx.pricing(spec), dir, ended), notes, ..result })
 }
@@ -179,11 +179,11 @@ fn finish_work(
     let well = ended_badly.is_none() && refused.is_none();
     let message = if well { success_message(spec) } else { commit_message::unfinished(&spec.task_spec.title) };
     // Commit the document even if its directory is ignored.
-    let wanted = spec.required_document().filter(|_| well).map(PathBuf::from);
-    let committed = match worktree.commit_all_with(&message, wanted.as_deref()) {
+    let document = spec.required_document().filter(|_| well).map(PathBuf::from);
+    let committed = match worktree.commit_all_with(&message, document.as_deref()) {
         Err(GitError::BranchGone(_)) => {
             ctx.revive_branch(spec)?;
-            worktree.commit_all_with(&message, wanted.as_deref())?
+            worktree.commit_all_with(&message, document.as_deref())?
         }
         committed => committed?,
     };

@@ -89,13 +89,13 @@ fn missing_tool_error(
     text: &[u8],
     reported: Option<&[u8]>,
 ) -> Option<AgentError> {
-    let without = assigned.contract == Contract::Tool && reported.is_none();
+    let lacks_report = assigned.contract == Contract::Tool && reported.is_none();
     // If the agent does not say whether it found the tool, check whether it has called the server.
     let found = || agent_summary(dir).map(|summary| summary.reached_report_server.or(ctx.reports.has_called(dir)));
-    let lost = without && found()? == Some(false);
+    let is_tool_missing = lacks_report && found()? == Some(false);
     let text = String::from_utf8_lossy(text);
     let message: String = text.trim().chars().take(MAX_MESSAGE_CHARS).collect();
-    lost.then(|| AgentError::new(AgentErrorKind::ReportServer, message))
+    is_tool_missing.then(|| AgentError::new(AgentErrorKind::ReportServer, message))
 }
 
 /// Maximum length of a quoted message, in characters.

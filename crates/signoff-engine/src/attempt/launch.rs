@@ -164,9 +164,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn path_variable(programs: &Path, environment: &EnvChanges) -> String {
-    let given = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let path = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let inherited = || variables().into_iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    match given.unwrap_or_else(inherited).filter(|path| !path.is_empty()) {
+    match path.unwrap_or_else(inherited).filter(|path| !path.is_empty()) {
         Some(path) => format!("{}:{path}", programs.display()),
         None => programs.display().to_string(),
     }

@@ -243,7 +243,7 @@ mod tests {
 
     use super::{TruncatedOutput, json_len};
 
-    fn kept(most: usize, chunks: &[&str]) -> String {
+    fn truncated(most: usize, chunks: &[&str]) -> String {
         let mut kept = TruncatedOutput::new(most);
         chunks.iter().for_each(|chunk| kept.push(chunk.as_bytes()));
         kept.into_text(400)
@@ -251,8 +251,8 @@ mod tests {
 
     #[test]
     fn the_middle_is_left_out_and_counted() {
-        assert_eq!(kept(8, &["abcd", "efgh"]), "abcdefgh");
-        assert_eq!(kept(8, &["abcdef", "ghijklmnopq", "rstuvwxyz"]), "abcd\n[18 bytes left out]\nwxyz");
+        assert_eq!(truncated(8, &["abcd", "efgh"]), "abcdefgh");
+        assert_eq!(truncated(8, &["abcdef", "ghijklmnopq", "rstuvwxyz"]), "abcd\n[18 bytes left out]\nwxyz");
     }
 
     proptest! {

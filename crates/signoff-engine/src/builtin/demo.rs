@@ -156,8 +156,8 @@ impl AnswerFormat {
         if let (Some(tag), Some(name)) = (tag, name) {
             return Self::Xml { name: name.to_owned(), tag: tag.to_owned(), nonce: nonce.to_owned() };
         }
-        let asked = prompt.lines().rfind(|line| line.starts_with("<!-- signoff:"));
-        Self::Markdown { comment: asked.map_or_else(|| comment(nonce), str::to_owned) }
+        let marker = prompt.lines().rfind(|line| line.starts_with("<!-- signoff:"));
+        Self::Markdown { comment: marker.map_or_else(|| comment(nonce), str::to_owned) }
     }
 
     fn write(&self, flaws: &[FoundFlaw]) -> String {

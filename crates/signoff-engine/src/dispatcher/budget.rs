@@ -233,11 +233,11 @@ impl BudgetScope<'_> {
         let known = self.known();
         let same = known.iter().filter(|(other, _)| *other == role).map(|(_, usage)| *usage);
         let any = || known.iter().map(|(_, usage)| *usage).reduce(maximum);
-        let dearest = same.reduce(maximum).or_else(any);
+        let largest = same.reduce(maximum).or_else(any);
         let reserved = ResourceAmounts { cost_micro_usd: self.reserve, ..ResourceAmounts::default() };
         let is_configured = self.reserve > 0 && self.caps.max_tokens.is_none();
         let capped = self.caps.max_cost_micro_usd.is_some() || self.caps.max_tokens.is_some();
-        dearest.or_else(|| (is_configured || !capped).then_some(reserved))
+        largest.or_else(|| (is_configured || !capped).then_some(reserved))
     }
 
     /// The usage of the run's ended attempts, by role. Failed attempts without usage are skipped.

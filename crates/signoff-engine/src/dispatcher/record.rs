@@ -183,7 +183,7 @@ impl Dispatcher<'_> {
         let started = loop_state.started.unwrap_or_else(clock::now);
         let reviewed = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));
         let task = reviewed.unwrap_or(loop_state).task;
-        let started = reviewed.and_then(|of| of.started).unwrap_or(started);
+        let started = reviewed.and_then(|loop_state| loop_state.started).unwrap_or(started);
         let about = ArtifactSubject { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
         let name = artifact_name(&about, artifact::GateReview { workflow, pass: round.pass, phase, cycle });

@@ -195,8 +195,8 @@ impl Dispatcher<'_> {
     /// Reports runs that should have landed on the default branch and did not.
     pub(super) fn report_unlanded(&mut self) {
         let unlanded = |run_state: &RunState| {
-            let wanted = run_state.run_policy().is_some_and(|policy| policy.onto_default);
-            let over = match run_state.machine.stage {
+            let onto_default = run_state.run_policy().is_some_and(|policy| policy.onto_default);
+            let is_over = match run_state.machine.stage {
                 RunStage::Done(outcome) => outcome != RunOutcome::Cancelled,
                 RunStage::Queued
                 | RunStage::Preparing
@@ -205,7 +205,7 @@ impl Dispatcher<'_> {
                 | RunStage::Reviewing
                 | RunStage::Landing(_) => false,
             };
-            wanted && over && !run_state.landed_on_default && !run_state.loops.is_empty()
+            onto_default && is_over && !run_state.landed_on_default && !run_state.loops.is_empty()
         };
         for run_state in self.runs.values().map(|active| &active.state).filter(|run_state| unlanded(run_state)) {
             let refusal = landing::final_review_refusal(run_state);

@@ -203,8 +203,8 @@ impl Repository {
             if known.tip.is_some() {
                 return Ok(());
             }
-            let gone = |_| GitError::BranchGone(branch.to_owned());
-            self.resolve(last.as_str()).map_err(gone)?;
+            let branch_gone = |_| GitError::BranchGone(branch.to_owned());
+            self.resolve(last.as_str()).map_err(branch_gone)?;
             self.create_branch(branch, last, &known.base.unwrap_or_else(|| base.clone()))
         })
     }

@@ -120,16 +120,16 @@ impl Worktree {
 
     /// Changed files beyond the size limits, singly or in total, with their sizes.
     fn too_large(&self, status: &GitStatus) -> Vec<LargeFile> {
-        let mut room = PREVIEW_BYTES;
+        let mut remaining = PREVIEW_BYTES;
         let mut large = Vec::new();
         let own = ExcludedPaths::for_worktree(&self.git_dir);
         for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
             let found = fs::symlink_metadata(self.path().join(&entry.path));
             let bytes = found.ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
-            if bytes > LARGE_FILE || bytes > room {
+            if bytes > LARGE_FILE || bytes > remaining {
                 large.push(LargeFile { path: entry.path.clone(), bytes });
             } else {
-                room -= bytes;
+                remaining -= bytes;
             }
         }
         large

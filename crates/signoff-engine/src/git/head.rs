@@ -154,14 +154,14 @@ impl Worktree {
     /// Moves `HEAD` back to the loop's branch if the agent left it, together with the agent's commits.
     pub(super) fn return_to_branch(&self, status: &GitStatus, dirty: bool) -> Result<(), GitError> {
         let Some(branch) = self.branch() else { return Ok(()) };
-        let gone = || GitError::BranchGone(branch.to_owned());
-        let head = status.head.as_ref().ok_or_else(gone)?;
+        let branch_gone = || GitError::BranchGone(branch.to_owned());
+        let head = status.head.as_ref().ok_or_else(branch_gone)?;
         if status.branch.as_deref() == Some(branch) {
             return Ok(());
         }
         let known = self.repository.branch_refs(branch)?;
         // A renamed or deleted branch starts again at its base.
-        let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(gone)?;
+        let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(branch_gone)?;
         if self.repository.is_ancestor(tip.as_str(), head.as_str())? {
             self.move_branch(branch, head)
         } else if !dirty && self.repository.is_ancestor(head.as_str(), tip.as_str())? {

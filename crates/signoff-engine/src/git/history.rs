@@ -162,12 +162,12 @@ impl Repository {
         &self,
         commits: impl IntoIterator<Item = &'a Commit>,
     ) -> Result<HashMap<Commit, CommitInfo>, GitError> {
-        let asked = id_lines(commits);
-        if asked.is_empty() {
+        let ids = id_lines(commits);
+        if ids.is_empty() {
             return Ok(HashMap::new());
         }
         let command = self.isolated_git("log -z --no-walk=unsorted --no-show-signature --stdin")?;
-        let printed = command.args(["--format=%H %T %s"]).input(asked).read_text()?;
+        let printed = command.args(["--format=%H %T %s"]).input(ids).read_text()?;
         let one = |record: &str| {
             let mut fields = record.splitn(3, ' ');
             let (commit, tree) = (Commit::new(fields.next()?), Tree::new(fields.next()?));
@@ -267,8 +267,8 @@ impl Repository {
         if let Some(new) = files.iter().find(|file| !known.contains_key(*file)) {
             return Ok(Some(new.clone()));
         }
-        let there = files.iter().map(|file| worktree.join(file));
-        let hashed = self.isolated_git("hash-object --no-filters --")?.args(there).read_text()?;
+        let paths = files.iter().map(|file| worktree.join(file));
+        let hashed = self.isolated_git("hash-object --no-filters --")?.args(paths).read_text()?;
         let hashed: Vec<&str> = hashed.lines().collect();
         if hashed.len() != files.len() {
             return Ok(Some(first.clone()));

@@ -228,8 +228,8 @@ impl Repository {
         let found: BTreeSet<&Path> = added.iter().filter_map(|file| blocking_path(dirs.work_tree, file)).collect();
         for file in found {
             // A directory that becomes a file may contain untracked files, which would be lost.
-            let asked = self.isolated_git_at(dirs, "ls-files --others -z --")?;
-            if !asked.args([pathspec("top,literal", file)]).read()?.is_empty() {
+            let command = self.isolated_git_at(dirs, "ls-files --others -z --")?;
+            if !command.args([pathspec("top,literal", file)]).read()?.is_empty() {
                 let (checkout, file) = (dirs.work_tree.to_owned(), file.to_owned());
                 return Err(GitError::WouldOverwrite { checkout, file });
             }
@@ -283,12 +283,12 @@ impl IndexLock {
         Self::remove_stale(git_dir)?;
         let (lock, own) = lock_paths(git_dir);
         File::create_new(&own).map_err(GitError::at(&own))?;
-        let taken = wait(git.lock_timeout, || match link(&own, &lock) {
+        let locked = wait(git.lock_timeout, || match link(&own, &lock) {
             Ok(linked) => Ok(Some(linked)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(GitError::at(&lock)(error)),
         });
-        match taken {
+        match locked {
             Ok(Some(linked)) => Ok(Self { lock, own, linked }),
             Ok(None) => remove_if_exists(&own).and(Err(GitError::Locked { file: lock })),
             Err(error) => remove_if_exists(&own).and(Err(error)),

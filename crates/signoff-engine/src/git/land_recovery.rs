@@ -194,9 +194,9 @@ impl Repository {
         dirs: GitDirs<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<(), GitError> {
-        let (there, gone): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
+        let (existing, missing): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
         let nothing = [b"0 ".as_slice(), &vec![b'0'; self.isolated_dir()?.id_bytes * 2]].concat();
-        let lines = gone.into_iter().chain(there).flat_map(|(file, blob)| {
+        let lines = missing.into_iter().chain(existing).flat_map(|(file, blob)| {
             [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
         });
         let command = self.isolated_git_at(dirs, "update-index --add --replace -z --index-info")?;

@@ -76,8 +76,8 @@ impl Repository {
         if real.to_str().is_none_or(|path| path.contains('\n')) {
             return Err(GitError::UnsupportedPath(real));
         }
-        let asked = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
-        let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(asked).run()?;
+        let flags = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
+        let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(flags).run()?;
         let lines: Vec<&[u8]> = ended.stdout.split(|&byte| byte == b'\n').collect();
         // A git without this option prints it back.
         if lines.first() == Some(&b"--path-format=absolute".as_slice()) {
@@ -133,8 +133,8 @@ impl Repository {
 
     /// The user's name as in their commits.
     pub fn user_name(&self) -> Option<String> {
-        let asked = self.isolated_git("config user.name").ok()?;
-        asked.read_line().ok().filter(|name| !name.is_empty())
+        let command = self.isolated_git("config user.name").ok()?;
+        command.read_line().ok().filter(|name| !name.is_empty())
     }
 
     /// Starts git processes and counts them.

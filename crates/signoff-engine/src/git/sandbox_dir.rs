@@ -336,10 +336,10 @@ impl Worktree {
 
     fn pack(&self, ids: &[&str], from: &Commit, dirs: GitDirs<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
-        let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let command =
             self.repository.isolated_git_at(dirs, "pack-objects --revs --indexed-objects --local --stdout -q")?;
-        let command = command.input(format!("{wanted}^{from}\n"));
+        let command = command.input(format!("{list}^{from}\n"));
         let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
         command.stream(|printed| io::copy(printed, &mut file).map(drop))
     }
@@ -349,8 +349,8 @@ impl Worktree {
         let read = File::open(pack).and_then(|mut file| file.read_exact(&mut head));
         read.map_err(GitError::at(pack))?;
         let count = head.get(OBJECT_COUNT).and_then(|count| count.try_into().ok()).map_or(0, u32::from_be_bytes);
-        let asked = if count < KEEP_PACK_FROM { "unpack-objects -q" } else { "index-pack --stdin --fix-thin" };
-        self.isolated_git(asked)?.input_file(pack).execute()
+        let command = if count < KEEP_PACK_FROM { "unpack-objects -q" } else { "index-pack --stdin --fix-thin" };
+        self.isolated_git(command)?.input_file(pack).execute()
     }
 
     /// Imports Git LFS files, which are named after the hash of their content.

@@ -55,8 +55,9 @@ impl Repository {
     /// The worktree that signoff created at `path`.
     pub fn worktree(&self, path: &Path) -> Result<Worktree, GitError> {
         let path = canonical_path(path)?;
-        let gone = || GitError::WorktreeGone(path.clone());
-        let git_dir = self.registered_git_dir(&path)?.filter(|found| has_valid_head(found)).ok_or_else(gone)?;
+        let worktree_gone = || GitError::WorktreeGone(path.clone());
+        let git_dir =
+            self.registered_git_dir(&path)?.filter(|found| has_valid_head(found)).ok_or_else(worktree_gone)?;
         let branch = read_marker(&git_dir).ok_or_else(|| GitError::NotOurs(path.clone()))?;
         Ok(Worktree { repository: self.clone(), path, git_dir, branch })
     }
@@ -85,11 +86,11 @@ impl Repository {
             return self.git_worktree_add(path, Some(new.branch), new.branch);
         };
         let known = self.branch_refs(new.branch)?;
-        let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
+        let branch_taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
         match (known.tip, known.base, known.used_by) {
             (None, _, _) => return Err(failure),
-            (Some(_), None, by) => return Err(taken(by)),
-            (Some(_), Some(_), Some(by)) => self.remove_if_deleted(&by).map_err(|_| taken(Some(by)))?,
+            (Some(_), None, by) => return Err(branch_taken(by)),
+            (Some(_), Some(_), Some(by)) => self.remove_if_deleted(&by).map_err(|_| branch_taken(Some(by)))?,
             (Some(_), Some(_), None) => {}
         }
         self.git_worktree_add(path, Some(new.branch), new.branch)

@@ -24,14 +24,14 @@ impl ReplayedCommits {
 
     /// Accepts one commit for each of these patches, if there is one for each.
     pub fn accept(&mut self, digests: &[PatchDigest]) -> bool {
-        let mut wanted: BTreeMap<PatchDigest, usize> = BTreeMap::new();
+        let mut needed: BTreeMap<PatchDigest, usize> = BTreeMap::new();
         for digest in digests {
-            *wanted.entry(*digest).or_default() += 1;
+            *needed.entry(*digest).or_default() += 1;
         }
         let has_enough_commits = |(digest, number): (&PatchDigest, &usize)| {
             self.by_patch.get(digest).is_some_and(|commits| commits.len() >= *number)
         };
-        if digests.is_empty() || !wanted.iter().all(has_enough_commits) {
+        if digests.is_empty() || !needed.iter().all(has_enough_commits) {
             return false;
         }
         for digest in digests {
@@ -52,8 +52,8 @@ pub fn replayed(repository: &Repository, commits: &[Commit], own: OwnWork<'_>) -
             digests.insert(repository.patch_between(&base, head)?.digest());
         }
     }
-    let asked: Vec<Commit> = originals.iter().chain(commits).cloned().collect();
-    let patches = repository.patches(&asked)?;
+    let queried: Vec<Commit> = originals.iter().chain(commits).cloned().collect();
+    let patches = repository.patches(&queried)?;
     let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
     digests.extend(originals.iter().filter_map(digest));
     let is_own = |commit: &&Commit| digest(commit).is_some_and(|digest| digests.contains(&digest));

@@ -120,18 +120,18 @@ fn check_final_reviews(
     candidate: LandingCandidate<'_>,
 ) -> Result<(), EngineError> {
     let lineage = records.repository.commits_beyond(target, [candidate.commit])?;
-    let coming = lineage.ancestors(candidate.commit);
+    let ancestors = lineage.ancestors(candidate.commit);
     let mut checked_runs = BTreeSet::from([candidate.run]);
     for row in records.store.tasks()? {
         let Some(run) = row.run_id.map(RunId).filter(|run| !checked_runs.contains(run)) else { continue };
         let tip = row.approved_commit.clone().map(Commit::new);
         let is_waiting = tip.is_none() && row.state().is_approved();
-        if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
+        if !is_waiting && !tip.is_some_and(|tip| ancestors.contains(&tip)) {
             continue;
         }
         let run_state = records.store.run_state(run)?;
         let mut tips = run_state.loops.values().filter_map(|loop_state| loop_state.machine.signed_off_commit());
-        if tips.any(|tip| coming.contains(tip))
+        if tips.any(|tip| ancestors.contains(tip))
             && let Some(refusal) = run_branch::final_review_refusal(&run_state)
         {
             return Err(refusal);
@@ -328,8 +328,8 @@ impl<'a> Coverage<'a> {
         let elsewhere = |range: &&ApprovedRange| self.lineage.contains(&range.tip) && !self.all.contains(&range.tip);
         let ranges: Vec<&ApprovedRange> = self.ranges.iter().filter(elsewhere).collect();
         let works = ranges.iter().flat_map(|range| self.commits(range)).cloned();
-        let asked: Vec<Commit> = works.chain(self.lines_of_work()).collect();
-        let patches = repository.patches(&asked)?;
+        let queried: Vec<Commit> = works.chain(self.lines_of_work()).collect();
+        let patches = repository.patches(&queried)?;
         let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
         let mut again = ReplayedCommits::default();
         for commit in self.lines_of_work() {
@@ -404,8 +404,8 @@ impl Coverage<'_> {
 /// Whether a task was started and is not approved. If it needed no review of its own, the final review is enough.
 pub fn is_rejected(loop_state: &LoopState) -> bool {
     let unreviewed = matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome == Outcome::Unreviewed);
-    let begun = loop_state.task.is_some() && loop_state.workspace.is_some();
-    begun && !unreviewed && loop_state.machine.signed_off_commit().is_none()
+    let is_started = loop_state.task.is_some() && loop_state.workspace.is_some();
+    is_started && !unreviewed && loop_state.machine.signed_off_commit().is_none()
 }
 
 /// The recorded ranges of unapproved tasks.

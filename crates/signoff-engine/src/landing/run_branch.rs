@@ -245,8 +245,8 @@ pub async fn land(
     let Some(_lock) = LandingLock::acquire(&ctx.repository, progress).await? else {
         return Ok(LandingResult::Stopped);
     };
-    let beginning = (ctx.clone(), landing);
-    let request = attempt::blocking(move || landing_request(&beginning.0, beginning.1)).await?;
+    let query_ctx = ctx.clone();
+    let request = attempt::blocking(move || landing_request(&query_ctx, landing)).await?;
     land_commit::land_commit(ctx, &request, progress).await
 }
 
@@ -257,11 +257,11 @@ pub async fn land_run(
     run_state: RunState,
     progress: ProgressCallback<'_>,
 ) -> Result<(Commit, bool), EngineError> {
-    let (looking, run) = (ctx.clone(), run_state.run);
-    let came_together = run_state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
+    let (query_ctx, run) = (ctx.clone(), run_state.run);
+    let lands_on_run = run_state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
     let (commit, own, target) = attempt::blocking(move || {
-        let repository = &looking.repository;
-        let commit = with_check_offs(&looking, &run_state, approved_commit(repository, &run_state)?)?;
+        let repository = &query_ctx.repository;
+        let commit = with_check_offs(&query_ctx, &run_state, approved_commit(repository, &run_state)?)?;
         Ok((commit, approved_range(&run_state), repository.default_branch()?))
     })
     .await?;
@@ -270,11 +270,13 @@ pub async fn land_run(
         DirectLanding { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
     let result = land(ctx, landing, progress).await?;
     let landed = result.landed_commit(LandingAttempt { what: &what, target: &target, commit: &commit })?;
-    if came_together {
+    if lands_on_run {
         // The worktree of the final review stays if it contains work that did not land.
-        let cleaning = ctx.clone();
+        let cleanup_ctx = ctx.clone();
         let remove = move || {
-            Ok(cleaning.repository.remove_worktree(&cleaning.layout.run_worktree(run), UncommittedPolicy::Keep)?)
+            Ok(cleanup_ctx
+                .repository
+                .remove_worktree(&cleanup_ctx.layout.run_worktree(run), UncommittedPolicy::Keep)?)
         };
         attempt::blocking(remove).await.ok();
     }

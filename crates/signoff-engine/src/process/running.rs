@@ -135,8 +135,8 @@ async fn read_error_message(stderr: Option<ChildStderr>) -> String {
 
 impl StopRequest {
     pub fn new() -> io::Result<Self> {
-        let (asked, control) = io::pipe()?;
-        Ok(Self { control: Arc::new(File::from(OwnedFd::from(control))), requests: asked })
+        let (requests, control) = io::pipe()?;
+        Ok(Self { control: Arc::new(File::from(OwnedFd::from(control))), requests })
     }
 
     pub fn stopper(&self) -> StopHandle {
@@ -146,8 +146,8 @@ impl StopRequest {
     /// Whether a stop was requested.
     pub fn is_requested(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut asked = [PollFd::new(&self.requests, PollFlags::IN)];
-        poll(&mut asked, Some(&now)).is_ok_and(|count| count > 0)
+        let mut fds = [PollFd::new(&self.requests, PollFlags::IN)];
+        poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
     }
 }
 

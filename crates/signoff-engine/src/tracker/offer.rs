@@ -20,7 +20,7 @@ pub struct TrackerOffer {
     /// The tasks that can be started, most urgent first.
     pub ready: Vec<TaskSpec>,
     /// Ready tasks that already are tasks of signoff, and tasks that failed before.
-    pub taken: Vec<ExcludedTask>,
+    pub excluded: Vec<ExcludedTask>,
 }
 
 /// A tracker task that already is a task of signoff.
@@ -83,11 +83,12 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
     let status = |by: TaskId| row(by).map_or(TaskStatus::Pending, |row| row.status);
     let failed = |by: TaskId| matches!(status(by), TaskStatus::Failed | TaskStatus::Stuck);
     let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == SourceState::Done);
-    let taken = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
+    let excluded = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
     let next = |by: TaskId| row(by).map_or(NextStep::Do(Action::Work(by.0)), |row| NextStep::to_approve(row, &rows));
-    let taken = taken.map(|(id, by)| ExcludedTask { id: id.clone(), by: *by, status: status(*by), next: next(*by) });
-    let taken = taken.collect();
-    Ok(TrackerOffer { file, ready: free, taken })
+    let excluded =
+        excluded.map(|(id, by)| ExcludedTask { id: id.clone(), by: *by, status: status(*by), next: next(*by) });
+    let excluded = excluded.collect();
+    Ok(TrackerOffer { file, ready: free, excluded })
 }
 
 /// Whether a task that signoff closed was reopened. The list may be older than the closing, so the tracker is asked

@@ -66,8 +66,8 @@ pub fn create(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Worktree, Engin
 /// then.
 pub fn keep_commits(ctx: &EngineContext, spec: &AttemptSpec, head: &Head) -> Result<bool, EngineError> {
     ctx.read_guards.forget(Path::new(&spec.workspace.worktree));
-    let begun = spec.workspace.base.as_str();
-    if !ctx.repository.is_ancestor(begun, head.commit.as_str())? {
+    let base = spec.workspace.base.as_str();
+    if !ctx.repository.is_ancestor(base, head.commit.as_str())? {
         return Ok(false);
     }
     ctx.repository.keep_parallel_commit(&ref_name(spec), &head.commit)?;
@@ -100,11 +100,11 @@ pub fn parallel_worktrees(repository: &Repository, own: &Path) -> Vec<PathBuf> {
         let number = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(&prefix));
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
     };
-    let there = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let existing = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     let home = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
     let is_gone = |path: &PathBuf| path.parent() == Some(home.as_path()) && !path.exists();
-    let gone = repository.worktree_paths().into_iter().filter(is_gone);
-    there.chain(gone).filter(is_fix).collect()
+    let missing = repository.worktree_paths().into_iter().filter(is_gone);
+    existing.chain(missing).filter(is_fix).collect()
 }
 
 /// Whether fixers may have run in parallel. A deleted worktree leaves only refs.

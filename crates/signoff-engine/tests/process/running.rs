@@ -35,24 +35,24 @@ async fn a_missing_program_is_distinguished_from_other_start_errors() {
         let ProcessExit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
         (message.replace(fixture.path("").to_str().unwrap(), "[ROOT]/"), missing)
     };
-    let why = |message: &str, missing| (message.to_owned(), missing);
+    let not_started = |message: &str, missing| (message.to_owned(), missing);
     assert_eq!(
         start("no-such-agent", "").await,
-        why("cannot start no-such-agent: No such file or directory (os error 2)", true)
+        not_started("cannot start no-such-agent: No such file or directory (os error 2)", true)
     );
     assert_eq!(
         start("sh", "no-such-directory").await,
-        why("the directory [ROOT]/no-such-directory does not exist", false)
+        not_started("the directory [ROOT]/no-such-directory does not exist", false)
     );
     fs::write(fixture.path("agent"), "not executable").unwrap();
     assert_eq!(
         start(fixture.path("agent").to_str().unwrap(), "").await,
-        why("cannot start [ROOT]/agent: Permission denied (os error 13)", false)
+        not_started("cannot start [ROOT]/agent: Permission denied (os error 13)", false)
     );
     fs::remove_file(fixture.dir().prompt()).unwrap();
     assert_eq!(
         start("sh", "").await,
-        why("cannot read [ROOT]/attempt/prompt: No such file or directory (os error 2)", false)
+        not_started("cannot read [ROOT]/attempt/prompt: No such file or directory (os error 2)", false)
     );
 }
 

@@ -44,8 +44,8 @@ impl LoopTracker {
     /// Closes questions that are no longer open.
     pub fn close_questions(&mut self, at: Timestamp, state: &Loop, event: &Event) {
         let now = state.open_question();
-        let gone = |record: &&mut QuestionRecord| record.closed_at.is_none() && Some(record.number) != now;
-        for record in self.questions.iter_mut().filter(gone) {
+        let is_closed_now = |record: &&mut QuestionRecord| record.closed_at.is_none() && Some(record.number) != now;
+        for record in self.questions.iter_mut().filter(is_closed_now) {
             record.closed_at = Some(at);
             if let Event::PersonAnswered { question, choice, by } = event
                 && *question == record.number

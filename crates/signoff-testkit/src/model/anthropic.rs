@@ -51,18 +51,18 @@ impl ProviderApi for AnthropicApi {
     }
 
     fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
-        let whole = self.full_reply(reply);
-        let mut begun = whole.clone();
-        begun["content"] = json!([]);
-        begun["stop_reason"] = Value::Null;
-        begun["usage"] = usage(reply, 1);
+        let full = self.full_reply(reply);
+        let mut started = full.clone();
+        started["content"] = json!([]);
+        started["stop_reason"] = Value::Null;
+        started["usage"] = usage(reply, 1);
         let mut frames =
-            vec![SseFrame::named("message_start", json!({ "message": begun })), SseFrame::named("ping", json!({}))];
-        for (at, content) in list(&whole["content"]).iter().enumerate() {
+            vec![SseFrame::named("message_start", json!({ "message": started })), SseFrame::named("ping", json!({}))];
+        for (at, content) in list(&full["content"]).iter().enumerate() {
             frames.extend(block_frames(at, content));
         }
-        let end = json!({ "stop_reason": whole["stop_reason"], "stop_sequence": null });
-        frames.push(SseFrame::named("message_delta", json!({ "delta": end, "usage": whole["usage"] })));
+        let end = json!({ "stop_reason": full["stop_reason"], "stop_sequence": null });
+        frames.push(SseFrame::named("message_delta", json!({ "delta": end, "usage": full["usage"] })));
         frames.push(SseFrame::named("message_stop", json!({})));
         frames
     }

@@ -40,9 +40,9 @@ impl ProviderApi for ChatApi {
             message["tool_calls"] = calls(reply).collect();
         }
         let choice = json!({ "index": 0, "message": message, "finish_reason": finish(reply) });
-        let mut whole = envelope(reply, "chat.completion", json!([choice]));
-        whole["usage"] = usage(reply);
-        whole
+        let mut full = envelope(reply, "chat.completion", json!([choice]));
+        full["usage"] = usage(reply);
+        full
     }
 
     fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {

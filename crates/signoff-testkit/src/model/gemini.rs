@@ -32,9 +32,9 @@ impl ProviderApi for GeminiApi {
 
     fn full_reply(&self, reply: &ModelReply) -> Value {
         let text = (!reply.text.is_empty()).then(|| json!({ "text": reply.text }));
-        let mut whole = chunk(reply, text.into_iter().chain(calls(reply)).collect());
-        end(&mut whole, reply);
-        whole
+        let mut full = chunk(reply, text.into_iter().chain(calls(reply)).collect());
+        end(&mut full, reply);
+        full
     }
 
     fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {

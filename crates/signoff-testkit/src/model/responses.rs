@@ -35,32 +35,32 @@ impl ProviderApi for ResponsesApi {
             output.push(message(reply, "completed", &reply.text));
         }
         output.extend(reply.calls.iter().enumerate().map(|(at, call)| call_item(reply, at, call)));
-        let mut whole = empty_response(reply);
-        whole["status"] = json!("completed");
-        whole["output"] = Value::Array(output);
-        whole["usage"] = json!({
+        let mut full = empty_response(reply);
+        full["status"] = json!("completed");
+        full["output"] = Value::Array(output);
+        full["usage"] = json!({
             "input_tokens": reply.usage.input,
             "input_tokens_details": { "cached_tokens": reply.usage.cached_input },
             "output_tokens": reply.usage.output,
             "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": reply.usage.total(),
         });
-        whole
+        full
     }
 
     fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
-        let whole = self.full_reply(reply);
+        let full = self.full_reply(reply);
         let mut frames = vec![
             SseFrame::named("response.created", json!({ "response": empty_response(reply) })),
             SseFrame::named("response.in_progress", json!({ "response": empty_response(reply) })),
         ];
-        for (at, item) in list(&whole["output"]).iter().enumerate() {
+        for (at, item) in list(&full["output"]).iter().enumerate() {
             frames.extend(match str_or_empty(&item["type"]) {
                 "message" => text_frames(reply, at, item),
                 kind => call_frames(kind, at, item),
             });
         }
-        frames.push(SseFrame::named("response.completed", json!({ "response": whole })));
+        frames.push(SseFrame::named("response.completed", json!({ "response": full })));
         let numbered = frames.into_iter().enumerate();
         numbered.map(|(number, frame)| frame.with("sequence_number", number)).collect()
     }
@@ -197,13 +197,14 @@ fn call_frames(kind: &str, at: usize, item: &Value) -> Vec<SseFrame> {
         _ => ("input", "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"),
     };
     let place = |name: &str, value: &str| json!({ "item_id": item["id"], "output_index": at, name: value });
-    let mut begun = item.clone();
-    begun["status"] = json!("in_progress");
+    let mut started = item.clone();
+    started["status"] = json!("in_progress");
     let text = item[field].as_str();
     if text.is_some() {
-        begun[field] = json!("");
+        started[field] = json!("");
     }
-    let mut frames = vec![SseFrame::named("response.output_item.added", json!({ "output_index": at, "item": begun }))];
+    let mut frames =
+        vec![SseFrame::named("response.output_item.added", json!({ "output_index": at, "item": started }))];
     if let Some(text) = text {
         frames.extend(halves(text).into_iter().map(|part| SseFrame::named(delta, place("delta", part))));
         frames.push(SseFrame::named(done, place(field, text)));

@@ -262,8 +262,8 @@ impl<W: Write> Conversation<W> {
 
     async fn prompt(self, session: SessionId, stop: StopFuture) -> Result<(), Error> {
         let text = ContentBlock::Text(TextContent::new(self.job.prompt));
-        let asked = self.agent.send_request(PromptRequest::new(session.clone(), vec![text]));
-        let mut answer = Box::pin(asked.block_task());
+        let request = self.agent.send_request(PromptRequest::new(session.clone(), vec![text]));
+        let mut answer = Box::pin(request.block_task());
         let response = tokio::select! {
             response = &mut answer => response?,
             () = stop => {

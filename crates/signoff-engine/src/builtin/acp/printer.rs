@@ -123,12 +123,12 @@ impl<W: Write> LinePrinter<W> {
     /// Prints a tool call once, when its status is known.
     fn apply_tool_call(&mut self, id: ToolCallId, fields: &ToolCallUpdateFields) {
         self.end_text();
-        let begun = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
+        let has_started = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
         if let Some(reason) = denial_reason(fields) {
             self.printed_calls.insert(id);
             return self.print(&AcpLine::Denied { tool: tool_name(fields), about: reason });
         }
-        if !begun || !self.printed_calls.insert(id) {
+        if !has_started || !self.printed_calls.insert(id) {
             return;
         }
         match unavailable_tool(fields) {

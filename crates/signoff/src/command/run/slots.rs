@@ -150,7 +150,7 @@ impl<'a> SlotRun<'a> {
             return console.print(&report, || report.text());
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
-        for excluded in &offer.taken {
+        for excluded in &offer.excluded {
             console.note(&format!("Skipped {}: {}", excluded.id, exclusion_reason(excluded)));
         }
         self.print_unfinished(&tracker.source, console)?;
@@ -320,7 +320,7 @@ fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow
         Some(ReadyTask { id, title, priority, auto_review })
     };
     let left_out = |task: &SourceTask| {
-        let excluded = offer.taken.iter().find(|excluded| excluded.id == task.id);
+        let excluded = offer.excluded.iter().find(|excluded| excluded.id == task.id);
         let reason = excluded.map(exclusion_reason).or_else(|| not_ready(task))?;
         Some(SkippedTask { id: task.id.clone(), title: task.title.clone(), reason })
     };
