@@ -46,7 +46,7 @@ pub trait Executor: Send + Sync {
     fn land_run(&self, run_state: RunState, sink: RunLandingSink);
 }
 
-/// Where a dispatcher works: the executor, and the workspaces of the loops.
+/// The backends of a dispatcher: the executor, and the workspaces of the loops.
 #[derive(Clone)]
 pub struct Backends {
     pub executor: Arc<dyn Executor>,
@@ -85,7 +85,7 @@ impl From<&AttemptSpec> for AttemptKey {
     }
 }
 
-/// What an earlier process left of an attempt.
+/// The state in which an earlier process left an attempt.
 #[derive(Debug)]
 pub enum FoundAttempt {
     NotStarted,

@@ -251,7 +251,7 @@ fn follow_up(spec: &AttemptSpec) -> Option<&str> {
     spec.last_round.as_ref()?.reviews.iter().find_map(|review| review.follow_up_prompt.as_deref())
 }
 
-/// What the last review asked for besides its findings: follow-up prompts, and the prose of reviewers.
+/// The requests of the last review besides its findings: follow-up prompts, and the prose of reviewers.
 fn rest(spec: &AttemptSpec) -> Option<String> {
     let known = &spec.policy.workflow.reviewers;
     let in_prose = |review: &&Review| {

@@ -14,7 +14,7 @@ pub const CALL_LOG: &str = "calls.jsonl";
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CallLogEntry {
     Start(CallStart),
-    End { number: u32, at_ms: u64, how: String },
+    End { number: u32, at_ms: u64, status: String },
 }
 
 /// The start of a call.
@@ -73,9 +73,9 @@ impl AgentCalls {
                     let prompt = String::from_utf8_lossy(&prompt).into_owned();
                     calls.push(AgentCall { line, start, end: None, prompt });
                 }
-                CallLogEntry::End { number, at_ms, how } => {
+                CallLogEntry::End { number, at_ms, status } => {
                     let call = calls.iter_mut().find(|call| call.start.number == number);
-                    call.expect("an end comes after its start").end = Some(CallEnd { line, at_ms, status: how });
+                    call.expect("an end comes after its start").end = Some(CallEnd { line, at_ms, status });
                 }
             }
         }

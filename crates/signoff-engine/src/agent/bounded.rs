@@ -1,4 +1,4 @@
-//! What is kept of an agent's output: bounded collections, and summaries of tool calls.
+//! The stored part of an agent's output: bounded collections, and summaries of tool calls.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use signoff_core::contract::Blocks;
 
 use super::first_line;
 
-/// What the parsers of all agents keep of the output.
+/// The part of the output that the parsers of all agents store.
 #[derive(Debug, Default)]
 pub struct KeptOutput {
     pub summary: AgentSummary,

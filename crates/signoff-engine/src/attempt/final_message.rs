@@ -1,4 +1,4 @@
-//! What an agent's final message means for its loop. Depends only on the message and the attempt's spec, so it is the
+//! Interprets an agent's final message for its loop. Depends only on the message and the attempt's spec, so it is the
 //! same wherever the agent ran.
 
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! What a loop starts with: its workspace, the findings and the plan that it takes over, and its plan as it is when the
+//! The start of a loop: its workspace, the findings and the plan that it takes over, and its plan as it is when the
 //! first item is started.
 
 use std::sync::Arc;

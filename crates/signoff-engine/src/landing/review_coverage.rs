@@ -19,7 +19,7 @@ use crate::attempt::EngineContext;
 use crate::error::EngineError;
 use crate::git::{CommitAncestry, CommitPatch, PatchDigest, Repository};
 
-/// Where approvals and commits are looked up.
+/// The store and the repository with approvals and commits.
 #[derive(Clone, Copy)]
 pub struct LandingRecords<'a> {
     pub repository: &'a Repository,

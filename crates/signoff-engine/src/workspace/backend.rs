@@ -1,4 +1,4 @@
-//! What the dispatcher needs of the repository, apart from running attempts.
+//! The dispatcher's interface to the repository, apart from running attempts.
 
 use std::path::{Path, PathBuf};
 

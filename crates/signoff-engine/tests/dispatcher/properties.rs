@@ -28,7 +28,7 @@ enum ReviewerBehavior {
     Fails,
 }
 
-/// What the agents of one task do: the implementer, then the reviewer in its cycles.
+/// The behavior of one task's agents: the implementer, then the reviewer in its cycles.
 type TaskStory = (ImplementerBehavior, [ReviewerBehavior; 3]);
 
 fn task_story() -> impl Strategy<Value = TaskStory> {

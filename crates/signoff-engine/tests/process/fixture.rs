@@ -149,7 +149,7 @@ fn any_process_is_in_exec() -> bool {
 impl Drop for ProcessFixture {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(self.processes(), Vec::<String>::new(), "something was left behind");
+            assert_eq!(self.processes(), Vec::<String>::new(), "processes are still running");
             let live = fs::read_dir(self.live()).map_or(0, Iterator::count);
             assert_eq!(live, 0, "an attempt is still listed");
         }

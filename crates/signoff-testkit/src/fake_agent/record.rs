@@ -45,11 +45,11 @@ impl CallRecord {
     }
 
     pub fn end(self, end: &Result<FakeAgentExit, AgentFailure>) -> io::Result<()> {
-        let how = match end {
+        let status = match end {
             Ok(FakeAgentExit::Exit(code)) | Err((code, _)) => format!("exit {code}"),
             Ok(FakeAgentExit::Signal(signal)) => format!("signal {signal}"),
         };
-        self.append(&CallLogEntry::End { number: self.number, at_ms: now_ms(), how })
+        self.append(&CallLogEntry::End { number: self.number, at_ms: now_ms(), status })
     }
 
     /// Appends one line in a single write, so that lines of concurrent agents do not mix.

@@ -18,7 +18,7 @@ pub const MAIN: &str = "main";
 pub struct MemoryRepository {
     commits: BTreeMap<Commit, MemoryCommit>,
     branches: BTreeMap<String, Commit>,
-    /// Where each branch began.
+    /// The first commit of each branch.
     bases: BTreeMap<String, Commit>,
     /// The files of each worktree, committed or not.
     worktrees: BTreeMap<String, Files>,
@@ -110,7 +110,7 @@ impl MemoryRepository {
         start.clone()
     }
 
-    /// Where a branch began.
+    /// The first commit of a branch.
     pub fn base_of(&self, branch: &str) -> Option<Commit> {
         self.bases.get(branch).cloned()
     }

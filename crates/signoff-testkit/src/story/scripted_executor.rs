@@ -20,7 +20,7 @@ use super::agent_workspaces::{AgentFileChange, AgentWorkspaces};
 use super::scripted_attempt;
 use super::scripted_call::{ScriptedCall, ScriptedEnd};
 
-/// How often a waiting agent looks again.
+/// The poll interval of a waiting agent.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Agents that follow a script. Clones share their state.
@@ -42,7 +42,7 @@ struct SharedState {
     shared_files: Mutex<BTreeSet<String>>,
     /// The number of running agents, and the maximum so far.
     running: Mutex<(usize, usize)>,
-    /// What a script cannot do here.
+    /// Unsupported steps of the scripts.
     problems: Mutex<Vec<String>>,
     kill: KillSwitch,
 }
