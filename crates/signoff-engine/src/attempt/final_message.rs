@@ -1,5 +1,5 @@
-//! Interprets an agent's final message for its loop. Depends only on the message and the attempt's spec, so it is the
-//! same wherever the agent ran.
+//! Interprets an agent's final message for its loop. Depends only on the message and the attempt's spec, so it does
+//! not depend on where the agent ran.
 
 use sha2::{Digest, Sha256};
 use signoff_core::contract::{self, ReviewAnswer};

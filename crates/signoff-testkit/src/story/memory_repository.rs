@@ -18,7 +18,7 @@ pub const MAIN: &str = "main";
 pub struct MemoryRepository {
     commits: BTreeMap<Commit, MemoryCommit>,
     branches: BTreeMap<String, Commit>,
-    /// The first commit of each branch.
+    /// The commit at which each branch starts.
     bases: BTreeMap<String, Commit>,
     /// The files of each worktree, committed or not.
     worktrees: BTreeMap<String, Files>,
@@ -110,7 +110,7 @@ impl MemoryRepository {
         start.clone()
     }
 
-    /// The first commit of a branch.
+    /// The commit at which a branch starts.
     pub fn base_of(&self, branch: &str) -> Option<Commit> {
         self.bases.get(branch).cloned()
     }
