@@ -504,7 +504,7 @@ fn a_run_does_not_land_if_a_person_rejected_one_of_its_tasks() {
         let output = project.run(command);
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
         assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
-        assert!(output.stderr.contains("hint: it was refused; `signoff improve 2 --review`"), "{output}");
+        assert!(output.stderr.contains("hint: signoff improve 2 --review; `signoff merge 2"), "{output}");
         assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
     }
     assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "yes"]).code, Some(0));

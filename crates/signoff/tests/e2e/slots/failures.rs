@@ -68,7 +68,7 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
       #1 b-1 [1/3] Implementation complete
       #1 b-1 [1/3] Running review...
       #1 b-1 [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
-    ✗ Task #1 (b-1) failed: a review could not be understood (unclear_review)
+    ✗ Task #1 (b-1) failed: a review could not be parsed (unclear_review)
         Next: signoff show 1, then signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -227,7 +227,7 @@ fn an_agent_that_finds_no_work_and_changes_nothing_ends_normally() {
     });
     let output = project.run(&["run", "beads", "-j", "1", "--review"]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert!(output.stdout.contains("No work left"), "{output}");
+    assert!(output.stdout.contains("reports no work left"), "{output}");
     assert_eq!(project.calls().with_role("review").count(), 0);
     assert_eq!(beads(&project, "open"), ["b-1", "b-2"]);
     let task = &project.run(&["show", "1", "--json"]).json()["task"];
