@@ -187,7 +187,9 @@ impl Dispatcher<'_> {
 
     /// The launch of a job. A missing agent in the configuration is reported when the attempt is prepared.
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
-        let Some(loop_state) = self.loop_state(run, loop_id) else { return self.launch_in_turn(run, loop_id, job, 0) };
+        let Some(loop_state) = self.loop_state(run, loop_id) else {
+            return self.launch_with_agent(run, loop_id, job, 0);
+        };
         let state = LaunchState { machine: &loop_state.machine, sessions: &loop_state.sessions };
         let launch = self.launch_now(run, loop_id, job, state);
         // Use the recorded session.
@@ -198,12 +200,12 @@ impl Dispatcher<'_> {
     /// The launch of a job in a state that is not recorded yet.
     fn launch_now(&self, run: RunId, loop_id: &LoopId, job: &Job, state: LaunchState<'_>) -> Launch {
         let LaunchState { machine, sessions } = state;
-        let launch = self.launch_in_turn(run, loop_id, job, machine.agent_index(job.attempt));
+        let launch = self.launch_with_agent(run, loop_id, job, machine.agent_index(job.attempt));
         let by = self.ctx.settings.resume_policy();
         Launch { resumes: sessions.session_for(by, machine, job.attempt, &launch.agent), ..launch }
     }
 
-    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, agent_index: usize) -> Launch {
+    fn launch_with_agent(&self, run: RunId, loop_id: &LoopId, job: &Job, agent_index: usize) -> Launch {
         let policy = self.policy(run, loop_id);
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
         let (agent, model) = self.agent_for(run, loop_id, job, agent_index).unwrap_or_default();

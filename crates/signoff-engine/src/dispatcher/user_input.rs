@@ -44,7 +44,7 @@ impl Dispatcher<'_> {
 
     /// Whether the attending user has an open question.
     pub(super) fn awaits_answer(&self) -> bool {
-        let asks = |(run, loop_id, stage): (RunId, &LoopId, &Stage)| match stage {
+        let asks = |run: RunId, loop_id: &LoopId, stage: &Stage| match stage {
             Stage::Waiting { question, .. } => !self.deferred_questions.contains(&(run, loop_id.clone(), question.id)),
             Stage::Queued
             | Stage::Working { .. }
@@ -57,10 +57,10 @@ impl Dispatcher<'_> {
             | Stage::Landing { .. }
             | Stage::Done(_) => false,
         };
-        let loops = self.runs.iter().flat_map(|(run, active)| {
-            active.state.loops.iter().map(|(loop_id, loop_state)| (*run, loop_id, &loop_state.machine.stage))
-        });
-        self.options.attended && self.interrupt.is_none() && loops.into_iter().any(asks)
+        let has_question = |(run, active): (&RunId, &ActiveRun)| {
+            active.state.loops.iter().any(|(loop_id, loop_state)| asks(*run, loop_id, &loop_state.machine.stage))
+        };
+        self.options.attended && self.interrupt.is_none() && self.runs.iter().any(has_question)
     }
 
     /// Checks the store for new requests. Cheap if there are none.
