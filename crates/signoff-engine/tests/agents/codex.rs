@@ -659,8 +659,8 @@ fn closing_the_todo_list_keeps_the_message() {
     let list = r#"{"id":"item_1","type":"todo_list","items":[]}"#;
     let message = r#"{"id":"item_2","type":"agent_message","text":"Done."}"#;
     let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#.to_owned();
-    let message = |lines: &[String]| parse_recording(KIND, &Recording::from_stdout(&lines.join("\n"))).message;
+    let final_message = |lines: &[String]| parse_recording(KIND, &Recording::from_stdout(&lines.join("\n"))).message;
     let (begins, closes, says) = (item("started", list), item("completed", list), item("completed", message));
-    assert_eq!(message(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
-    assert_eq!(message(&[says, begins, closes, end]), "");
+    assert_eq!(final_message(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
+    assert_eq!(final_message(&[says, begins, closes, end]), "");
 }

@@ -337,7 +337,7 @@ fn line_with(kind: AgentKind, text: &str) -> String {
 
 /// Returns whether this is an approval without an unreadable part.
 fn is_approval(result: &AgentResult) -> bool {
-    result.summary.unread_line.is_none() && approves(account)
+    result.summary.unread_line.is_none() && approves(result)
 }
 
 #[test]
