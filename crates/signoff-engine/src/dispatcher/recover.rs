@@ -62,7 +62,7 @@ impl Dispatcher<'_> {
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(Event::BaseSet { tree }))])
     }
 
-    /// Detects commits that were made on an idle branch. An approval is for the head, so the machine needs the event. Commits
+    /// Detects commits that were made on an idle branch. An approval is for the head, so the machine gets them. Commits
     /// of running attempts are handled when the attempt is recovered.
     fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<bool, EngineError> {
         let Some(loop_state) = self.loop_state(run, loop_id) else { return Ok(false) };

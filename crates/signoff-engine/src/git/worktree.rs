@@ -299,7 +299,7 @@ const MAX_NAMES: usize = 100;
 impl Repository {
     /// Repairs a worktree of ours. Keeps its files if they exist, and otherwise checks out its branch.
     ///
-    /// The caller has checked that the worktree was ours, so anything else at its path is removed. Link targets are not.
+    /// The caller checked that the worktree was ours, so anything else at its path is removed. Link targets are not.
     pub fn repair_worktree(&self, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         let path = canonical_path(new.path)?;
         let has_files = is_directory(&path);
