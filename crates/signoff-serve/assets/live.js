@@ -10,7 +10,7 @@ const FIELDS = "input, textarea, select";
 const sent = new WeakMap();
 
 // Error messages of the event stream and of the last fetch; empty while both work.
-const LOST = banner.textContent;
+const DISCONNECTED_TEXT = banner.textContent;
 const faults = { stream: "", page: "" };
 
 function showFault(where, fault) {
@@ -23,19 +23,19 @@ function showFault(where, fault) {
 // At most one request is in flight. Changes during a request cause one more request.
 let fetching = false;
 let changed = false;
-let again;
+let retryTimer;
 
 async function refresh() {
   changed = true;
   if (fetching) return;
   fetching = true;
-  clearTimeout(again);
+  clearTimeout(retryTimer);
   while (changed) {
     changed = false;
     showFault("page", await fetchPage());
   }
   fetching = false;
-  if (faults.page) again = setTimeout(refresh, 5000);
+  if (faults.page) retryTimer = setTimeout(refresh, 5000);
 }
 
 // Fetches the page and replaces the shown parts. Returns an error message, or an empty string.
@@ -48,7 +48,7 @@ async function fetchPage() {
     replaceParts(new DOMParser().parseFromString(await answer.text(), "text/html"));
     return "";
   } catch {
-    return LOST;
+    return DISCONNECTED_TEXT;
   }
 }
 
@@ -57,7 +57,7 @@ function replaceParts(fresh) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
     // Do not replace a button while it is pressed.
-    if (old.contains(pressed)) changedMeanwhile = true;
+    if (old.contains(pressed)) changedWhilePressed = true;
     else if (!next) empty(old);
     else if (contentOf(next) !== sent.get(old)) replace(old, next);
     else updateTimes(old, next);
@@ -65,7 +65,7 @@ function replaceParts(fresh) {
   // A part that the loaded page did not have is inserted after the part before it.
   let before = null;
   for (const next of fresh.querySelectorAll("[data-live]")) {
-    if (!document.getElementById(next.id) && before) before.after(remember(next.cloneNode(true)));
+    if (!document.getElementById(next.id) && before) before.after(recordSent(next.cloneNode(true)));
     before = document.getElementById(next.id);
   }
   document.title = fresh.title;
@@ -88,15 +88,15 @@ function contentOf(part) {
 // Updates the relative times in an otherwise unchanged part.
 function updateTimes(old, next) {
   const times = next.querySelectorAll("time");
-  old.querySelectorAll("time").forEach((one, index) => {
+  old.querySelectorAll("time").forEach((shown, index) => {
     const now = times[index];
-    if (now && !("ms" in one.dataset) && one.textContent !== now.textContent) one.textContent = now.textContent;
+    if (now && !("ms" in shown.dataset) && shown.textContent !== now.textContent) shown.textContent = now.textContent;
   });
 }
 
 // The element pressed by a pointer or the space bar. It gets a click only if it still exists on release.
 let pressed = null;
-let changedMeanwhile = false;
+let changedWhilePressed = false;
 
 function press(target) {
   pressed = target;
@@ -106,12 +106,12 @@ function release() {
   // Wait for the click event.
   setTimeout(() => {
     pressed = null;
-    if (changedMeanwhile) refresh();
-    changedMeanwhile = false;
+    if (changedWhilePressed) refresh();
+    changedWhilePressed = false;
   });
 }
 
-function remember(part) {
+function recordSent(part) {
   sent.set(part, contentOf(part));
   return part;
 }
@@ -129,45 +129,45 @@ function fieldKey(field) {
 
 // The user's changes to a part: open sections, typed text and focus.
 function userState(part) {
-  const unfolded = new Map([...part.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
+  const openSections = new Map([...part.querySelectorAll("details[id]")].map((section) => [section.id, section.open]));
   const typed = new Map(
     [...part.querySelectorAll(FIELDS)]
       .filter((field) => field.id && field.type !== "hidden")
       .map((field) => [field.id, { value: field.value, checked: field.checked }]),
   );
   const active = part.contains(document.activeElement) ? document.activeElement : null;
-  return { unfolded, typed, focus: active && focusOf(active) };
+  return { openSections, typed, focus: active && focusOf(active) };
 }
 
 function focusOf(active) {
-  const place = { tag: active.tagName, href: active.getAttribute("href"), id: active.id };
-  if (active.tagName === "SUMMARY") place.within = active.parentElement.id;
-  if (active.name) place.key = fieldKey(active);
+  const focus = { tag: active.tagName, href: active.getAttribute("href"), id: active.id };
+  if (active.tagName === "SUMMARY") focus.within = active.parentElement.id;
+  if (active.name) focus.key = fieldKey(active);
   if (active.type === "text" || active.tagName === "TEXTAREA") {
-    place.selection = [active.selectionStart, active.selectionEnd];
+    focus.selection = [active.selectionStart, active.selectionEnd];
   }
-  return place;
+  return focus;
 }
 
-function restore(part, { unfolded, typed, focus: place }) {
-  for (const one of part.querySelectorAll("details[id]")) {
-    if (unfolded.has(one.id)) one.open = unfolded.get(one.id);
+function restore(part, { openSections, typed, focus }) {
+  for (const section of part.querySelectorAll("details[id]")) {
+    if (openSections.has(section.id)) section.open = openSections.get(section.id);
   }
   for (const field of part.querySelectorAll(FIELDS)) {
-    const was = typed.get(field.id);
-    if (was) [field.value, field.checked] = [was.value, was.checked];
+    const before = typed.get(field.id);
+    if (before) [field.value, field.checked] = [before.value, before.checked];
   }
-  if (!place) return;
-  const same = (one) =>
-    one.tagName === place.tag &&
-    one.id === place.id &&
-    one.getAttribute("href") === place.href &&
-    (!place.within || one.parentElement.id === place.within) &&
-    (!place.key || fieldKey(one) === place.key);
-  const active = [...part.querySelectorAll(place.tag)].find(same);
+  if (!focus) return;
+  const same = (element) =>
+    element.tagName === focus.tag &&
+    element.id === focus.id &&
+    element.getAttribute("href") === focus.href &&
+    (!focus.within || element.parentElement.id === focus.within) &&
+    (!focus.key || fieldKey(element) === focus.key);
+  const active = [...part.querySelectorAll(focus.tag)].find(same);
   // If the element is gone, focus the page instead of the window.
   (active || main).focus({ preventScroll: true });
-  if (active && place.selection) active.setSelectionRange(...place.selection);
+  if (active && focus.selection) active.setSelectionRange(...focus.selection);
 }
 
 // Returns whether a change affects this page.
@@ -181,14 +181,14 @@ function affects(message) {
 }
 
 // Running durations advance between updates, in the server's format.
-const began = new WeakMap();
+const startedAt = new WeakMap();
 
 function tick() {
   const now = performance.now();
-  for (const one of document.querySelectorAll("time[data-ms]")) {
-    if (!began.has(one)) began.set(one, now - Number(one.dataset.ms));
-    const words = formatDuration(Math.floor(now - began.get(one)));
-    if (one.textContent !== words) one.textContent = words;
+  for (const time of document.querySelectorAll("time[data-ms]")) {
+    if (!startedAt.has(time)) startedAt.set(time, now - Number(time.dataset.ms));
+    const text = formatDuration(Math.floor(now - startedAt.get(time)));
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 
@@ -204,11 +204,11 @@ function formatDuration(milliseconds) {
 // A browser opens at most six connections to one server, for all its windows together. So only the window that holds
 // the lock listens, and forwards events to the others. Without lock support, each visible window listens for itself.
 const LOCK = "signoff-events";
-const others = navigator.locks && window.BroadcastChannel ? new BroadcastChannel(LOCK) : null;
+const channel = navigator.locks && window.BroadcastChannel ? new BroadcastChannel(LOCK) : null;
 let events = null;
-let wait = 500;
-let later;
-let leave = () => {};
+let backoff = 500;
+let reconnectTimer;
+let releaseLock = () => {};
 
 // The time of the last event, the expected interval of heartbeats, and whether events were missed.
 let lastEventAt = performance.now();
@@ -219,26 +219,26 @@ function listen() {
   stopListening();
   if (document.hidden) return;
   lastEventAt = performance.now();
-  if (!others) return subscribe();
-  const turn = new AbortController();
-  leave = () => turn.abort();
-  const hold = () => new Promise((done) => {
-    if (turn.signal.aborted) return done();
-    turn.signal.addEventListener("abort", done);
+  if (!channel) return subscribe();
+  const lockAbort = new AbortController();
+  releaseLock = () => lockAbort.abort();
+  const withLock = () => new Promise((done) => {
+    if (lockAbort.signal.aborted) return done();
+    lockAbort.signal.addEventListener("abort", done);
     subscribe();
   });
-  navigator.locks.request(LOCK, { signal: turn.signal }, hold).catch(() => {});
+  navigator.locks.request(LOCK, { signal: lockAbort.signal }, withLock).catch(() => {});
   // A window that does not listen itself gets no earlier events.
-  later = setTimeout(() => { if (!events) refresh(); }, 100);
+  reconnectTimer = setTimeout(() => { if (!events) refresh(); }, 100);
 }
 
 function subscribe() {
-  clearTimeout(later);
+  clearTimeout(reconnectTimer);
   events?.close();
   const source = new EventSource("/events");
   events = source;
   source.addEventListener("open", () => {
-    wait = 500;
+    backoff = 500;
     broadcast({ what: "open" });
   });
   source.addEventListener("changed", (event) => broadcast({ what: "changed", data: JSON.parse(event.data) }));
@@ -247,13 +247,13 @@ function subscribe() {
     broadcast({ what: "lost" });
     // The browser reconnects by itself unless the server refused the connection.
     if (source.readyState !== EventSource.CLOSED) return;
-    later = setTimeout(() => { subscribe(); refresh(); }, wait);
-    wait = Math.min(wait * 2, 15000);
+    reconnectTimer = setTimeout(() => { subscribe(); refresh(); }, backoff);
+    backoff = Math.min(backoff * 2, 15000);
   });
 }
 
 function broadcast(message) {
-  others?.postMessage(message);
+  channel?.postMessage(message);
   receive(message);
 }
 
@@ -269,7 +269,7 @@ function receive({ what, data }) {
 
 function markLost() {
   lost = true;
-  showFault("stream", LOST);
+  showFault("stream", DISCONNECTED_TEXT);
 }
 
 // A hanging server or a lost network closes no connection. Detect it by missing heartbeats.
@@ -281,14 +281,14 @@ function checkHeartbeat() {
 }
 
 function stopListening() {
-  clearTimeout(later);
-  leave();
+  clearTimeout(reconnectTimer);
+  releaseLock();
   events?.close();
   events = null;
 }
 
-for (const part of document.querySelectorAll("[data-live]")) remember(part);
-others?.addEventListener("message", (event) => receive(event.data));
+for (const part of document.querySelectorAll("[data-live]")) recordSent(part);
+channel?.addEventListener("message", (event) => receive(event.data));
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return stopListening();
   listen();

@@ -60,7 +60,9 @@ struct AgentMcp {
 
 impl ServerHandler for AgentMcp {
     fn get_info(&self) -> ServerConfig {
-        server_info("Report the result of your work with the one tool there is. It takes effect when you have ended.")
+        server_info(
+            "Report the result of your work with the tool of this server. The report takes effect when your process ends.",
+        )
     }
 
     async fn list_tools(

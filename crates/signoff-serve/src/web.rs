@@ -52,20 +52,20 @@ pub struct WebServer {
 
 impl WebServer {
     /// Starts the server on the current tokio runtime. Port 0 picks a free port.
-    pub async fn start(backend: Arc<dyn Backend>, at: SocketAddr, limits: ConnectionLimits) -> io::Result<Self> {
-        let listener = TcpListener::bind(at).await?;
-        let at = listener.local_addr()?;
+    pub async fn start(backend: Arc<dyn Backend>, addr: SocketAddr, limits: ConnectionLimits) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr).await?;
+        let addr = listener.local_addr()?;
         let (token, one_time_token) = (SecretToken::random()?, SecretToken::random()?);
         let auth = RequestAuth {
-            ip: at.ip(),
-            port: at.port(),
+            ip: addr.ip(),
+            port: addr.port(),
             token: token.clone(),
             one_time_token: Mutex::new(Some(one_time_token.clone())),
         };
         let live = LiveUpdates::start(backend.watcher(), limits.heartbeat)?;
         let router = router(Arc::new(AppState::new(auth, live.clone(), backend)));
         let serving = tokio::spawn(connections::serve(listener, router, live.clone(), limits));
-        Ok(Self { addr: at, token, one_time_token, live, serving })
+        Ok(Self { addr, token, one_time_token, live, serving })
     }
 
     pub fn port(&self) -> u16 {

@@ -78,8 +78,8 @@ fn filled(path: &str) -> String {
 
 /// Lists the paths of all pages, and some that do not exist.
 fn pages() -> Vec<String> {
-    let known = ROUTES.iter().filter(|route| !FORMS.contains(&route.path)).map(|route| filled(route.path));
-    known.chain(MORE_PAGES.map(str::to_owned)).collect()
+    let get_routes = ROUTES.iter().filter(|route| !FORMS.contains(&route.path)).map(|route| filled(route.path));
+    get_routes.chain(MORE_PAGES.map(str::to_owned)).collect()
 }
 
 /// Lists all forms with valid values.

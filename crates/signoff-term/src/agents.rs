@@ -91,13 +91,13 @@ impl AgentCheckReport {
 
     fn text_lines(&self) -> Vec<String> {
         // Not every agent reports its cost.
-        let about = if self.cost_is_estimated { "~" } else { "" };
-        let cost = if self.cost_usd > 0.0 { format!(", {about}${:.4}", self.cost_usd) } else { String::new() };
+        let approx = if self.cost_is_estimated { "~" } else { "" };
+        let cost = if self.cost_usd > 0.0 { format!(", {approx}${:.4}", self.cost_usd) } else { String::new() };
         let seconds = self.duration_ms as f64 / 1000.0;
         let (input, output) = (self.input_tokens, self.output_tokens);
         let spent = format!("{seconds:.1} s, {input} tokens in, {output} out{cost}");
-        let how = if self.works { "works" } else { "does not work" };
-        let first = format!("{how}: {} ({spent})", truncate_line(&self.message, MESSAGE_WIDTH));
+        let result = if self.works { "works" } else { "does not work" };
+        let first = format!("{result}: {} ({spent})", truncate_line(&self.message, MESSAGE_WIDTH));
         let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
         [first].into_iter().chain(hint).collect()
     }
@@ -146,14 +146,14 @@ impl AgentRow {
     pub fn text(&self) -> String {
         let kind = self.kind.as_str();
         let kind = (self.name != kind).then(|| format!("kind {kind}"));
-        let place = match &self.program {
+        let program = match &self.program {
             Some(program) => Some(truncate_line(program, MESSAGE_WIDTH)),
             None if self.login == "not_needed" => Some("part of signoff".to_owned()),
             None => None,
         };
         let model = self.model.as_ref().map(|model| format!("model {}", truncate_line(model, 60)));
-        let known = (!self.configured).then(|| "not configured".to_owned());
-        let parts = [kind, self.program_version.clone(), place, self.login(), model, known];
+        let not_configured = (!self.configured).then(|| "not configured".to_owned());
+        let parts = [kind, self.program_version.clone(), program, self.login(), model, not_configured];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let mut lines = vec![format!("{} {}: {}", self.mark(), truncate_line(&self.name, 40), parts.join(", "))];
         lines.extend(self.problem.iter().map(|problem| truncate_line(problem, MESSAGE_WIDTH)));

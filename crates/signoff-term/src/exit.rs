@@ -30,12 +30,12 @@ impl InvocationSummary<'_> {
     pub fn result(&self) -> TaskResult {
         let tasks = self.tasks.iter().map(|task| self.own_task_result(task)).max().unwrap_or(TaskResult::Done);
         // With `--no-ask` an open question has stopped the work.
-        let asked = match (self.questions.is_empty(), self.no_ask) {
+        let question_result = match (self.questions.is_empty(), self.no_ask) {
             (true, _) => TaskResult::Done,
             (false, false) => TaskResult::Attention,
             (false, true) => TaskResult::Failed,
         };
-        tasks.max(asked).max(self.run.map_or(TaskResult::Done, |stage| self.run_result(stage)))
+        tasks.max(question_result).max(self.run.map_or(TaskResult::Done, |stage| self.run_result(stage)))
     }
 
     /// The result of one task. A blocked task has the result of the tasks that block it.

@@ -25,21 +25,27 @@ pub fn text(snapshot: &ProjectSnapshot, questions: &[QuestionRow], title: usize)
     if tasks.is_empty() && questions.is_empty() && snapshot.runs.is_empty() {
         return EMPTY.to_owned();
     }
-    let InboxTasks { needs_attention: troubled, interrupted: left, running } = InboxTasks::new(snapshot);
-    let left: Vec<&TaskRow> = left.into_iter().filter(|task| snapshot.interrupted_run_of(task).is_none()).collect();
+    let InboxTasks { needs_attention: attention_tasks, interrupted: interrupted_tasks, running } =
+        InboxTasks::new(snapshot);
+    let interrupted_tasks: Vec<&TaskRow> =
+        interrupted_tasks.into_iter().filter(|task| snapshot.interrupted_run_of(task).is_none()).collect();
     let running: Vec<TaskRow> = running.into_iter().cloned().collect();
-    let left_runs = run_entries(snapshot, |run| snapshot.is_run_interrupted(run));
+    let interrupted_runs = run_entries(snapshot, |run| snapshot.is_run_interrupted(run));
     let stopped_runs = run_entries(snapshot, RunRow::needs_attention);
-    let going_runs = run_entries(snapshot, |run| run.status == RunStatus::Running && !snapshot.is_run_interrupted(run));
+    let running_runs =
+        run_entries(snapshot, |run| run.status == RunStatus::Running && !snapshot.is_run_interrupted(run));
     let mut parts = Vec::new();
-    if !questions.is_empty() || !troubled.is_empty() || !stopped_runs.is_empty() {
-        parts.push(format!("Needs attention:\n{stopped_runs}{}", attention_entries(questions, &troubled, snapshot)));
+    if !questions.is_empty() || !attention_tasks.is_empty() || !stopped_runs.is_empty() {
+        parts.push(format!(
+            "Needs attention:\n{stopped_runs}{}",
+            attention_entries(questions, &attention_tasks, snapshot)
+        ));
     }
-    if !left.is_empty() || !left_runs.is_empty() {
-        parts.push(format!("Interrupted:\n{left_runs}{}", task_entries(&left, snapshot)));
+    if !interrupted_tasks.is_empty() || !interrupted_runs.is_empty() {
+        parts.push(format!("Interrupted:\n{interrupted_runs}{}", task_entries(&interrupted_tasks, snapshot)));
     }
-    if !running.is_empty() || !going_runs.is_empty() {
-        parts.push(format!("Running:\n{going_runs}{}", status::rows(&running, title)));
+    if !running.is_empty() || !running_runs.is_empty() {
+        parts.push(format!("Running:\n{running_runs}{}", status::rows(&running, title)));
     }
     parts.extend((!tasks.is_empty()).then(|| counts(tasks)));
     parts.join("\n")

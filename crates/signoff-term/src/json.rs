@@ -111,7 +111,7 @@ pub struct DoctorCheck {
 
 impl DoctorReport {
     pub fn new(checks: Vec<DoctorCheck>, sandbox: SandboxBackend) -> Self {
-        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), sandbox: sandbox.as_str(), checks }
+        Self { version: VERSION, ok: checks.iter().all(|check| check.ok), sandbox: sandbox.as_str(), checks }
     }
 }
 

@@ -35,7 +35,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ImplementerFailed => "the implementer failed",
         Reason::LandingFailed => "it could not be landed",
         Reason::GateFailed => "the review found something",
-        Reason::Discussion => "a reviewer wants to discuss it",
+        Reason::Discussion => "a reviewer asks for a discussion",
         Reason::TaskStuck => "the agent reports that it is stuck",
         Reason::NoOneToAsk => "a question was open with --no-ask",
         Reason::StoppedByPerson => "a person stopped it",
@@ -68,13 +68,13 @@ pub fn wait(wait: &RateLimitWait) -> String {
     let what = if wait.overloaded { "overload" } else { "rate limit" };
     let why = wait.why.as_deref().map(|why| format!(": {}", truncate_line(why, 80))).unwrap_or_default();
     let fallbacks = wait.fallbacks.join(" and ");
-    let were = if wait.fallbacks.len() == 1 { "was" } else { "were" };
-    let too = if fallbacks.is_empty() {
+    let verb = if wait.fallbacks.len() == 1 { "was" } else { "were" };
+    let fallback_text = if fallbacks.is_empty() {
         fallbacks
     } else {
-        format!("; {} {were} refused too", truncate_line(&fallbacks, 40))
+        format!("; {} {verb} refused too", truncate_line(&fallbacks, 40))
     };
-    format!("waits for {agent} until {} ({what}{why}{too})", utc_time(wait.until))
+    format!("waits for {agent} until {} ({what}{why}{fallback_text})", utc_time(wait.until))
 }
 
 /// `12:31 UTC`, or `12:31:08 UTC`: the time given by a provider is a full minute; our own backoff needs the seconds.

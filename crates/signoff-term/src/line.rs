@@ -62,8 +62,8 @@ impl ProgressLine {
 
 /// The lines about the end of a loop; empty if it has not ended.
 pub fn ending_lines(state: &RunState, loop_id: &LoopId) -> Vec<String> {
-    let known = state.loop_state(loop_id).zip(state.policy(loop_id)).zip(state.row(loop_id));
-    let Some(((after, policy), row)) = known else { return Vec::new() };
+    let current = state.loop_state(loop_id).zip(state.policy(loop_id)).zip(state.row(loop_id));
+    let Some(((after, policy), row)) = current else { return Vec::new() };
     let (before, event) = (Loop::default(), Event::LandingGranted);
     let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
     ending::end(&step, &row).iter().map(|line| line.render("")).collect()
@@ -184,9 +184,9 @@ impl LineRenderer {
             return Vec::new();
         };
         let Some(row) = self.state.row(loop_id) else { return Vec::new() };
-        if let Some((of, _)) = loop_id.checkpoint_target() {
+        if let Some((reviewed, _)) = loop_id.checkpoint_target() {
             let lines = checkpoint::failure_lines(&step, !self.shutting_down);
-            return self.state.row(&of).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
+            return self.state.row(&reviewed).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
         }
         self.checkpoint.end_review(loop_id, &step);
         let round = self.rounds.entry(loop_id.clone()).or_default().apply(&step);
@@ -202,18 +202,19 @@ impl LineRenderer {
 
     /// The lines for a planner's answer, which does not change the state of its loop.
     fn planner_answer(&mut self, loop_id: &LoopId, answer: &PlannerAnswer) -> Vec<String> {
-        let known = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
-        let Some(((this, policy), row)) = known else { return Vec::new() };
-        let step = LoopTransition { before: this, event: &Event::LandingGranted, after: this, policy, launch: None };
+        let current = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
+        let Some(((machine, policy), row)) = current else { return Vec::new() };
+        let step =
+            LoopTransition { before: machine, event: &Event::LandingGranted, after: machine, policy, launch: None };
         let lines = event_lines::planner_answer(&step, answer);
         self.render(&lines, &row, None)
     }
 
     /// The current step of a loop that continues after a restart, printed once as if it began now.
     fn resumed_loop(&mut self, loop_id: &LoopId) -> Vec<String> {
-        let known = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
+        let current = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
         let new = !self.announced.contains(loop_id) && loop_id.checkpoint_target().is_none();
-        let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
+        let Some(((after, policy), row)) = current.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
         let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
         let lines = position::start_lines(&step);
@@ -289,8 +290,8 @@ fn is_consequence(fact: &Fact) -> bool {
 }
 
 /// Whether the loop is active, so that lines about it will follow.
-fn is_active(this: &Loop) -> bool {
-    position::is_in_a_phase(&this.stage) || matches!(this.stage, Stage::Landing { .. })
+fn is_active(machine: &Loop) -> bool {
+    position::is_in_a_phase(&machine.stage) || matches!(machine.stage, Stage::Landing { .. })
 }
 
 fn header_verb(before: &Loop, event: &Event) -> Option<&'static str> {

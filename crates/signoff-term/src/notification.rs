@@ -60,11 +60,11 @@ fn bounded(text: &str) -> String {
 }
 
 fn question(row: &LoopRow, context: MessageContext<'_>) -> Option<MessageQuestion> {
-    let asked = row.question.as_ref()?;
+    let question = row.question.as_ref()?;
     Some(MessageQuestion {
-        id: context.question.map_or_else(|| format!("q{}", asked.id.0), str::to_owned),
-        text: bounded(&asked.text),
-        choices: asked.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
+        id: context.question.map_or_else(|| format!("q{}", question.id.0), str::to_owned),
+        text: bounded(&question.text),
+        choices: question.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
     })
 }
 
@@ -72,37 +72,37 @@ fn question(row: &LoopRow, context: MessageContext<'_>) -> Option<MessageQuestio
 fn loop_message(notification: &Notification, row: &LoopRow) -> (String, String) {
     let subject = labels::subject(row);
     let why = row.reason.map(labels::reason);
-    let (what, text) = match notification.kind {
+    let (event, text) = match notification.kind {
         NotificationKind::Question => {
-            let asked = row.question.as_ref().map(|asked| asked.text.clone());
-            ("needs an answer", asked.unwrap_or_default())
+            let question = row.question.as_ref().map(|question| question.text.clone());
+            ("needs an answer", question.unwrap_or_default())
         }
         NotificationKind::Stuck => (failure_text(row), why.map(|why| capitalized(why) + ".").unwrap_or_default()),
         NotificationKind::Budget => ("is paused", notification.cap.map_or_else(|| unknown_cap(row), budget_reached)),
         NotificationKind::Done => ("is done", completion_text(row)),
     };
     let title = if row.task.is_some() { format!(": {}", row.title) } else { String::new() };
-    (format!("{subject} {what}{title}"), text)
+    (format!("{subject} {event}{title}"), text)
 }
 
 /// `In the whole run $5.00 of $6.00 is spent: another attempt may go over it.`
 fn budget_reached(cap: BindingCap) -> String {
-    let place = match cap.owner {
+    let owner = match cap.owner {
         CapOwner::Task => "For this task",
         CapOwner::Run => "In the whole run",
     };
-    let (used, most) = (amount(cap.kind, cap.used), amount(cap.kind, cap.limit));
+    let (used, limit) = (amount(cap.kind, cap.used), amount(cap.kind, cap.limit));
     let verb = match cap.kind {
         BudgetResource::Cost => "is spent",
         BudgetResource::Tokens => "are used",
         BudgetResource::Minutes => "are over",
     };
     let why = if cap.used < cap.limit { ": another attempt may go over it" } else { "" };
-    format!("{place} {used} of {most} {verb}{why}.")
+    format!("{owner} {used} of {limit} {verb}{why}.")
 }
 
-fn amount(what: BudgetResource, number: u64) -> String {
-    match what {
+fn amount(resource: BudgetResource, number: u64) -> String {
+    match resource {
         BudgetResource::Cost => format!("${:.2}", number as f64 / 1e6),
         BudgetResource::Tokens => count(number, "token"),
         BudgetResource::Minutes => count(number / 60_000, "minute"),
@@ -139,17 +139,18 @@ fn completion_text(row: &LoopRow) -> String {
 fn run_message(notification: &Notification) -> (String, String) {
     let RunTaskCounts { done, stuck, cancelled, .. } = notification.overview.tasks;
     let all = notification.overview.tasks.all();
-    let well = format!("{done} of {} passed", count(all as u64, "task"));
+    let passed = format!("{done} of {} passed", count(all as u64, "task"));
     let others = [(stuck, "needs you", "need you"), (cancelled, "was cancelled", "were cancelled")];
     let others = others.into_iter().filter(|(number, ..)| *number > 0);
-    let others: String =
-        others.map(|(number, one, more)| format!(", {number} {}", if number == 1 { one } else { more })).collect();
-    (format!("Run {} is done", notification.run), format!("{well}{others}."))
+    let others: String = others
+        .map(|(number, singular, plural)| format!(", {number} {}", if number == 1 { singular } else { plural }))
+        .collect();
+    (format!("Run {} is done", notification.run), format!("{passed}{others}."))
 }
 
 fn outcome(row: Option<&LoopRow>, stage: &RunStage) -> Option<NotifiedOutcome> {
-    let of_run = || stage.outcome().map(NotifiedOutcome::Run);
-    row.map_or_else(of_run, |row| row.outcome.map(NotifiedOutcome::Task))
+    let run_outcome = || stage.outcome().map(NotifiedOutcome::Run);
+    row.map_or_else(run_outcome, |row| row.outcome.map(NotifiedOutcome::Task))
 }
 
 /// What to do next.

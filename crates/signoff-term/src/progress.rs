@@ -108,11 +108,11 @@ pub fn phase_position(row: &LoopRow) -> String {
 
 /// `$1.24`, or `~$1.24` if computed from list prices; empty if no cost is known.
 pub(crate) fn cost(usage: Usage) -> String {
-    let about = if usage.cost_is_estimated { "~" } else { "" };
+    let approx = if usage.cost_is_estimated { "~" } else { "" };
     match usage.cost_micro_usd {
         0 => String::new(),
         1..5_000 => "<$0.01".to_owned(),
-        micro => format!("{about}${:.2}", micro as f64 / 1_000_000.0),
+        micro => format!("{approx}${:.2}", micro as f64 / 1_000_000.0),
     }
 }
 

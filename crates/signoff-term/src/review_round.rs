@@ -62,8 +62,9 @@ impl RoundTracker {
     pub fn apply(&mut self, step: &LoopTransition) -> Option<GateRound> {
         let settled = self.record_review(step);
         if let Stage::Reviewing(panel) = &step.after.stage {
-            let known = self.current.as_ref().is_some_and(|round| round.review_count == step.after.counters.reviews);
-            if !known {
+            let is_current =
+                self.current.as_ref().is_some_and(|round| round.review_count == step.after.counters.reviews);
+            if !is_current {
                 self.current = Some(GateRound::new(step.after, step.policy, panel.scope));
             }
         }
@@ -85,8 +86,8 @@ impl RoundTracker {
 /// The reviewer and review of an event that ends a reviewer's attempt.
 fn review_from_event(step: &LoopTransition, panel: &Panel, threshold: FailThreshold) -> Option<(ReviewerName, Review)> {
     let name = reviewer_of_attempt(panel, step.event.ends_attempt()?)?;
-    let known = step.policy.workflow.reviewers.get(&name);
-    let kind = known.map_or(ReviewerKind::General, |reviewer| reviewer.kind);
+    let configured = step.policy.workflow.reviewers.get(&name);
+    let kind = configured.map_or(ReviewerKind::General, |configured| configured.kind);
     if let Event::ReviewArrived { review, .. } = step.event {
         return Some((
             name,
@@ -102,8 +103,8 @@ fn review_from_event(step: &LoopTransition, panel: &Panel, threshold: FailThresh
 
 /// The reviewer that this attempt belongs to.
 pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
-    let is_it = |seat: &ReviewerState| matches!(seat, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
-    panel.reviewers.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
+    let runs_attempt = |state: &ReviewerState| matches!(state, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
+    panel.reviewers.iter().find(|(_, state)| runs_attempt(state)).map(|(name, _)| name.clone())
 }
 
 /// A run of the project's checks, as a round with one review.
@@ -134,22 +135,22 @@ fn checks_round(step: &LoopTransition) -> Option<GateRound> {
 }
 
 impl GateRound {
-    fn new(this: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
-        let phase = policy.workflow.phases.get(this.position.phase);
+    fn new(machine: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
+        let phase = policy.workflow.phases.get(machine.position.phase);
         let threshold = match phase.map(|phase| &phase.kind) {
             Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
             Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
         };
         Self {
-            at: this.position,
+            at: machine.position,
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
-            cycle: this.counters.cycle,
+            cycle: machine.counters.cycle,
             scope,
-            commit: this.head.commit.clone(),
+            commit: machine.head.commit.clone(),
             threshold,
             reviews: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            review_count: this.counters.reviews,
+            review_count: machine.counters.reviews,
         }
     }
 
@@ -181,20 +182,20 @@ impl GateRound {
         if let Event::CheckEnded { report, .. } = step.event {
             return *report == CheckReport::Passed;
         }
-        let here = (self.at.phase, self.at.item);
-        let through =
-            step.after.gates.iter().filter(|gate| (gate.phase, gate.item) == here).any(|gate| match gate.end {
+        let gate_key = (self.at.phase, self.at.item);
+        let gate_passed =
+            step.after.gates.iter().filter(|gate| (gate.phase, gate.item) == gate_key).any(|gate| match gate.end {
                 GateEnd::Approved { .. } | GateEnd::ReviewersMissing => true,
                 GateEnd::LeftFindings { .. } | GateEnd::Unchecked => false,
             });
         let full = matches!(&step.after.stage, Stage::Reviewing(panel) if panel.scope == ReviewScope::Full);
         let confirms = self.scope == ReviewScope::Scoped && full && step.after.counters.cycle == self.cycle;
-        through || confirms
+        gate_passed || confirms
     }
 
     /// The headline: why a review is inconclusive, the first finding, one that is still open, or a summary.
     pub fn headline(&self, merged: &MergedReview, step: &LoopTransition) -> Option<String> {
-        let unheard = self.reviews.values().find_map(|review| {
+        let inconclusive = self.reviews.values().find_map(|review| {
             labels::inconclusive_reason(&review.verdict).map(|why| format!("{}: {why}", review.reviewer))
         });
         // Skip findings that are already closed.
@@ -207,20 +208,20 @@ impl GateRound {
         let found = || blocking.map(|issue| issue.finding.description.clone());
         let still_open = || self.still_open(step).map(|entry| entry.finding.description.clone());
         let summary = || {
-            let not = self.reviews.values().filter(|review| !review.verdict.approves());
-            not.map(|review| review.summary.clone()).find(|summary| !summary.trim().is_empty())
+            let unapproved = self.reviews.values().filter(|review| !review.verdict.approves());
+            unapproved.map(|review| review.summary.clone()).find(|summary| !summary.trim().is_empty())
         };
-        unheard.or_else(found).or_else(still_open).or_else(summary)
+        inconclusive.or_else(found).or_else(still_open).or_else(summary)
     }
 
     /// Number of findings of this gate that are open after the round. Findings of a landing are closed by the next one.
     pub fn left_open(&self, step: &LoopTransition) -> usize {
-        let here = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
-        step.after.ledger.open(FailThreshold::Low).filter(here).count()
+        let of_this_phase = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
+        step.after.ledger.open(FailThreshold::Low).filter(of_this_phase).count()
     }
 
     fn still_open<'a>(&self, step: &LoopTransition<'a>) -> Option<&'a LedgerEntry> {
-        let here = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
-        step.after.ledger.findings_for_fix(self.threshold).into_iter().find(here)
+        let of_this_phase = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
+        step.after.ledger.findings_for_fix(self.threshold).into_iter().find(of_this_phase)
     }
 }

@@ -75,13 +75,13 @@ pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
 pub fn combined_state(states: impl IntoIterator<Item = TaskState>) -> TaskState {
     let mut states: Vec<TaskState> = states.into_iter().collect();
     states.retain(|state| *state != TaskState::Cancelled);
-    let any = |wanted: TaskState| states.contains(&wanted);
+    let contains = |state: TaskState| states.contains(&state);
     match states.iter().copied().max() {
         None => TaskState::Cancelled,
         Some(TaskState::Failed) => TaskState::Failed,
         Some(_) if states.iter().all(|state| *state == TaskState::Landed) => TaskState::Landed,
         Some(_) if states.iter().all(|state| state.is_approved()) => TaskState::Approved,
-        Some(_) if any(TaskState::NeedsYou) || any(TaskState::Rejected) => TaskState::NeedsYou,
+        Some(_) if contains(TaskState::NeedsYou) || contains(TaskState::Rejected) => TaskState::NeedsYou,
         Some(_) => TaskState::Unreviewed,
     }
 }
@@ -119,19 +119,19 @@ fn next_commands(run: &RunRow, snapshot: &ProjectSnapshot) -> Vec<String> {
     let id = run.id;
     match snapshot.run_block(run) {
         Some(RunBlock::NotApproved { tasks }) => {
-            let way = |task: &&TaskRow| {
+            let command = |task: &&TaskRow| {
                 format!("{}, or {}", Action::AcceptWithReason(task.id), NextStep::for_task(task, snapshot))
             };
-            tasks.iter().take(NAMED).map(way).collect()
+            tasks.iter().take(NAMED).map(command).collect()
         }
         Some(RunBlock::Failed { in_planning }) => {
-            let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
+            let reviews = format!("its reviews are .signoff/reviews/*-run-{id}-*");
             let decide = || format!("{}, or {}", Action::RetryRun(id), Action::AcceptRun(id));
-            std::iter::once(look).chain((!in_planning).then(decide)).collect()
+            std::iter::once(reviews).chain((!in_planning).then(decide)).collect()
         }
         Some(RunBlock::Blocked { tasks }) => {
-            let ways = tasks.iter().take(NAMED).map(|task| NextStep::unblock_run(task.id).to_string());
-            ways.chain([format!("then {}", Action::ResumeRun(Some(id)))]).collect()
+            let commands = tasks.iter().take(NAMED).map(|task| NextStep::unblock_run(task.id).to_string());
+            commands.chain([format!("then {}", Action::ResumeRun(Some(id)))]).collect()
         }
         None if snapshot.is_run_interrupted(run) => vec![Action::ResumeRun(Some(id)).to_string()],
         None => Vec::new(),

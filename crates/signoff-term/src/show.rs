@@ -65,18 +65,18 @@ impl PersonDecision {
     }
 
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
-        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = if let Event::PersonAnswered { choice, by, .. } = event {
-            ("answer", by, some(choice.as_str()), None)
+            ("answer", by, non_empty(choice.as_str()), None)
         } else if let Event::PersonRetried { by } = event {
             ("retry", by, None, None)
         } else if let Event::PersonEdited { verdict, by, reason, .. } = event {
-            ("edit", by, some(verdict.as_str()), some(reason))
+            ("edit", by, non_empty(verdict.as_str()), non_empty(reason))
         } else if let Event::Cancelled { by } = event {
             ("cancel", by, None, None)
         } else if let Event::FindingDecided { finding, decision } = event {
             let DecidedBy::Person(by) = &decision.by else { return None };
-            ("dispute", by, some(finding.as_str()), some(&decision.evidence))
+            ("dispute", by, non_empty(finding.as_str()), non_empty(&decision.evidence))
         } else {
             return None;
         };

@@ -47,14 +47,14 @@ impl SlotsReport {
     /// The report as text.
     pub fn text(&self) -> String {
         let reviewed = self.ready.iter().filter(|task| task.auto_review).count();
-        let how = match reviewed {
+        let review = match reviewed {
             0 => "not reviewed".to_owned(),
             all if all == self.ready.len() => "each reviewed".to_owned(),
             some => format!("{some} reviewed"),
         };
         let ready = count(self.ready.len() as u64, "task");
-        let how = if self.ready.is_empty() { String::new() } else { format!(", {how}") };
-        let mut out = format!("{}: {ready} ready{how}\n", truncate_line(&self.source, MAX_NAME_WIDTH));
+        let review = if self.ready.is_empty() { String::new() } else { format!(", {review}") };
+        let mut out = format!("{}: {ready} ready{review}\n", truncate_line(&self.source, MAX_NAME_WIDTH));
         for task in &self.ready {
             let priority = task.priority.map(|priority| format!("P{priority}  ")).unwrap_or_default();
             out.push_str(&format!(

@@ -72,7 +72,7 @@ impl StatsCollector {
     /// Adds one loop, unless it started too early. Loops of checkpoints count too.
     fn add_loop(&mut self, history: &RunHistory, loop_id: &LoopId) -> bool {
         let attempts = history.attempts(loop_id);
-        let begun = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min();
+        let begun = attempts.iter().filter_map(|attempt| attempt.started_at.parse::<Timestamp>().ok()).min();
         if self.filter.since.is_some_and(|since| begun.is_none_or(|begun| begun < since)) {
             return false;
         }
@@ -165,21 +165,21 @@ pub struct Convergence {
 impl Convergence {
     /// Compares two states of a ledger. New findings are always appended, so entries match by index.
     pub fn between(before: &Ledger, after: &Ledger) -> Self {
-        let mut this = Self::default();
-        let known = before.entries().iter().map(Some).chain(std::iter::repeat(None));
-        for (entry, was) in after.entries().iter().zip(known) {
-            this.open_after += u32::from(entry.state == FindingState::Open);
-            if let Some(place) = this.counter(entry, was) {
-                *place += 1;
+        let mut convergence = Self::default();
+        let before = before.entries().iter().map(Some).chain(std::iter::repeat(None));
+        for (entry, previous) in after.entries().iter().zip(before) {
+            convergence.open_after += u32::from(entry.state == FindingState::Open);
+            if let Some(counter) = convergence.counter(entry, previous) {
+                *counter += 1;
             }
         }
-        this
+        convergence
     }
 
-    fn counter(&mut self, entry: &LedgerEntry, was: Option<&LedgerEntry>) -> Option<&mut u32> {
-        let Some(was) = was else { return Some(&mut self.new) };
-        let again = entry.seen.len() > was.seen.len();
-        let was_open = was.state == FindingState::Open;
+    fn counter(&mut self, entry: &LedgerEntry, previous: Option<&LedgerEntry>) -> Option<&mut u32> {
+        let Some(previous) = previous else { return Some(&mut self.new) };
+        let again = entry.seen.len() > previous.seen.len();
+        let was_open = previous.state == FindingState::Open;
         match entry.state {
             FindingState::Open if was_open => Some(&mut self.carried),
             FindingState::Open => Some(&mut self.regressed),

@@ -57,9 +57,9 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
 
 /// A question, and the command that answers it.
 pub(crate) fn question_lines(question: &QuestionRow) -> String {
-    let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
+    let task_prefix = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
     let text = truncate_line(&question.text, 400);
-    format!("  {}{whose} {text}\n      {}\n", question.id, Action::answer(question))
+    format!("  {}{task_prefix} {text}\n      {}\n", question.id, Action::answer(question))
 }
 
 /// Status, verdict, cycles and reason: `completed  APPROVED (3 cycles)`, `in_progress (cycle 2/3)`.

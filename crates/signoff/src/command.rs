@@ -57,9 +57,14 @@ fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Con
 }
 
 /// Prints a merged review in the format of `--format`, or with `--json` as JSON.
-fn print_merged(reviews: &[Review], bar: FailThreshold, format: Option<ReviewFormat>, console: &Console) -> Result<()> {
+fn print_merged(
+    reviews: &[Review],
+    threshold: FailThreshold,
+    format: Option<ReviewFormat>,
+    console: &Console,
+) -> Result<()> {
     let format = format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
-    let shown = render(&merge(reviews, bar), bar, format);
+    let shown = render(&merge(reviews, threshold), threshold, format);
     match format {
         ReviewFormat::Json | ReviewFormat::Xml | ReviewFormat::Sarif => console.data(&shown),
         ReviewFormat::Text | ReviewFormat::Markdown => console.text(&shown),

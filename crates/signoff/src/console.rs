@@ -70,10 +70,10 @@ impl Console {
     /// Whether stdout still has a reader. A pipe reports that its other end is closed.
     pub fn has_reader(&self) -> bool {
         let stdout = io::stdout();
-        let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
+        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         // If polling fails, a later write reports a closed pipe.
-        poll(&mut asked, Some(&at_once)).is_err() || !asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+        poll(&mut fds, Some(&at_once)).is_err() || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
     /// Writes text for programs: unchanged, unless stdout is a terminal.

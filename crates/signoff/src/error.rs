@@ -16,7 +16,7 @@ use signoff_store::StoreError;
 
 use crate::console::plain_text;
 
-/// The result of what a command does.
+/// The result of a command.
 pub type Result<T, E = CliError> = std::result::Result<T, E>;
 
 /// How the program exits.
@@ -179,7 +179,7 @@ impl From<StoreError> for CliError {
     }
 }
 
-/// What leads to the approval of a task, or replaces it.
+/// The hint for unapproved work: the next step to an approval, and the command that approves it by hand.
 pub fn unapproved_hint(task: TaskId, next: &NextStep) -> String {
     format!("{next}; `{}` approves it in your name", Action::ForceMerge(task.0))
 }

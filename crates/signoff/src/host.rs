@@ -45,10 +45,10 @@ pub fn user_name() -> String {
 /// Creates a new temporary directory that only the current user can read.
 pub fn temporary_directory(purpose: &str) -> Result<PathBuf> {
     let failed = |path: &Path, error| CliError::failed(format!("cannot create {}: {error}", path.display()));
-    let above = std::env::temp_dir();
-    let above = above.canonicalize().map_err(|error| failed(&above, error))?;
+    let temp_root = std::env::temp_dir();
+    let temp_root = temp_root.canonicalize().map_err(|error| failed(&temp_root, error))?;
     let (process, time) = (std::process::id(), now().as_nanosecond());
-    let path = above.join(format!("signoff-{purpose}-{process}-{time}"));
+    let path = temp_root.join(format!("signoff-{purpose}-{process}-{time}"));
     fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| failed(&path, error))?;
     Ok(path)
 }
@@ -58,8 +58,8 @@ pub fn temporary_directory(purpose: &str) -> Result<PathBuf> {
 pub struct TemporaryDirectory(PathBuf);
 
 impl TemporaryDirectory {
-    pub fn new(what: &str) -> Result<Self> {
-        temporary_directory(what).map(Self)
+    pub fn new(purpose: &str) -> Result<Self> {
+        temporary_directory(purpose).map(Self)
     }
 
     pub fn path(&self) -> &Path {
@@ -154,20 +154,20 @@ pub fn back_up(path: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Copies a file to an unused backup name beside it, with this suffix. Returns `None` if the file does not exist.
-pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>> {
-    let Some(backup) = backup_name(path, end)? else { return Ok(None) };
+pub fn copy_to_backup(path: &Path, suffix: &str) -> Result<Option<PathBuf>> {
+    let Some(backup) = backup_name(path, suffix)? else { return Ok(None) };
     fs::copy(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot copy {} to a backup: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
-fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>> {
+fn backup_name(path: &Path, suffix: &str) -> Result<Option<PathBuf>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let free = |number: usize| {
         let mut name = path.as_os_str().to_owned();
-        name.push(if number == 1 { end.to_owned() } else { format!("{end}{number}") });
+        name.push(if number == 1 { suffix.to_owned() } else { format!("{suffix}{number}") });
         Some(PathBuf::from(name)).filter(|backup| backup.symlink_metadata().is_err())
     };
     let backup = (1..1000).find_map(free).ok_or_else(|| {
@@ -196,9 +196,9 @@ pub fn test_string(name: &str) -> Option<String> {
 }
 
 /// Panics if a test asks for it at this place.
-pub fn panic_for_test(place: &str) {
-    let wanted = test_string("SIGNOFF_TEST_PANIC").is_some_and(|wanted| wanted == place);
-    assert!(!wanted, "panic requested by a test");
+pub fn panic_for_test(point: &str) {
+    let requested = test_string("SIGNOFF_TEST_PANIC").is_some_and(|requested| requested == point);
+    assert!(!requested, "panic requested by a test");
 }
 
 /// Writes the number of events that this process applied, if a test asks for it.
@@ -228,7 +228,7 @@ pub fn open_in_browser(url: &str) -> std::io::Result<()> {
 
 /// The environment variables whose names begin with `SIGNOFF_`.
 pub fn signoff_variables() -> Vec<(String, String)> {
-    let text = |word: OsString| word.to_string_lossy().into_owned();
+    let text = |value: OsString| value.to_string_lossy().into_owned();
     let all = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
     all.filter(|(name, _)| name.starts_with("SIGNOFF_")).collect()
 }

@@ -119,7 +119,7 @@ impl LineOutput {
     /// Returns the renderer of a run, updated with the state shared by all runs.
     fn renderer(&mut self, run: RunId) -> &mut LineRenderer {
         let others: usize =
-            self.renderers.iter().filter(|(other, _)| **other != run).map(|(_, one)| one.active()).sum();
+            self.renderers.iter().filter(|(other, _)| **other != run).map(|(_, renderer)| renderer.active()).sum();
         let renderer = self.renderers.entry(run).or_insert_with(|| LineRenderer::new(self.naming));
         if others > 0 {
             renderer.set_other_runs_active();

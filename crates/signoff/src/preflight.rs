@@ -54,11 +54,11 @@ pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[
     for (loop_id, loop_state) in &run_state.loops {
         let continues = !loop_state.machine.is_done() || again == Some(loop_id);
         let Some(policy) = run_state.policy(loop_id).filter(|_| continues) else { continue };
-        let asked = match loop_state.task {
+        let spec = match loop_state.task {
             Some(task) => project.store.task_spec(task)?,
             None => run_state.subject.as_deref().cloned(),
         };
-        check_agents(project, &policy.workflow, &asked.unwrap_or_default())?;
+        check_agents(project, &policy.workflow, &spec.unwrap_or_default())?;
     }
     Ok(())
 }
@@ -126,8 +126,8 @@ fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<()> 
 /// Probes which sandbox this system supports.
 pub fn sandbox_support() -> SandboxSupport {
     let backends = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
-    let wanted = host::test_string("SIGNOFF_TEST_SANDBOX");
-    SandboxSupport::probe(wanted.and_then(|word| backends.into_iter().find(|backend| backend.as_str() == word)))
+    let requested = host::test_string("SIGNOFF_TEST_SANDBOX");
+    SandboxSupport::probe(requested.and_then(|name| backends.into_iter().find(|backend| backend.as_str() == name)))
 }
 
 /// Fails if the sandbox is required and this system does not support it.
@@ -233,7 +233,8 @@ pub fn warnings(project: &Project) -> Vec<String> {
     warnings
 }
 
-/// Warns about an agent that is probably not logged in. Only the provider knows, so it is not an error.
+/// Warns about an agent that is probably not logged in. Only a request to the provider is conclusive, so it is not an
+/// error.
 fn login_warning(agent: &AgentConfig) -> Option<String> {
     let home = crate::settings::home().unwrap_or_default();
     let name = &agent.name;

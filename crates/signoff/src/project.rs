@@ -160,13 +160,13 @@ impl ReadOnlyProject {
         let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited);
         for row in rows.iter_mut().filter(|row| limited(row) || in_phases(row)) {
             let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
-            let view = match runs.entry(run) {
-                Entry::Occupied(known) => known.into_mut(),
+            let run_state = match runs.entry(run) {
+                Entry::Occupied(occupied) => occupied.into_mut(),
                 Entry::Vacant(vacant) => vacant.insert(self.store.run_state(run)?),
             };
-            let loop_view = view.row(&loop_id);
-            row.progress = loop_view.as_ref().and_then(|view| view.progress);
-            row.wait = loop_view.and_then(|view| view.wait);
+            let loop_row = run_state.row(&loop_id);
+            row.progress = loop_row.as_ref().and_then(|loop_row| loop_row.progress);
+            row.wait = loop_row.and_then(|loop_row| loop_row.wait);
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl ReadOnlyProject {
         Layout::new(&self.root, None)
     }
 
-    /// Opens the repository for work with the same store, which knows the runs that were already read.
+    /// Opens the repository for work with the same store, whose cache holds the runs already read.
     pub fn open_for_work(&self) -> Result<Project> {
         Project::with_store(&self.root, |_| Ok(self.store.clone()))
     }
@@ -264,7 +264,7 @@ pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
     let base = repository.default_branch().ok().and_then(tip).map(Commit::new);
     let found = base.and_then(|base| detect::detect_checks_at(repository, &base, detect::is_installed).ok());
     let found = found.unwrap_or_default().checks;
-    settings.with_found_checks(found.into_iter().map(|one| (one.name, one.command)).collect())
+    settings.with_found_checks(found.into_iter().map(|check| (check.name, check.command)).collect())
 }
 
 /// Finishes a checkout update that a killed process left behind: its lock blocks the user's own git. Errors are ignored
@@ -328,14 +328,14 @@ fn kill_orphans(store_dir: &Path) {
 /// Returns the root of the main checkout, whose settings and store also apply to its worktrees. Runs git only inside a
 /// linked worktree, because read-only commands must be fast.
 pub fn main_checkout() -> Result<Option<PathBuf>> {
-    let here = host::current_directory()?;
-    for directory in here.ancestors() {
+    let current_dir = host::current_directory()?;
+    for directory in current_dir.ancestors() {
         let git = directory.join(".git");
         if git.is_dir() {
             return Ok(Some(directory.to_owned()));
         }
         if git.is_file() {
-            let repository = Repository::discover(&user_git(), &here)?;
+            let repository = Repository::discover(&user_git(), &current_dir)?;
             return Ok(Some(repository.root().to_owned()));
         }
     }
@@ -344,6 +344,6 @@ pub fn main_checkout() -> Result<Option<PathBuf>> {
 
 /// Like `main_checkout`, but fails outside of a repository.
 pub fn root() -> Result<PathBuf> {
-    let here = host::current_directory()?;
-    main_checkout()?.ok_or_else(|| not_a_repository().at(here.display().to_string()))
+    let current_dir = host::current_directory()?;
+    main_checkout()?.ok_or_else(|| not_a_repository().at(current_dir.display().to_string()))
 }

@@ -101,10 +101,10 @@ impl TaskContext {
 
 /// Returns those of these runs, and of the runs of these tasks, that a process is driving.
 pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>> {
-    let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
-    let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
+    let may_be_driven = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
+    let task_runs = tasks.iter().filter(may_be_driven).filter_map(|row| row.run_id);
     let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
-    Ok(held_runs(store, &taken_up.chain(open).collect::<BTreeSet<u64>>())?)
+    Ok(held_runs(store, &task_runs.chain(open).collect::<BTreeSet<u64>>())?)
 }
 
 /// Returns those of these runs that a process is driving now.
@@ -124,8 +124,8 @@ pub fn run_state(store: &dyn Store, run: RunId) -> Result<RunState> {
 }
 
 /// The running attempts of a loop.
-pub fn running_attempts(view: &RunState, loop_id: &LoopId) -> Vec<AttemptId> {
-    let state = view.loop_state(loop_id);
+pub fn running_attempts(run_state: &RunState, loop_id: &LoopId) -> Vec<AttemptId> {
+    let state = run_state.loop_state(loop_id);
     state.into_iter().flat_map(|state| state.slots()).filter_map(AttemptSlot::attempt).collect()
 }
 
@@ -138,10 +138,10 @@ impl AgentKinds {
     }
 
     /// The kind of the agent of an attempt.
-    pub fn kind(&self, view: &RunState, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
-        let name = view.agent(loop_id, attempt)?;
-        let known = self.0.as_ref().and_then(|settings| settings.agent(name));
-        known.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))
+    pub fn kind(&self, run_state: &RunState, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
+        let name = run_state.agent(loop_id, attempt)?;
+        let configured = self.0.as_ref().and_then(|settings| settings.agent(name));
+        configured.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))
     }
 }
 

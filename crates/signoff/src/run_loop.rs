@@ -42,14 +42,14 @@ use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSigna
 use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host};
 use notifications::NotifyingRenderer;
 
-/// What a command wants to run.
+/// The runs that a command resumes or opens, and how.
 #[derive(Default)]
 pub struct RunRequest {
     /// Runs to resume from their logs.
     pub resumed: Vec<Lease>,
     /// New runs with their first facts.
     pub opened: Vec<(Lease, Vec<Fact>)>,
-    pub drive: RunLoopOptions,
+    pub options: RunLoopOptions,
     pub jobs: Option<usize>,
     /// The subject of a review of the checkout.
     pub subject: Option<TaskSpec>,
@@ -59,8 +59,8 @@ pub struct RunRequest {
 impl RunRequest {
     /// A request to work a new run.
     pub fn open(lease: Lease, facts: Vec<Fact>, no_ask: bool) -> Self {
-        let drive = RunLoopOptions { no_ask, ..RunLoopOptions::default() };
-        Self { opened: vec![(lease, facts)], drive, ..Self::default() }
+        let options = RunLoopOptions { no_ask, ..RunLoopOptions::default() };
+        Self { opened: vec![(lease, facts)], options, ..Self::default() }
     }
 }
 
@@ -83,15 +83,15 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let naming = naming(&*store, &request, jobs)?;
     let (subject, base) = (request.subject, request.base);
     let ctx = Arc::new(EngineContext { jobs, subject, base, ..engine_context(project)? });
-    let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
+    let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.options.no_ask);
     let shows_queue =
-        request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
+        request.options.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = runtime.block_on(async { termination_signals() });
     let signals = signals.map_err(cannot_start)?;
     let screen = open_screen(console, &read_only, shows_queue, &handle, may_ask);
-    let (requested, no_ask) = (request.drive.only.clone(), request.drive.no_ask);
-    let drive = RunLoopOptions { attended: may_ask && screen.is_some(), ..request.drive };
+    let (requested, no_ask) = (request.options.only.clone(), request.options.no_ask);
+    let options = RunLoopOptions { attended: may_ask && screen.is_some(), ..request.options };
     let presence = screen.as_ref().map(|screen| TerminalPresence::AtTerminal(screen.terminal()));
     let presence = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
@@ -103,7 +103,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     runtime.spawn_blocking(move || warm_up_ctx.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = start_report_server(ctx.reports.clone(), console).await;
-        let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), drive, &mut renderer);
+        let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), options, &mut renderer);
         handle.connect(dispatcher.input_sender());
         forward_signals(signals, dispatcher.input_sender(), handle.clone());
         for lease in request.resumed {
@@ -175,7 +175,7 @@ pub fn runtime() -> Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(cannot_start)
 }
 
-/// The error if the system refuses what every command needs.
+/// The error if the async runtime or the signal handlers cannot be created.
 pub fn cannot_start(error: io::Error) -> CliError {
     CliError::failed(format!("cannot start the async runtime: {error}"))
         .hint("check the limits on open files and processes: `ulimit -a`")
@@ -225,13 +225,13 @@ pub fn tracker_options() -> TrackerOptions {
 /// Decides whether progress lines name their task from the start: yes if several tasks may run in parallel.
 fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<LineNaming> {
     let resumed = |row: &TaskRow| request.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
-    let under_way = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
-    let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
+    let is_resumed_task = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
+    let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(is_resumed_task).count() };
     tasks += request.opened.len();
     if request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks)) {
-        let more = match &request.drive.offer {
+        let more = match &request.options.offer {
             Some(offer) => offer.len(),
-            None => ready(store, &request.drive.only, 2)?.len(),
+            None => ready(store, &request.options.only, 2)?.len(),
         };
         tasks += more.saturating_sub(1);
     }
@@ -287,15 +287,15 @@ impl RunResult {
         let unsettled = inbox::unsettled(&all);
         let selected = |row: &TaskRow| match self.requested.as_slice() {
             [] => driven(row) && (!row.status.is_over() || unsettled.contains(&row.id)),
-            asked => asked.contains(&TaskId(row.id)),
+            requested => requested.contains(&TaskId(row.id)),
         };
         let own = |row: &TaskRow| self.has_changed(row.id) || selected(row);
         let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
-        let asked = |row: &QuestionRow| match row.task_id {
+        let is_relevant = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
             None => self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id),
         };
-        let questions = self.store.questions()?.into_iter().filter(asked).collect();
+        let questions = self.store.questions()?.into_iter().filter(is_relevant).collect();
         Ok((tasks, questions))
     }
 
@@ -305,9 +305,9 @@ impl RunResult {
 
     /// Prints what waits for the user in tasks that did not change during this run.
     fn print_pending(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
-        let waits = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
+        let is_unchanged = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
         let is_open = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
-        for row in tasks.iter().filter(waits) {
+        for row in tasks.iter().filter(is_unchanged) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
                 Some(question) => console.note(&format!(
@@ -359,12 +359,12 @@ impl RunResult {
     /// count, nor does a run stopped by a task that was not named.
     fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>> {
         let stopped = |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
-        let of_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
-        let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.has_changed(row.id));
+        let is_in_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
+        let moved = |run: RunId| tasks.iter().any(|row| is_in_run(row, run) && self.has_changed(row.id));
         let all = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
         let by_another = |run: RunId| {
             let failed = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
-            all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
+            all.iter().any(|row| is_in_run(row, run) && !self.has_changed(row.id) && failed(row))
         };
         let counts = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
         let runs = || self.summary.runs.iter().filter(|(run, _)| counts(*run)).map(|(_, stage)| stage);

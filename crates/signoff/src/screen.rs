@@ -159,9 +159,9 @@ impl Screen {
         drawing.begin().ok()?;
         let end_requested = Arc::new(AtomicBool::new(false));
         let requested = end_requested.clone();
-        let on_signal = move |one| {
-            requested.fetch_or(one == TerminalSignal::End, Ordering::AcqRel);
-            signals.send(one).is_ok() && wake.send(ScreenMessage::Signal).is_ok()
+        let on_signal = move |signal| {
+            requested.fetch_or(signal == TerminalSignal::End, Ordering::AcqRel);
+            signals.send(signal).is_ok() && wake.send(ScreenMessage::Signal).is_ok()
         };
         terminal::listen(termination_signals, on_signal).ok()?;
         let (done_sender, done) = mpsc::channel();

@@ -151,7 +151,7 @@ fn rewrite(path: &Path, old: &str, new: &str) -> Result<Option<PathBuf>> {
     if host::read_if_exists(path)?.as_deref() != Some(old.as_bytes()) {
         return Ok(None);
     }
-    let backup = host::copy_aside(path, ".v1.bak")?;
+    let backup = host::copy_to_backup(path, ".v1.bak")?;
     replacement.write(new)?;
     Ok(backup)
 }

@@ -71,8 +71,8 @@ impl Backend for WebBackend {
         self.stats_report().map_err(page_error)
     }
 
-    fn report(&self, of: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError> {
-        self.report_pages(of).map_err(page_error)
+    fn report(&self, subject: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>), RequestError> {
+        self.report_pages(subject).map_err(page_error)
     }
 
     fn perform(&self, action: WebAction) -> Result<ActionOutcome, RequestError> {
@@ -93,9 +93,9 @@ fn page_error(failure: CliError) -> RequestError {
     request_error(&failure, RequestErrorKind::NotFound)
 }
 
-/// Converts the error of a command into a refusal. `wrong` is the reason to give for a usage error.
-fn request_error(failure: &CliError, wrong: RequestErrorKind) -> RequestError {
-    let kind = if failure.exit == CommandExit::Usage { wrong } else { RequestErrorKind::Internal };
+/// Converts the error of a command into a refusal. `usage_kind` is the kind of a usage error.
+fn request_error(failure: &CliError, usage_kind: RequestErrorKind) -> RequestError {
+    let kind = if failure.exit == CommandExit::Usage { usage_kind } else { RequestErrorKind::Internal };
     let location = failure.location.as_ref().map(|location| format!(" ({location})")).unwrap_or_default();
     let hint = failure.hint.clone();
     RequestError { kind, message: format!("{}{location}", failure.message), hint }
@@ -177,24 +177,24 @@ impl WebBackend {
         let read_only = ReadOnlyProject::for_task(TaskId(task))?;
         let (report, _) = queries::task_report(&read_only, TaskId(task))?;
         let id = AttemptId(attempt).to_string();
-        let known = report.attempts.iter().find(|known| known.id == id);
+        let attempt_row = report.attempts.iter().find(|attempt_row| attempt_row.id == id);
         let none = || {
             CliError::usage(format!("task {task} has no attempt {id}"))
                 .hint(format!("`signoff show {task}` lists them"))
         };
-        let known = known.ok_or_else(none)?.clone();
+        let attempt_row = attempt_row.ok_or_else(none)?.clone();
         let (run, loop_id) = read_only.loop_of(TaskId(task))?;
         let dir = queries::attempt_dir(&read_only, &AttemptKey { run, loop_id, attempt: AttemptId(attempt) });
         let settings = settings::load(Some(&read_only.root)).ok();
-        let transcript = read_transcript(&dir, &known, settings.as_ref(), TAIL)
+        let transcript = read_transcript(&dir, &attempt_row, settings.as_ref(), TAIL)
             .map_err(|error| CliError::failed(format!("the transcript cannot be read: {error}")))?;
         let (project, title) = (self.project(), report.task.title);
-        Ok(TranscriptPage { project, task, title, attempt: known, transcript })
+        Ok(TranscriptPage { project, task, title, attempt: attempt_row, transcript })
     }
 
     /// The report as `signoff report --format html` writes it.
-    fn report_pages(&self, of: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>)> {
-        let data = match of {
+    fn report_pages(&self, subject: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>)> {
+        let data = match subject {
             ReportSubject::Task(task) => report::for_task(TaskId(task))?,
             ReportSubject::Run(run) => report::for_run(RunId(run))?,
         };

@@ -56,7 +56,7 @@ fn row(attempt: &AttemptRow, context: PageContext) -> Markup {
 /// `review by code, cycle 2`.
 fn role_and_cycle(attempt: &AttemptRow) -> String {
     let cycle = if attempt.cycle > 0 { format!(", cycle {}", attempt.cycle) } else { String::new() };
-    attempt.who() + &cycle
+    attempt.role_and_reviewer() + &cycle
 }
 
 fn outcome(attempt: &AttemptRow) -> Markup {
@@ -69,10 +69,10 @@ fn outcome(attempt: &AttemptRow) -> Markup {
 }
 
 /// Sums attempts by role, in the order in which the roles first occur.
-pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<RoleStats> {
+pub fn stats_by_role(attempts: &[AttemptRow]) -> Vec<RoleStats> {
     let mut roles: Vec<RoleStats> = Vec::new();
     for attempt in attempts {
-        let at = roles.iter().position(|known| known.role == attempt.role).unwrap_or_else(|| {
+        let at = roles.iter().position(|stats| stats.role == attempt.role).unwrap_or_else(|| {
             roles.push(RoleStats { role: attempt.role.clone(), ..RoleStats::default() });
             roles.len() - 1
         });
@@ -125,7 +125,7 @@ fn transcript_text(transcript: &TranscriptTail, bytes: usize) -> Markup {
     html! {
         (text::left_out_note(transcript.left_out + before))
         @if last.trim().is_empty() { p.hint { "The agent printed nothing." } }
-        @else { pre.said dir="auto" { (visible(last)) } }
+        @else { pre.output dir="auto" { (visible(last)) } }
     }
 }
 

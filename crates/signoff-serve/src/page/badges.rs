@@ -75,8 +75,8 @@ impl Tone {
 }
 
 /// A coloured label.
-pub fn chip(tone: Tone, word: &str) -> Markup {
-    html! { span class={ "chip " (tone.class()) } { (text::spaced(word)) } }
+pub fn chip(tone: Tone, label: &str) -> Markup {
+    html! { span class={ "chip " (tone.class()) } { (text::spaced(label)) } }
 }
 
 /// The status of a task, with the same mark as in a terminal.
@@ -85,10 +85,10 @@ pub fn task_badge(task: &TaskRow) -> Markup {
 }
 
 /// A status with the mark and colour of a state.
-pub fn state_badge(state: TaskState, word: &str) -> Markup {
+pub fn state_badge(state: TaskState, label: &str) -> Markup {
     html! {
         span class={ "chip badge " (Tone::from_state(state).class()) } {
-            span aria-hidden="true" { (state.mark()) " " } (text::spaced(word))
+            span aria-hidden="true" { (state.mark()) " " } (text::spaced(label))
         }
     }
 }
@@ -103,9 +103,9 @@ pub fn status_details(task: &TaskRow) -> String {
 pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<Markup> {
     let started: Timestamp = task.started_at.as_deref()?.parse().ok()?;
     let ended: Option<Timestamp> = task.ended_at.as_deref().and_then(|at| at.parse().ok());
-    let took = between(started, ended.unwrap_or(now));
-    let goes_on = ended.is_none().then_some(took);
-    Some(html! { time datetime={ "PT" (took / 1000) "S" } data-ms=[goes_on] { (format_duration(took)) } })
+    let duration = between(started, ended.unwrap_or(now));
+    let running_ms = ended.is_none().then_some(duration);
+    Some(html! { time datetime={ "PT" (duration / 1000) "S" } data-ms=[running_ms] { (format_duration(duration)) } })
 }
 
 fn between(from: Timestamp, to: Timestamp) -> u64 {

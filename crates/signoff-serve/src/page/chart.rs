@@ -84,15 +84,15 @@ const MAX_LETTER_WIDTH: f64 = 7.0;
 
 /// The legend entries in one row, each as wide as its text.
 fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
-    let placed = entries.iter().scan(5.0, |end, (word, class)| {
+    let placed = entries.iter().scan(5.0, |end, (label, class)| {
         let x = *end;
-        *end += 23.0 + MAX_LETTER_WIDTH * word.chars().count() as f64;
-        Some((x, word, class))
+        *end += 23.0 + MAX_LETTER_WIDTH * label.chars().count() as f64;
+        Some((x, label, class))
     });
     html! {
-        @for (x, word, class) in placed {
+        @for (x, label, class) in placed {
             rect class=(class) x=(x) y=(y) width="9" height="9" rx="1.5" {}
-            text.key x=(x + 13.0) y=(y + 8.5) { (word) }
+            text.key x=(x + 13.0) y=(y + 8.5) { (label) }
         }
     }
 }
@@ -104,7 +104,7 @@ fn changes_table(changes: &[Convergence]) -> Markup {
     table(&["Cycle", "New", "Carried", "Fixed", "Regressed"], rows)
 }
 
-/// The figures of a chart: a heading, and its numbers.
+/// A data table: a header row, and a row per name.
 fn table(head: &[&str], rows: impl Iterator<Item = (Markup, Vec<String>)>) -> Markup {
     html! {
         table.figures {
@@ -200,7 +200,7 @@ pub fn reviewers(id: &str, reviewers: &[ReviewerStats]) -> Markup {
     let svg = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
     let description = reviewers.iter().map(|reviewer| {
         let outcomes = outcome_counts(reviewer).into_iter().zip(OUTCOMES);
-        let outcomes: String = outcomes.map(|(number, (word, _))| format!(", {number} {word}")).collect();
+        let outcomes: String = outcomes.map(|(number, (label, _))| format!(", {number} {label}")).collect();
         format!("{}: {} raised{outcomes}", truncate_line(&reviewer.reviewer, 40), reviewer.raised + reviewer.pending)
     });
     let description = description.collect::<Vec<_>>().join(". ");
@@ -250,18 +250,24 @@ fn reviewers_table(reviewers: &[ReviewerStats]) -> Markup {
     table(&names, rows)
 }
 
+/// A labeled count of a bar chart.
+struct NamedCount {
+    name: String,
+    count: u64,
+}
+
 /// A bar chart of counts.
-pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Markup {
-    let all = counted.iter().map(|(name, number)| ChartBar {
+fn counts(id: &str, title: &'static str, counts: &[NamedCount]) -> Markup {
+    let all = counts.iter().map(|NamedCount { name, count }| ChartBar {
         name: name.clone(),
-        parts: vec![(*number as f64, "c-cost")],
-        value: number.to_string(),
+        parts: vec![(*count as f64, "c-cost")],
+        value: count.to_string(),
     });
     let all: Vec<ChartBar> = all.collect();
-    let description = counted.iter().map(|(name, number)| format!("{}: {number}", truncate_line(name, 60)));
+    let description = counts.iter().map(|NamedCount { name, count }| format!("{}: {count}", truncate_line(name, 60)));
     let description = description.collect::<Vec<_>>().join(". ");
     let (height, svg) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
-    let rows = counted.iter().map(|(name, number)| (row_name(name, 60), vec![number.to_string()]));
+    let rows = counts.iter().map(|NamedCount { name, count }| (row_name(name, 60), vec![count.to_string()]));
     let table = table(&["Name", "Count"], rows);
     Figure { id: id.to_owned(), title, description, height, svg, table }.render()
 }
@@ -275,17 +281,20 @@ fn round(number: f64) -> f64 {
 pub fn stats_page(project: &str, report: &StatsReport) -> String {
     let body = html! {
         h1 { "Statistics" }
-        section #stats data-live aria-label="Figures" { (figures(report)) }
+        section #stats data-live aria-label="Figures" { (stats_section(report)) }
     };
     PageFrame::new("Statistics", project, PageSubject::Everything, body).into_string()
 }
 
-fn figures(report: &StatsReport) -> Markup {
+fn stats_section(report: &StatsReport) -> Markup {
     let cycles = report.cycles_to_approval.distribution.iter();
-    let cycles: Vec<(String, u64)> = cycles.map(|bucket| (count(bucket.cycles, "cycle"), bucket.tasks)).collect();
-    let stops = report.stop_reasons.iter();
-    let stops = stops.map(|stop| (super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)), stop.tasks));
-    let stops: Vec<(String, u64)> = stops.collect();
+    let cycles = cycles.map(|bucket| NamedCount { name: count(bucket.cycles, "cycle"), count: bucket.tasks });
+    let cycles: Vec<NamedCount> = cycles.collect();
+    let stops = report.stop_reasons.iter().map(|stop| NamedCount {
+        name: super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)),
+        count: stop.tasks,
+    });
+    let stops: Vec<NamedCount> = stops.collect();
     html! {
         p.lead {
             (count(report.tasks.approved, "task")) " approved"

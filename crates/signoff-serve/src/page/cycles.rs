@@ -17,18 +17,18 @@ use super::frame::PageContext;
 use super::text;
 
 /// All cycles; the last one is expanded.
-pub fn all(judged: ReviewHistory, setting: PageContext) -> Markup {
-    let last = judged.cycles.len().saturating_sub(1);
+pub fn all(history: ReviewHistory, context: PageContext) -> Markup {
+    let last = history.cycles.len().saturating_sub(1);
     html! {
         ol.cycles {
-            @for (index, cycle) in judged.cycles.iter().enumerate() {
-                li { (one(cycle, &setting.id(&format!("cycle-{index}")), index == last)) }
+            @for (index, cycle) in history.cycles.iter().enumerate() {
+                li { (cycle_section(cycle, &context.id(&format!("cycle-{index}")), index == last)) }
             }
         }
     }
 }
 
-fn one(cycle: &Cycle, id: &str, is_last: bool) -> Markup {
+fn cycle_section(cycle: &Cycle, id: &str, is_last: bool) -> Markup {
     html! {
         details.cycle id=(id) open[is_last] {
             summary {
@@ -143,19 +143,19 @@ fn conflicts(cycle: &Cycle) -> Markup {
 }
 
 /// Groups of related findings, as indexes into the ledger. An unrelated finding is a group of one.
-pub fn related(judged: ReviewHistory) -> Vec<Vec<usize>> {
+pub fn related(history: ReviewHistory) -> Vec<Vec<usize>> {
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     // The latest cycle has the current line numbers.
-    for merged in judged.cycles.iter().rev().map(|cycle| &cycle.merged) {
+    for merged in history.cycles.iter().rev().map(|cycle| &cycle.merged) {
         for group in &merged.groups {
             let ids = ids(merged, group);
-            let known = judged.ledger.iter().map(|line| line.finding.id.as_str()).enumerate();
-            let known = known.filter(|(_, id)| ids.contains(id)).map(|(index, _)| index);
-            groups.push(known.filter(|index| taken.insert(*index)).collect());
+            let indexes = history.ledger.iter().map(|line| line.finding.id.as_str()).enumerate();
+            let indexes = indexes.filter(|(_, id)| ids.contains(id)).map(|(index, _)| index);
+            groups.push(indexes.filter(|index| taken.insert(*index)).collect());
         }
     }
-    let alone = (0..judged.ledger.len()).filter(|index| !taken.contains(index));
+    let alone = (0..history.ledger.len()).filter(|index| !taken.contains(index));
     groups.extend(alone.map(|index| vec![index]));
     groups.retain(|group| !group.is_empty());
     groups.sort_by_key(|group| group.first().copied());

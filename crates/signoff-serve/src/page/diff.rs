@@ -27,14 +27,14 @@ type FileNotes<'a> = BTreeMap<Option<u32>, Vec<&'a LedgerLine>>;
 
 /// `/tasks/{id}/diff`.
 pub fn page(page: &TaskPage) -> String {
-    let (task, setting) = (&page.report.task, PageContext::served(page.report.task.id));
+    let (task, context) = (&page.report.task, PageContext::served(page.report.task.id));
     let title = format!("Diff of #{} {}", task.id, task.title);
     let body = html! {
         h1 { (text::line(&title)) }
         p { a href={ "/tasks/" (task.id) } { "Back to the task" } }
         section #diff data-live aria-label="Diff" {
             @match &page.diff {
-                Some(diff) => (diff_view(diff, &PatchFile::parse_all(&diff.patch), &page.report.ledger, setting)),
+                Some(diff) => (diff_view(diff, &PatchFile::parse_all(&diff.patch), &page.report.ledger, context)),
                 None => p.hint { "There is nothing to compare." },
             }
         }
@@ -43,10 +43,10 @@ pub fn page(page: &TaskPage) -> String {
 }
 
 /// The stat line, findings in other files, and the changed files.
-pub fn diff_view(diff: &DiffText, files: &[PatchFile], ledger: &[LedgerLine], setting: PageContext) -> Markup {
-    let anchors = Anchors::new(ledger, setting);
+pub fn diff_view(diff: &DiffText, files: &[PatchFile], ledger: &[LedgerLine], context: PageContext) -> Markup {
+    let anchors = Anchors::new(ledger, context);
     let elsewhere: Vec<&LedgerLine> = ledger.iter().filter(|line| !is_in(line, files)).collect();
-    let (mut room, mut names) = (MAX_LINES, ElementIds::new(setting, "file"));
+    let (mut room, mut names) = (MAX_LINES, ElementIds::new(context, "file"));
     html! {
         p.stat { (stat(diff, files)) }
         @if !elsewhere.is_empty() {
@@ -91,8 +91,8 @@ fn notes<'a>(files: &[PatchFile], ledger: &'a [LedgerLine]) -> FileNotes<'a> {
     let Some((file, later)) = files.split_first() else { return notes };
     let own = |line: &&LedgerLine| line.finding.file.as_deref() == Some(&file.path);
     for line in ledger.iter().filter(own).filter(|line| !is_in(line, later)) {
-        let place = line.finding.line.filter(|number| file.shows(*number));
-        notes.entry(place).or_default().push(line);
+        let line_number = line.finding.line.filter(|number| file.shows(*number));
+        notes.entry(line_number).or_default().push(line);
     }
     notes
 }
@@ -116,8 +116,8 @@ fn one_file(file: &PatchFile, notes: &FileNotes, id: &str, anchors: &Anchors, ro
                 @if !file.hunks.is_empty() { (lines(file, notes, anchors)) }
             } @else {
                 p.hint { "Too long for a page: " (count(file.lines() as u64, "line")) "." }
-                @for (place, lines) in notes {
-                    @if let Some(number) = place {
+                @for (line_number, lines) in notes {
+                    @if let Some(number) = line_number {
                         p.hint { "Line " (number) ":" }
                         @for line in lines { (note(line, anchors)) }
                     }

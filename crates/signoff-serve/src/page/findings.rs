@@ -25,24 +25,24 @@ pub struct FindingContext<'a> {
 }
 
 /// The list of findings.
-pub fn all(judged: ReviewHistory, setting: PageContext, context: FindingContext) -> Markup {
-    let anchors = Anchors::new(judged.ledger, setting);
-    let one = |index: &usize| judged.ledger.get(*index);
+pub fn all(history: ReviewHistory, context: PageContext, finding_context: FindingContext) -> Markup {
+    let anchors = Anchors::new(history.ledger, context);
+    let ledger_line = |index: &usize| history.ledger.get(*index);
     html! {
-        @for group in cycles::related(judged) {
+        @for group in cycles::related(history) {
             @if group.len() > 1 {
                 div.related role="group" aria-label="Related findings" {
                     p.hint { "Related: they are about the same lines." }
-                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, context)) }
+                    @for line in group.iter().filter_map(ledger_line) { (finding(line, context, &anchors, finding_context)) }
                 }
             } @else {
-                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, context)) }
+                @for line in group.iter().filter_map(ledger_line) { (finding(line, context, &anchors, finding_context)) }
             }
         }
     }
 }
 
-fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: FindingContext) -> Markup {
+fn finding(line: &LedgerLine, context: PageContext, anchors: &Anchors, finding_context: FindingContext) -> Markup {
     let found = &line.finding;
     let heading = truncate_line(&found.description, HEADING_LENGTH);
     let is_open = line.state == FindingState::Open;
@@ -56,18 +56,18 @@ fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: 
                 }
             }
             @if heading != one_line(&found.description) { (text::prose(&found.description, &anchors.get(&found.id, "-all"))) }
-            dl.facts { (place(found, setting, anchors, context.files)) (facts(found, anchors)) }
+            dl.facts { (source_location(found, context, anchors, finding_context.files)) (facts(found, anchors)) }
             ol.history {
                 @for seen in &line.seen { (reported(seen, found)) }
                 @for claim in &line.claims { (claimed(claim)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
-            @if is_open && setting.is_served { (dispute(found, setting, anchors, context.typed)) }
+            @if is_open && context.is_served { (dispute(found, context, anchors, finding_context.typed)) }
         }
     }
 }
 
-fn place(found: &FindingLine, setting: PageContext, anchors: &Anchors, files: &[PatchFile]) -> Markup {
+fn source_location(found: &FindingLine, context: PageContext, anchors: &Anchors, files: &[PatchFile]) -> Markup {
     let Some(file) = &found.file else { return html! {} };
     let named = location(file, found.line);
     let is_shown = files.iter().any(|shown| shown.path == *file);
@@ -76,7 +76,7 @@ fn place(found: &FindingLine, setting: PageContext, anchors: &Anchors, files: &[
             dt { "Where" }
             dd {
                 @if is_shown {
-                    a href={ "/tasks/" (setting.task) "/diff#" (anchors.get(&found.id, "-note")) } { (text::code(&named)) }
+                    a href={ "/tasks/" (context.task) "/diff#" (anchors.get(&found.id, "-note")) } { (text::code(&named)) }
                 } @else { (text::code(&named)) }
             }
         }
@@ -130,7 +130,7 @@ fn decided(settled: &StateChange) -> Markup {
     }
 }
 
-fn dispute(found: &FindingLine, setting: PageContext, anchors: &Anchors, typed: Option<&TypedFields>) -> Markup {
+fn dispute(found: &FindingLine, context: PageContext, anchors: &Anchors, typed: Option<&TypedFields>) -> Markup {
     let action = format!("/findings/{}/dispute", text::segment(&found.id));
     let reason = typed.filter(|typed| typed.action == action).map(|typed| &typed.reason);
     let (form, field) = (anchors.get(&found.id, "-dispute"), anchors.get(&found.id, "-reason"));
@@ -138,8 +138,8 @@ fn dispute(found: &FindingLine, setting: PageContext, anchors: &Anchors, typed: 
         details.action id=(form) open[reason.is_some()] {
             summary { "It is wrong…" }
             form method="post" action=(action) {
-                (frame::return_field(&format!("/tasks/{}", setting.task)))
-                input type="hidden" name="task" value=(setting.task);
+                (frame::return_field(&format!("/tasks/{}", context.task)))
+                input type="hidden" name="task" value=(context.task);
                 p {
                     label for=(field) { "Why it is wrong" }
                     input id=(field) name="reason" type="text" required autocomplete="off" value=[reason];

@@ -69,7 +69,7 @@ fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {
-                        @for known in FinalVerdict::ALL.map(FinalVerdict::as_str) { option value=(known) selected[verdict == Some(known)] { (known) } }
+                        @for option in FinalVerdict::ALL.map(FinalVerdict::as_str) { option value=(option) selected[verdict == Some(option)] { (option) } }
                     }
                 }
                 p {
@@ -87,15 +87,15 @@ fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
 pub fn question(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
     let id = format!("question-{}", text::segment(&question.id).replace('%', "."));
     let action = format!("/questions/{}/answer", text::segment(&question.id));
-    let about = tasks.iter().find(|task| Some(task.id) == question.task_id);
+    let task = tasks.iter().find(|task| Some(task.id) == question.task_id);
     // Do not link a page to itself.
     let is_here = question.task_id.is_some_and(|task| back == format!("/tasks/{task}"));
     html! {
         form.question method="post" action=(action) {
             (frame::return_field(back))
-            @if let Some(task) = about { (question_task(task)) }
+            @if let Some(task) = task { (question_task(task)) }
             p #(id) {
-                @if about.is_none() && !is_here { (subject_link(question)) " " }
+                @if task.is_none() && !is_here { (subject_link(question)) " " }
                 (text::line(&question.text))
             }
             p.choices {

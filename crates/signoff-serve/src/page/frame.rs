@@ -78,7 +78,7 @@ impl<'a> PageFrame<'a> {
     }
 
     fn head(&self) -> Markup {
-        let of = if self.project.is_empty() { "signoff" } else { self.project };
+        let site_name = if self.project.is_empty() { "signoff" } else { self.project };
         // `(2) `: the number of items that need attention, visible in the browser tab.
         let number = self.attention_count.filter(|needs| *needs > 0);
         let attention = number.map(|needs| format!("({needs}) ")).unwrap_or_default();
@@ -87,7 +87,7 @@ impl<'a> PageFrame<'a> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (attention) (truncate_line(self.title, 80)) " · " (truncate_line(of, 80)) }
+                title { (attention) (truncate_line(self.title, 80)) " · " (truncate_line(site_name, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 @if self.subject != PageSubject::Static { script src="/assets/live.js" defer {} }

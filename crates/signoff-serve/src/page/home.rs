@@ -24,14 +24,14 @@ const MAX_DETAILED: usize = 50;
 
 /// `/`.
 pub fn page(page: &HomePage, notice: Option<&PageNotice>) -> String {
-    let scene = ProjectSnapshot { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
-    let sorted = InboxTasks::new(&scene);
-    let attention_items = AttentionItems::new(page, &scene, &sorted);
+    let snapshot = ProjectSnapshot { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
+    let sorted = InboxTasks::new(&snapshot);
+    let attention_items = AttentionItems::new(page, &snapshot, &sorted);
     let most = if page.all { usize::MAX } else { MAX_DONE };
     let body = html! {
         h1 { "Overview" }
         (counts(&page.tasks))
-        (attention_section(page, &scene, &attention_items))
+        (attention_section(page, &snapshot, &attention_items))
         (task_section("running", "Running", &sorted.running, usize::MAX, page.now))
         (task_section("waiting", "Waiting for their turn", &unlisted_tasks(page, &sorted, false), most, page.now))
         (run_list(page))
@@ -67,8 +67,8 @@ struct AttentionItems<'a> {
 }
 
 impl<'a> AttentionItems<'a> {
-    fn new(page: &'a HomePage, scene: &ProjectSnapshot, sorted: &InboxTasks<'a>) -> Self {
-        let needs = |run: &&RunRow| run.needs_attention() || scene.is_run_interrupted(run);
+    fn new(page: &'a HomePage, snapshot: &ProjectSnapshot, sorted: &InboxTasks<'a>) -> Self {
+        let needs = |run: &&RunRow| run.needs_attention() || snapshot.is_run_interrupted(run);
         let runs = page.runs.iter().filter(needs).take(MAX_RUNS).collect();
         Self { runs, tasks: sorted.needs_attention.iter().chain(&sorted.interrupted).copied().collect() }
     }
@@ -78,7 +78,7 @@ impl<'a> AttentionItems<'a> {
     }
 }
 
-fn attention_section(page: &HomePage, scene: &ProjectSnapshot, attention_items: &AttentionItems) -> Markup {
+fn attention_section(page: &HomePage, snapshot: &ProjectSnapshot, attention_items: &AttentionItems) -> Markup {
     let number = attention_items.number(page);
     let rest = attention_items.tasks.get(MAX_DETAILED..).unwrap_or_default();
     html! {
@@ -91,8 +91,8 @@ fn attention_section(page: &HomePage, scene: &ProjectSnapshot, attention_items: 
             }
             @for asked in &page.questions { (forms::question(asked, &page.tasks, "/")) }
             ul.rows {
-                @for run in &attention_items.runs { (stopped_run(run, scene)) }
-                @for task in attention_items.tasks.iter().take(MAX_DETAILED) { (troubled(task, scene, page.now)) }
+                @for run in &attention_items.runs { (stopped_run(run, snapshot)) }
+                @for task in attention_items.tasks.iter().take(MAX_DETAILED) { (attention_row(task, snapshot, page.now)) }
                 @for task in rest { (row(task, page.now)) }
             }
         }
@@ -108,24 +108,24 @@ fn number_of(number: usize) -> Markup {
     html! { @if number > 0 { " " span.number { (number) } } }
 }
 
-fn stopped_run(run: &RunRow, scene: &ProjectSnapshot) -> Markup {
-    let (run_status, id) = (RunEntry::new(run, scene), run.id);
+fn stopped_run(run: &RunRow, snapshot: &ProjectSnapshot) -> Markup {
+    let (entry, id) = (RunEntry::new(run, snapshot), run.id);
     html! {
         li.row {
-            (badges::state_badge(run_status.state, runs::status(run)))
-            a.title href={ "/runs/" (id) } { (text::line(&run_status.text)) }
-            @for next in &run_status.next { p.next { (text::line(next)) } }
+            (badges::state_badge(entry.state, runs::status(run)))
+            a.title href={ "/runs/" (id) } { (text::line(&entry.text)) }
+            @for next in &entry.next { p.next { (text::line(next)) } }
         }
     }
 }
 
-fn troubled(task: &TaskRow, scene: &ProjectSnapshot, now: Timestamp) -> Markup {
+fn attention_row(task: &TaskRow, snapshot: &ProjectSnapshot, now: Timestamp) -> Markup {
     html! {
         li.row {
             (cells(task, now))
             div.do {
                 @if inbox::can_be_retried(task) { (forms::retry(task.id, "/")) }
-                p.next { (text::line(&NextStep::for_task(task, scene).to_string())) }
+                p.next { (text::line(&NextStep::for_task(task, snapshot).to_string())) }
             }
         }
     }
@@ -142,7 +142,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
     html! {
         (badges::task_badge(task))
         a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
-        span.standing { @if status.is_empty() { (task.kind.as_str()) } @else { (status) } }
+        span.status { @if status.is_empty() { (task.kind.as_str()) } @else { (status) } }
         span.facts {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (dollars(task.cost_usd, task.cost_is_estimated)) } }
@@ -168,8 +168,8 @@ fn task_section(id: &str, title: &str, tasks: &[&TaskRow], most: usize, now: Tim
 /// Tasks that no other section lists: the finished ones if `over`, else the unfinished ones.
 fn unlisted_tasks<'a>(page: &'a HomePage, sorted: &InboxTasks, over: bool) -> Vec<&'a TaskRow> {
     let listed = sorted.needs_attention.iter().chain(&sorted.interrupted).chain(&sorted.running).map(|task| task.id);
-    let asked = page.questions.iter().filter_map(|question| question.task_id);
-    let listed: BTreeSet<u64> = listed.chain(asked).collect();
+    let with_question = page.questions.iter().filter_map(|question| question.task_id);
+    let listed: BTreeSet<u64> = listed.chain(with_question).collect();
     page.tasks.iter().filter(|task| task.status.is_over() == over && !listed.contains(&task.id)).collect()
 }
 
@@ -230,7 +230,7 @@ fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &HomePage) -> Mark
             a.title href={ "/runs/" (run.id) } {
                 span.id { "run " (run.id) } " " (text::line(run.specification.as_deref().unwrap_or(&run.preset)))
             }
-            span.standing { @if let Some(counted) = counted { (counted.summary(driven)) } }
+            span.status { @if let Some(counted) = counted { (counted.summary(driven)) } }
             span.facts { @if run.cost_usd > 0.0 { span { (dollars(run.cost_usd, run.cost_is_estimated)) } } }
             @if let Some(counted) = counted { (counted.bar()) }
         }

@@ -34,7 +34,7 @@ pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
                     p.hint { (text::line(&head.project)) ", " (badges::timestamp(&head.made_at.to_string())) " UTC" }
                     (summary(head, &tasks))
                     @for (key, page) in (1..).zip(tasks) { (one_task(&page, key, is_named)) }
-                    @for (key, one) in (1 + number..).zip(&head.parts) { (part(one, key)) }
+                    @for (key, section) in (1 + number..).zip(&head.parts) { (part(section, key)) }
                     @if !head.roles.is_empty() {
                         section { h2 { "Cost and time" } div.charts { (chart::roles("roles", &head.roles)) } }
                     }
@@ -76,7 +76,7 @@ fn task_row(page: &TaskPage, key: u64) -> Markup {
         li.row {
             span { (result.mark) }
             a.title href={ "#t" (key) "-task" } { span.id { "#" (row.id) } " " (text::line(&row.title)) }
-            span.standing { (text::line(&result.text)) }
+            span.status { (text::line(&result.text)) }
             span.facts { span { (dollars(row.cost_usd, row.cost_is_estimated)) } }
         }
     }
@@ -102,21 +102,21 @@ fn change_stat(changes: &Changes) -> Markup {
 
 /// A loop of the run without a task (planning, checkpoint, final review), shown like a task.
 fn part(part: &PartSection, key: u64) -> Markup {
-    let setting = PageContext { task: 0, key, is_served: false };
-    let judged = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
+    let context = PageContext { task: 0, key, is_served: false };
+    let history = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
     let outcome = text::spaced(part.outcome.map_or("unfinished", OutcomeKind::as_str));
     html! {
-        article.task id=(setting.id("part")) aria-label=(truncate_line(&part.name, 120)) {
+        article.task id=(context.id("part")) aria-label=(truncate_line(&part.name, 120)) {
             h2 { (text::line(&part.name)) }
             p.lead { (outcome) @if let Some(why) = &part.reason { ": " (text::line(why)) } }
             @if !part.ledger.is_empty() {
-                (task::section(setting, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(judged, setting, FindingContext::default())))
+                (task::section(context, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(history, context, FindingContext::default())))
             }
             @if !part.cycles.is_empty() {
-                (task::section(setting, "cycles", &count(part.cycles.len() as u64, "cycle"), cycles::all(judged, setting)))
+                (task::section(context, "cycles", &count(part.cycles.len() as u64, "cycle"), cycles::all(history, context)))
             }
             @if !part.attempts.is_empty() {
-                (task::section(setting, "attempts", "Attempts", attempts::table(&part.attempts, setting)))
+                (task::section(context, "attempts", "Attempts", attempts::table(&part.attempts, context)))
             }
         }
     }
@@ -126,9 +126,9 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
     let mut row = page.report.task.clone();
     // A voided approval is not an approval.
     row.approved_commit = row.approved_commit.filter(|_| page.report.voided.is_none());
-    let setting = PageContext { task: row.id, key, is_served: false };
+    let context = PageContext { task: row.id, key, is_served: false };
     html! {
-        article.task id=(setting.id("task")) aria-label={ "Task " (row.id) } {
+        article.task id=(context.id("task")) aria-label={ "Task " (row.id) } {
             @if is_named { h2 { span.id { "#" (row.id) } " " (text::line(&row.title)) } }
             (result_line(&result_of_report(&page.report, page.driven)))
             p { (findings_summary(page)) }
@@ -138,8 +138,8 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
                 (None, Some(diff)) => p.stat { (diff::stat(diff, &PatchFile::parse_all(&diff.patch))) },
                 (None, None) => {},
             }
-            (task::spec_and_reviews(page, setting, FindingContext::default()))
-            (task::attempts_and_files(page, setting))
+            (task::spec_and_reviews(page, context, FindingContext::default()))
+            (task::attempts_and_files(page, context))
         }
     }
 }

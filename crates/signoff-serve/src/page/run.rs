@@ -32,8 +32,8 @@ pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
 
 /// `Run 3 SPEC.md`.
 pub fn name(run: &RunRow) -> String {
-    let of = run.specification.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    format!("Run {}{of}", run.id)
+    let suffix = run.specification.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    format!("Run {}{suffix}", run.id)
 }
 
 fn head(page: &RunPage) -> Markup {
@@ -41,15 +41,15 @@ fn head(page: &RunPage) -> Markup {
     let state = runs::state(run, &page.tasks);
     let driven: BTreeSet<u64> = page.driven.then_some(run.id).into_iter().collect();
     let runs = std::slice::from_ref(run);
-    let run_status = RunEntry::new(run, &ProjectSnapshot { tasks: &page.tasks, runs, driven: &driven });
+    let entry = RunEntry::new(run, &ProjectSnapshot { tasks: &page.tasks, runs, driven: &driven });
     html! {
         h1 { (text::line(&name(run))) }
         section #head data-live aria-label="Status" {
             p.lead {
                 (badges::state_badge(state, runs::status(run))) " "
-                @if run.groups.is_some() { (text::line(&run_status.text)) }
+                @if run.groups.is_some() { (text::line(&entry.text)) }
             }
-            @for next in &run_status.next { p.next { (text::line(next)) } }
+            @for next in &entry.next { p.next { (text::line(next)) } }
             (facts(run, &page.tasks, page.driven))
         }
     }
@@ -119,16 +119,21 @@ impl RunProgress {
             (self.stopped, "stopped"),
         ];
         let more = more.into_iter().filter(|(number, _)| *number > 0);
-        let more: String = more.map(|(number, word)| format!(", {number} {word}")).collect();
+        let more: String = more.map(|(number, label)| format!(", {number} {label}")).collect();
         format!("{} of {} done{more}", self.done, self.all())
     }
 
     /// The same as a progress bar. It is hidden from screen readers, which read the text.
     pub fn bar(&self) -> Markup {
-        let held = self.waiting + self.paused + self.unsettled;
+        let needs_user = self.waiting + self.paused + self.unsettled;
         let rest = self.done - self.approved - self.unsettled;
-        let parts =
-            [(self.approved, "good"), (rest, "quiet"), (self.at_work, "busy"), (held, "warn"), (self.stopped, "bad")];
+        let parts = [
+            (self.approved, "good"),
+            (rest, "quiet"),
+            (self.at_work, "busy"),
+            (needs_user, "warn"),
+            (self.stopped, "bad"),
+        ];
         let mut from = 0;
         let parts = parts.map(|(number, class)| {
             let share = |tasks: u64| 100 * tasks / self.all().max(1);

@@ -21,27 +21,27 @@ const MAX_INLINE_DIFF_LINES: usize = 1_500;
 pub fn page(page: &TaskPage, notice: Option<&PageNotice>) -> String {
     let task = &page.report.task;
     let title = format!("#{} {}", task.id, task.title);
-    let setting = PageContext::served(task.id);
+    let context = PageContext::served(task.id);
     let patch = page.diff.as_ref().map(|diff| diff.patch.as_str()).unwrap_or_default();
     let files = PatchFile::parse_all(patch);
     let typed = notice.and_then(|notice| notice.typed.as_ref());
     let body = html! {
         h1 { span.id { "#" (task.id) } " " (text::line(&task.title)) }
         (head(page, typed))
-        (spec_and_reviews(page, setting, FindingContext { files: &files, typed }))
-        @if let Some(diff) = &page.diff { (changes(page, diff, &files, setting)) }
-        (attempts_and_files(page, setting))
+        (spec_and_reviews(page, context, FindingContext { files: &files, typed }))
+        @if let Some(diff) = &page.diff { (changes(page, diff, &files, context)) }
+        (attempts_and_files(page, context))
     };
     PageFrame::new(&title, &page.project, PageSubject::Task(task.id), body).with_notice(notice).into_string()
 }
 
 /// A section with its heading. On a served page it is refreshed on changes.
-pub fn section(setting: PageContext, name: &str, title: &str, part: Markup) -> Markup {
-    let (id, heading) = (setting.id(name), setting.id(&format!("{name}-title")));
+pub fn section(context: PageContext, name: &str, title: &str, part: Markup) -> Markup {
+    let (id, heading) = (context.id(name), context.id(&format!("{name}-title")));
     // In a report with many tasks the names repeat, so sections are no landmarks there.
-    let named = setting.is_served.then_some(&heading);
+    let named = context.is_served.then_some(&heading);
     html! {
-        section id=(id) data-live[setting.is_served] aria-labelledby=[named] {
+        section id=(id) data-live[context.is_served] aria-labelledby=[named] {
             h2 id=(heading) { (title) }
             (part)
         }
@@ -103,7 +103,7 @@ pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
 }
 
 /// The specification, the findings and the review cycles.
-pub fn spec_and_reviews(page: &TaskPage, setting: PageContext, context: FindingContext) -> Markup {
+pub fn spec_and_reviews(page: &TaskPage, context: PageContext, finding_context: FindingContext) -> Markup {
     let report = &page.report;
     let open = report.ledger.iter().filter(|line| line.state == FindingState::Open).count();
     let title = match (open, report.ledger.len()) {
@@ -111,53 +111,53 @@ pub fn spec_and_reviews(page: &TaskPage, setting: PageContext, context: FindingC
         (open, all) => format!("{}, {open} open", count(all as u64, "finding")),
     };
     html! {
-        @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec, &setting.id("spec-all")))) }
-        (section(setting, "findings", &title, html! {
+        @if !page.spec.trim().is_empty() { (section(context, "spec", "What was asked", text::prose(&page.spec, &context.id("spec-all")))) }
+        (section(context, "findings", &title, html! {
             @if report.ledger.is_empty() { p.hint { "Nothing was found." } }
-            (findings::all(ReviewHistory::from_report(report), setting, context))
+            (findings::all(ReviewHistory::from_report(report), context, finding_context))
         }))
-        (section(setting, "cycles", &count(report.cycles.len() as u64, "cycle"), html! {
+        (section(context, "cycles", &count(report.cycles.len() as u64, "cycle"), html! {
             @if report.cycles.is_empty() { p.hint { "It has not been reviewed yet." } }
-            (cycles::all(ReviewHistory::from_report(report), setting))
+            (cycles::all(ReviewHistory::from_report(report), context))
         }))
     }
 }
 
-fn changes(page: &TaskPage, diff: &DiffText, files: &[PatchFile], setting: PageContext) -> Markup {
+fn changes(page: &TaskPage, diff: &DiffText, files: &[PatchFile], context: PageContext) -> Markup {
     let lines: usize = files.iter().map(PatchFile::lines).sum();
     let part = html! {
         @if lines > MAX_INLINE_DIFF_LINES {
             p { (diff::stat(diff, files)) }
-            p { a href={ "/tasks/" (setting.task) "/diff" } { "The diff with its findings" } " (" (count(lines as u64, "line")) ")" }
-        } @else { (diff::diff_view(diff, files, &page.report.ledger, setting)) }
+            p { a href={ "/tasks/" (context.task) "/diff" } { "The diff with its findings" } " (" (count(lines as u64, "line")) ")" }
+        } @else { (diff::diff_view(diff, files, &page.report.ledger, context)) }
     };
-    section(setting, "diff", "Diff", part)
+    section(context, "diff", "Diff", part)
 }
 
 /// Charts, attempts, decisions, transcripts and files.
-pub fn attempts_and_files(page: &TaskPage, setting: PageContext) -> Markup {
+pub fn attempts_and_files(page: &TaskPage, context: PageContext) -> Markup {
     let report = &page.report;
-    let roles = attempts::figures_by_role(&report.attempts);
+    let roles = attempts::stats_by_role(&report.attempts);
     let is_reviewed = !report.cycles.is_empty();
     html! {
         @if !report.attempts.is_empty() {
-            (section(setting, "figures", "Figures", html! {
+            (section(context, "figures", "Figures", html! {
                 div.charts {
-                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &report.cycles.iter().map(|cycle| cycle.convergence).collect::<Vec<_>>())) }
-                    (chart::roles(&setting.id("roles"), &roles))
+                    @if is_reviewed { (chart::convergence(&context.id("convergence"), &report.cycles.iter().map(|cycle| cycle.convergence).collect::<Vec<_>>())) }
+                    (chart::roles(&context.id("roles"), &roles))
                 }
             }))
-            (section(setting, "attempts", "Attempts", attempts::table(&report.attempts, setting)))
+            (section(context, "attempts", "Attempts", attempts::table(&report.attempts, context)))
         }
         @if !report.decisions.is_empty() {
-            (section(setting, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))
+            (section(context, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))
         }
         // Reports are made to be shared, so they contain no transcripts.
-        @if setting.is_served && !page.transcripts.is_empty() {
-            (section(setting, "transcripts", "Transcripts", attempts::transcripts(&page.transcripts, &report.attempts, setting)))
+        @if context.is_served && !page.transcripts.is_empty() {
+            (section(context, "transcripts", "Transcripts", attempts::transcripts(&page.transcripts, &report.attempts, context)))
         }
         @if !report.artifacts.is_empty() {
-            (section(setting, "artifacts", "Files kept", html! {
+            (section(context, "artifacts", "Files kept", html! {
                 ul { @for path in &report.artifacts { li { (text::code(path)) } } }
             }))
         }

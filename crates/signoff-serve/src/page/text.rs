@@ -68,8 +68,8 @@ pub fn tail(text: &str, bytes: usize) -> (u64, &str) {
 }
 
 /// Replaces underscores with spaces.
-pub fn spaced(word: &str) -> String {
-    word.replace('_', " ")
+pub fn spaced(text: &str) -> String {
+    text.replace('_', " ")
 }
 
 /// Percent-encodes a text as one path segment.

@@ -129,5 +129,5 @@ fn typed_fields(submitted: &SubmittedForm) -> TypedFields {
 
 /// Redirects to a page that shows the notice with this key.
 fn redirect_with_notice(page: &str, notice_key: &str) -> Response {
-    (StatusCode::SEE_OTHER, [(header::LOCATION, format!("{page}?said={notice_key}"))]).into_response()
+    (StatusCode::SEE_OTHER, [(header::LOCATION, format!("{page}?notice={notice_key}"))]).into_response()
 }

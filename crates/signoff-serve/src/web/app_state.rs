@@ -53,11 +53,11 @@ impl AppState {
     /// call completes without it.
     pub async fn call<T: Send + 'static>(
         &self,
-        kind: RequestClass,
+        class: RequestClass,
         work: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, RequestError> {
         let internal_error = |message: String| RequestError { kind: RequestErrorKind::Internal, message, hint: None };
-        let permit = self.permits[kind as usize].clone().acquire_owned().await;
+        let permit = self.permits[class as usize].clone().acquire_owned().await;
         let permit = permit.map_err(|error| internal_error(error.to_string()))?;
         let backend = self.backend.clone();
         let result = tokio::task::spawn_blocking(move || {
@@ -86,7 +86,7 @@ impl AppState {
     /// Takes the notice with this key. Each notice is shown once.
     pub fn take_notice(&self, key: &str) -> Option<PageNotice> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = notices.iter().position(|(known, _)| known == key)?;
+        let index = notices.iter().position(|(stored_key, _)| stored_key == key)?;
         notices.remove(index).map(|(_, notice)| notice)
     }
 }

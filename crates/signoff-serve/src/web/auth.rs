@@ -62,8 +62,8 @@ impl RequestAuth {
             return AuthDecision::Deny(DenyReason::Method);
         }
         if let Some(token) = query_token(uri).filter(|_| method == Method::GET) {
-            let known = self.token.matches(&token) || self.use_one_time_token(&token);
-            return if known {
+            let is_valid = self.token.matches(&token) || self.use_one_time_token(&token);
+            return if is_valid {
                 AuthDecision::SetCookie { redirect_to: without_token(uri) }
             } else {
                 AuthDecision::Deny(DenyReason::Token)
@@ -89,12 +89,12 @@ impl RequestAuth {
         let name = self.cookie_name();
         let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(known, value)| known == name && self.token.matches(value))
+        pairs.any(|(cookie, value)| cookie == name && self.token.matches(value))
     }
 
     fn use_one_time_token(&self, token: &str) -> bool {
         let mut one_time_token = self.one_time_token.lock().unwrap_or_else(PoisonError::into_inner);
-        one_time_token.take_if(|known| known.matches(token)).is_some()
+        one_time_token.take_if(|stored| stored.matches(token)).is_some()
     }
 
     /// The `Host` of the request, if it is this server.

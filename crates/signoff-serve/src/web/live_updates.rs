@@ -54,11 +54,11 @@ impl RecentChanges {
     /// Merges all changes after a number. Returns the latest number with them.
     fn since(&self, seen: u64) -> (u64, ChangeSet) {
         let missed = self.last.checked_sub(seen).and_then(|missed| usize::try_from(missed).ok());
-        let Some(known) = missed.and_then(|missed| self.changes.len().checked_sub(missed)) else {
+        let Some(seen) = missed.and_then(|missed| self.changes.len().checked_sub(missed)) else {
             return (self.last, ChangeSet::everything());
         };
         let mut all = ChangeSet::default();
-        self.changes.iter().skip(known).for_each(|change| all.merge(change));
+        self.changes.iter().skip(seen).for_each(|change| all.merge(change));
         (self.last, all)
     }
 }
@@ -83,17 +83,17 @@ pub struct LiveUpdates {
 impl LiveUpdates {
     /// Starts the polling thread. `LiveUpdates::stop` ends it.
     pub fn start(watcher: Box<dyn Watcher>, heartbeat: Duration) -> std::io::Result<Arc<Self>> {
-        let this = Arc::new(Self {
+        let live_updates = Arc::new(Self {
             recent: Mutex::default(),
             state: watch::Sender::default(),
             slots: Arc::new(Semaphore::new(MAX_LISTENERS)),
             poll_thread: Mutex::default(),
             heartbeat,
         });
-        let live = this.clone();
+        let live = live_updates.clone();
         let thread = thread::Builder::new().name("watcher".to_owned()).spawn(move || live.poll_changes(watcher))?;
-        *this.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread.thread().clone());
-        Ok(this)
+        *live_updates.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread.thread().clone());
+        Ok(live_updates)
     }
 
     /// Stops polling and closes all streams.

@@ -71,8 +71,9 @@ pub async fn run_report(State(state): PageState, PathParams(run): PathParams<Str
     report(&state, ReportSubject::Run(parse_id(&run)?)).await
 }
 
-async fn report(state: &AppState, of: ReportSubject) -> PageResult {
-    let read = move |backend: &dyn Backend| backend.report(of).map(|(head, tasks)| page::report_file(&head, tasks));
+async fn report(state: &AppState, subject: ReportSubject) -> PageResult {
+    let read =
+        move |backend: &dyn Backend| backend.report(subject).map(|(head, tasks)| page::report_file(&head, tasks));
     let text = state.call(RequestClass::ReadSlowly, read).await?;
     let policy = (header::CONTENT_SECURITY_POLICY, REPORT_CSP);
     Ok(([policy], html(StatusCode::OK, text)).into_response())
@@ -114,10 +115,10 @@ pub fn parse_id(text: &str) -> Result<u64, RequestError> {
 /// The value of a query parameter.
 fn query_value<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
     let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
-    pairs.find(|(known, _)| known == name).map(|(_, value)| value)
+    pairs.find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 /// The notice to show at the top of the page, if the URL names one.
 fn notice(state: &AppState, uri: &Uri) -> Option<PageNotice> {
-    state.take_notice(&query_value(uri, "said")?)
+    state.take_notice(&query_value(uri, "notice")?)
 }

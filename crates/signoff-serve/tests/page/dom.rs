@@ -48,14 +48,14 @@ pub fn faults(page: &Html) -> Vec<String> {
         }
     }
     faults.extend(ids.iter().filter(|(_, count)| **count > 1).map(|(id, _)| format!("id {id} twice")));
-    faults.extend(unlabelled(page));
-    faults.extend(dangling(page));
+    faults.extend(unlabeled_controls(page));
+    faults.extend(dangling_references(page));
     faults.extend(headings(page));
     faults
 }
 
 /// Lists controls without a label.
-fn unlabelled(page: &Html) -> Vec<String> {
+fn unlabeled_controls(page: &Html) -> Vec<String> {
     let labels: Vec<String> =
         all(page, "label").iter().filter_map(|label| label.value().attr("for").map(str::to_owned)).collect();
     let controls = all(page, "input:not([type=hidden]), select, textarea");
@@ -67,7 +67,7 @@ fn unlabelled(page: &Html) -> Vec<String> {
 }
 
 /// Lists references to ids that the page does not have.
-fn dangling(page: &Html) -> Vec<String> {
+fn dangling_references(page: &Html) -> Vec<String> {
     let ids: Vec<&str> = all(page, "[id]").iter().filter_map(|element| element.value().id()).collect();
     let named = ["for", "aria-labelledby", "aria-describedby"].into_iter().flat_map(|attribute| {
         let those = all(page, &format!("[{attribute}]"));

@@ -11,11 +11,11 @@ use crate::page::stories::part;
 
 /// Builds a patch that adds these files, each with the given number of lines.
 fn new_files(files: &[(&str, usize)]) -> String {
-    let one = |(path, lines): &(&str, usize)| {
+    let file = |(path, lines): &(&str, usize)| {
         let head = format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n");
         format!("{head}@@ -0,0 +1,{lines} @@\n{}", "+line\n".repeat(*lines))
     };
-    files.iter().map(one).collect()
+    files.iter().map(file).collect()
 }
 
 fn with_patch(patch: &str) -> TaskPage {

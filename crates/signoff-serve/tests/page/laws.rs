@@ -129,7 +129,7 @@ static PLAIN: LazyLock<Vec<Vec<String>>> =
     LazyLock::new(|| pages("z").iter().map(|(_, html)| skeleton(&parse(html))).collect());
 
 /// Returns whether a character controls a terminal or changes the text direction.
-fn steers(c: char) -> bool {
+fn is_control(c: char) -> bool {
     let control = matches!(c, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}');
     control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -144,7 +144,7 @@ proptest! {
             prop_assert_eq!(&skeleton(&page), plain, "{} has other elements", name);
             // A form field repeats the typed text unchanged.
             let shown: String = page.root_element().text().collect();
-            prop_assert!(name == "add" || !shown.contains(steers), "{}: {:?}", name, shown.chars().find(|c| steers(*c)));
+            prop_assert!(name == "add" || !shown.contains(is_control), "{}: {:?}", name, shown.chars().find(|c| is_control(*c)));
         }
     }
 
@@ -165,9 +165,9 @@ proptest! {
 
     #[test]
     fn forms_redirect_only_to_own_pages(asked in "(/|//|https?:|tasks/|runs/|[0-9]{1,3}|[a-z.@\\\\]){0,5}") {
-        let way = page::return_path(&asked);
-        let number = |page: &str| way.strip_prefix(page).is_some_and(|id| id.parse::<u64>().is_ok());
-        prop_assert!(way == "/" || number("/tasks/") || number("/runs/"), "{}", way);
+        let path = page::return_path(&asked);
+        let number = |page: &str| path.strip_prefix(page).is_some_and(|id| id.parse::<u64>().is_ok());
+        prop_assert!(path == "/" || number("/tasks/") || number("/runs/"), "{}", path);
     }
 }
 
@@ -198,11 +198,11 @@ fn live_parts_have_ids() {
 fn every_link_into_the_diff_has_a_target() {
     let sizes = [[30_000, 3, 3], [3, 30_000, 3], [3, 3, 30_000], [19_999, 3, 1], [30_000, 30_000, 30_000]];
     for sizes in sizes {
-        let one = |(path, lines): (&str, usize)| {
+        let file = |(path, lines): (&str, usize)| {
             let head = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n");
             format!("{head}@@ -0,0 +1,{lines} @@\n{}", "+line\n".repeat(lines))
         };
-        let patch: String = ["src/auth.rs", "other", "src/mail.rs"].into_iter().zip(sizes).map(one).collect();
+        let patch: String = ["src/auth.rs", "other", "src/mail.rs"].into_iter().zip(sizes).map(file).collect();
         let mut task = sample::task();
         task.diff.iter_mut().for_each(|diff| diff.patch.clone_from(&patch));
         let (page, diff) = (parse(&page::task(&task, None)), parse(&page::diff(&task)));
@@ -254,7 +254,7 @@ fn referenced_assets_exist() {
     for (name, html) in pages("z").into_iter().filter(|(name, _)| *name != "report") {
         let page = parse(&html);
         let named = all(&page, "link[href], script[src]");
-        let named = named.iter().filter_map(|one| one.value().attr("href").or(one.value().attr("src")));
+        let named = named.iter().filter_map(|element| element.value().attr("href").or(element.value().attr("src")));
         for path in named {
             let asset = path.strip_prefix("/assets/").and_then(page::asset);
             assert!(asset.is_some_and(|asset| !asset.text.is_empty()), "{name}: {path}");
@@ -263,9 +263,9 @@ fn referenced_assets_exist() {
 }
 
 /// Returns the ids of all `details` elements.
-fn unfoldable(html: &str) -> BTreeSet<String> {
+fn details_ids(html: &str) -> BTreeSet<String> {
     let page = parse(html);
-    all(&page, "details[id]").iter().filter_map(|one| one.value().id().map(str::to_owned)).collect()
+    all(&page, "details[id]").iter().filter_map(|element| element.value().id().map(str::to_owned)).collect()
 }
 
 #[test]
@@ -274,14 +274,14 @@ fn ids_of_details_stay_the_same_when_lists_grow() {
     task.report.ledger.iter_mut().for_each(|line| line.finding.id = format!("from elsewhere {}", line.finding.id));
     task.report.ledger.iter_mut().for_each(|line| line.finding.description = "long ".repeat(600));
     task.spec = "long ".repeat(600);
-    let before = unfoldable(&page::task(&task, None));
+    let before = details_ids(&page::task(&task, None));
     assert!(before.iter().filter(|id| id.ends_with("-all")).count() > 4, "{before:?}");
     // Add one more entry at the start of each list.
     task.report.ledger.insert(0, sample::ledger().remove(0));
     task.transcripts.insert(0, page::TranscriptTail { attempt: "a99".into(), ..task.transcripts[0].clone() });
     let more = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
     task.diff.iter_mut().for_each(|diff| diff.patch.insert_str(0, more));
-    let after = unfoldable(&page::task(&task, None));
+    let after = details_ids(&page::task(&task, None));
     assert_eq!(before.difference(&after).collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(after.len() >= before.len() + 3, "{after:?}");
 }
@@ -290,7 +290,7 @@ fn ids_of_details_stay_the_same_when_lists_grow() {
 fn chart_legends_do_not_overlap() {
     for (html, entries) in [(page::task(&sample::task(), None), 3), (page::stats("shop", &sample::stats()), 5)] {
         let page = parse(&html);
-        let number = |one: &scraper::ElementRef| one.value().attr("x").and_then(|x| x.parse::<f64>().ok());
+        let number = |element: &scraper::ElementRef| element.value().attr("x").and_then(|x| x.parse::<f64>().ok());
         let mut seen = 0;
         for word in all(&page, "rect + text.key") {
             let end = number(&word).expect("a place") + 6.7 * words(word).chars().count() as f64;

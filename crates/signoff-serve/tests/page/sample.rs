@@ -118,13 +118,13 @@ pub fn home() -> HomePage {
 
 /// An overview with `number` tasks, most of them done.
 pub fn home_with_tasks(number: u64) -> HomePage {
-    let one = |id: u64| match id % 25 {
+    let task = |id: u64| match id % 25 {
         0 => ended(row(id, "Send a mail after sign-up", TaskStatus::Stuck), "stuck", "", "task_stuck"),
         1 => TaskRow { review_cycle: 2, ..row(id, "Rate limits for the login endpoint", TaskStatus::InProgress) },
         2 => row(id, "Two-factor authentication", TaskStatus::Pending),
         _ => ended(row(id, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", ""),
     };
-    HomePage { tasks: (1..=number).map(one).collect(), ..home() }
+    HomePage { tasks: (1..=number).map(task).collect(), ..home() }
 }
 
 fn finding_line(id: &str, severity: Severity, place: (&str, u32), text: &str) -> FindingLine {
@@ -150,13 +150,13 @@ fn commit(cycle: u32) -> String {
 }
 
 fn settled(state: FindingState, cycle: u32) -> StateChange {
-    let how = if state == FindingState::Open { "reported again" } else { "approved without reporting it again" };
+    let text = if state == FindingState::Open { "reported again" } else { "approved without reporting it again" };
     StateChange {
         state,
         by_kind: DeciderKind::Reviewer,
         by: "code".into(),
         commit: Some(commit(cycle)),
-        evidence: format!("{how} in cycle {cycle} of pass 1"),
+        evidence: format!("{text} in cycle {cycle} of pass 1"),
     }
 }
 

@@ -7,9 +7,9 @@ use crate::web::{WebFixture, check_head, forms, pages};
 /// Lists all valid requests as a browser sends them.
 fn all(visitor: &WebClient) -> Vec<WebRequest> {
     let (pages, forms) = (pages(), forms());
-    let asked = pages.iter().map(|path| visitor.get_request(path));
+    let requests = pages.iter().map(|path| visitor.get_request(path));
     let sent = forms.iter().map(|(path, form)| visitor.form_request(path, form));
-    asked.chain(sent).chain([visitor.form_request("/nowhere", "")]).collect()
+    requests.chain(sent).chain([visitor.form_request("/nowhere", "")]).collect()
 }
 
 /// Lists variants of a valid request with one fault each, and the expected status.
@@ -18,7 +18,7 @@ fn faulty_requests(visitor: &WebClient, right: &WebRequest) -> Vec<(&'static str
     let with = |name: &str, value: &str| right.clone().with(name, Some(value));
     let without = |name: &str| right.clone().with(name, None);
     let cut = &visitor.token[..visitor.token.len() - 1];
-    let elsewhere = |fixture: &str| without("Origin").with_added("Sec-Fetch-Site", fixture);
+    let cross_site = |fixture: &str| without("Origin").with_added("Sec-Fetch-Site", fixture);
     vec![
         ("no token", without("Cookie"), 401),
         ("a wrong token", with("Cookie", &format!("{name}={}", "0".repeat(64))), 401),
@@ -38,8 +38,8 @@ fn faulty_requests(visitor: &WebClient, right: &WebRequest) -> Vec<(&'static str
         ("another scheme's origin", with("Origin", &format!("https://{host}")), 403),
         ("an origin that begins as ours", with("Origin", &format!("http://{host}.evil.example")), 403),
         ("two origins", with("Origin", &format!("http://{host}")).with_added("Origin", "http://evil.example"), 403),
-        ("another site", elsewhere("cross-site"), 403),
-        ("another port of this site", elsewhere("same-site"), 403),
+        ("another site", cross_site("cross-site"), 403),
+        ("another port of this site", cross_site("same-site"), 403),
     ]
 }
 
@@ -79,12 +79,12 @@ fn a_form_needs_an_origin_unless_it_has_a_bearer_token() {
 #[test]
 fn valid_requests_are_accepted_on_every_route() {
     let fixture = WebFixture::start();
-    for right in all(&fixture.visitor).iter().filter(|asked| asked.line != "GET /events") {
+    for right in all(&fixture.visitor).iter().filter(|request| request.line != "GET /events") {
         for host in [fixture.visitor.host(), format!("localhost:{}", fixture.visitor.port)] {
             let origin = right.headers.iter().any(|(name, _)| name == "Origin");
             let origin = origin.then(|| format!("http://{host}"));
-            let asked = right.clone().with("Host", Some(&host)).with("Origin", origin.as_deref());
-            let answer = fixture.visitor.request(&asked);
+            let request = right.clone().with("Host", Some(&host)).with("Origin", origin.as_deref());
+            let answer = fixture.visitor.request(&request);
             assert!([200, 303, 404, 405].contains(&answer.status), "{}: {}", right.line, answer.status);
             check_head(&right.line, &answer);
         }
@@ -104,8 +104,8 @@ fn the_token_in_the_url_becomes_a_cookie() {
     assert_eq!(answer.body, "");
     check_head("the first visit", &answer);
 
-    let wrong = fixture.visitor.get_request("/?token=0").with("Cookie", None);
-    let answer = fixture.visitor.request(&wrong);
+    let invalid = fixture.visitor.get_request("/?token=0").with("Cookie", None);
+    let answer = fixture.visitor.request(&invalid);
     assert_eq!((answer.status, answer.header("set-cookie")), (401, ""));
     assert!(answer.body.contains("signoff serve"), "{}", answer.body);
 
@@ -133,9 +133,9 @@ fn only_get_and_post_are_allowed() {
     let fixture = WebFixture::start();
     for method in ["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
         for path in pages() {
-            let mut asked = fixture.visitor.get_request(&path);
-            asked.line = format!("{method} {path}");
-            let answer = fixture.visitor.request(&asked);
+            let mut request = fixture.visitor.get_request(&path);
+            request.line = format!("{method} {path}");
+            let answer = fixture.visitor.request(&request);
             assert_eq!((answer.status, answer.header("allow")), (405, "GET, POST"), "{method} {path}");
         }
     }

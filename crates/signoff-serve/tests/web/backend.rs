@@ -28,7 +28,7 @@ pub struct EmptyBackend {
     pub probe: Arc<BackendProbe>,
 }
 
-fn nothing<T>() -> Result<T, RequestError> {
+fn unsupported<T>() -> Result<T, RequestError> {
     let hint = Some("`signoff status` lists <b>the</b> tasks".to_owned());
     Err(RequestError { kind: RequestErrorKind::NotFound, message: "there is <i>nothing</i>".to_owned(), hint })
 }
@@ -49,15 +49,15 @@ impl Backend for EmptyBackend {
     }
 
     fn run(&self, _run: u64) -> Result<RunPage, RequestError> {
-        nothing()
+        unsupported()
     }
 
     fn task(&self, _task: u64) -> Result<TaskPage, RequestError> {
-        nothing()
+        unsupported()
     }
 
     fn transcript(&self, _task: u64, _attempt: u64) -> Result<TranscriptPage, RequestError> {
-        nothing()
+        unsupported()
     }
 
     fn stats(&self) -> Result<StatsReport, RequestError> {

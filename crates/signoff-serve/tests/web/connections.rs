@@ -61,8 +61,8 @@ fn slow_statistics_do_not_block_other_pages() {
     let fixture = WebFixture::start();
     let held = fixture.probe.counting.lock().expect("a lock");
     let (host, cookie) = (fixture.visitor.host(), fixture.visitor.cookie());
-    let asked = format!("GET /stats HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n");
-    let mut crowd: Vec<TcpStream> = (0..16).map(|_| stalled_client(&fixture, &asked)).collect();
+    let request = format!("GET /stats HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n");
+    let mut crowd: Vec<TcpStream> = (0..16).map(|_| stalled_client(&fixture, &request)).collect();
     assert_eq!(fixture.visitor.get("/").status, 200);
     assert_eq!(fixture.visitor.get("/tasks/1").status, 404);
     // Half of the clients disconnect; the server answers the others.

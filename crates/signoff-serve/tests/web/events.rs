@@ -39,18 +39,18 @@ fn a_returning_listener_gets_missed_changes_at_once() {
     let mut again = fixture.visitor.listen_after(Some(1)).expect("a place");
     assert_eq!(again.next(), Some(json!({ "seq": 3, "runs": [1], "tasks": [2, 3], "said": [] })));
     // An unknown sequence number belongs to another server.
-    let mut stranger = fixture.visitor.listen_after(Some(77)).expect("a place");
-    assert_eq!(stranger.next(), Some(json!({ "seq": 3 })));
+    let mut new_listener = fixture.visitor.listen_after(Some(77)).expect("a place");
+    assert_eq!(new_listener.next(), Some(json!({ "seq": 3 })));
 }
 
 #[test]
 fn all_listeners_get_a_change() {
     let fixture = WebFixture::start();
     let mut all: Vec<_> = (0..5).map(|_| fixture.visitor.listen()).collect();
-    all.iter_mut().for_each(|one| assert_eq!(one.next(), Some(json!({ "seq": 0 }))));
+    all.iter_mut().for_each(|listener| assert_eq!(listener.next(), Some(json!({ "seq": 0 }))));
     fixture.probe.change(change_of(2, 4));
-    for one in &mut all {
-        assert_eq!(one.wait_for_task(4)["runs"], json!([2]));
+    for listener in &mut all {
+        assert_eq!(listener.wait_for_task(4)["runs"], json!([2]));
     }
 }
 
@@ -69,8 +69,8 @@ fn listeners_over_the_limit_are_refused() {
 fn stopping_the_server_ends_all_streams() {
     let WebFixture { runtime, web, visitor, .. } = WebFixture::start();
     let mut all: Vec<_> = (0..3).map(|_| visitor.listen()).collect();
-    all.iter_mut().for_each(|one| assert!(one.next().is_some()));
+    all.iter_mut().for_each(|listener| assert!(listener.next().is_some()));
     runtime.block_on(web.shutdown());
-    all.iter_mut().for_each(|one| assert_eq!(one.next(), None));
+    all.iter_mut().for_each(|listener| assert_eq!(listener.next(), None));
     assert!(std::net::TcpStream::connect(("127.0.0.1", visitor.port)).is_err());
 }

@@ -14,11 +14,11 @@ fn every_form_causes_an_action_and_redirects_to_a_notice() {
         led.push(fixture.visitor.post(&path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
     }
     let names: BTreeSet<String> =
-        led.iter().map(|to| to.rsplit_once("?said=").expect("something is said").1.to_owned()).collect();
+        led.iter().map(|to| to.rsplit_once("?notice=").expect("something is said").1.to_owned()).collect();
     assert_eq!(names.len(), led.len());
     assert!(names.iter().all(|name| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())));
     let to = led[2].clone();
-    led.iter_mut().for_each(|to| to.truncate(to.find("?said=").expect("something is said")));
+    led.iter_mut().for_each(|to| to.truncate(to.find("?notice=").expect("something is said")));
     insta::assert_debug_snapshot!(led, @r#"
     [
         "/tasks/7",
@@ -45,9 +45,9 @@ fn every_form_causes_an_action_and_redirects_to_a_notice() {
     let (_, name) = to.split_once('?').expect("something is said");
     let page = fixture.visitor.get(&format!("/?{name}")).body;
     assert!(page.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{page}");
-    for said in [name, "said=1", "said=", "said=ffffffffffffffff"] {
-        let page = fixture.visitor.get(&format!("/?{said}")).body;
-        assert!(!page.contains("done&lt;/u&gt;"), "it is shown once, and only with the right token: {said}");
+    for query in [name, "notice=1", "notice=", "notice=ffffffffffffffff"] {
+        let page = fixture.visitor.get(&format!("/?{query}")).body;
+        assert!(!page.contains("done&lt;/u&gt;"), "it is shown once, and only with the right token: {query}");
     }
 }
 
@@ -56,7 +56,7 @@ fn redirects_stay_on_the_site() {
     let fixture = WebFixture::start();
     for back in ["", "http://evil.example/", "//evil.example", "/tasks/1%0d%0aSet-Cookie:%20a=b", "/tasks/../x"] {
         let answer = fixture.visitor.post("/tasks/1/retry", &format!("back={back}"));
-        assert!(answer.header("location").starts_with("/?said="), "{back}: {}", answer.header("location"));
+        assert!(answer.header("location").starts_with("/?notice="), "{back}: {}", answer.header("location"));
         assert_eq!(answer.header("set-cookie"), "", "{back}");
     }
 }
@@ -80,7 +80,7 @@ fn a_whole_task_is_read_from_its_form() {
 #[test]
 fn invalid_forms_cause_no_action() {
     let fixture = WebFixture::start();
-    for (path, form, status, said) in [
+    for (path, form, status, message) in [
         ("/tasks", "text=+", 400, "a task needs a text"),
         ("/tasks", "text=Greet&max_cycles=many", 400, "`many` in field `max_cycles` is not a number"),
         ("/tasks", "text=Greet&depends_on=first", 400, "`first` in field `depends_on` is not a task number"),
@@ -93,7 +93,7 @@ fn invalid_forms_cause_no_action() {
     ] {
         let answer = fixture.visitor.post(path, form);
         assert_eq!(answer.status, status, "{path} {form}");
-        assert!(answer.body.contains(said), "{path} {form}: {}", answer.body);
+        assert!(answer.body.contains(message), "{path} {form}: {}", answer.body);
     }
     assert_eq!(*fixture.probe.actions.lock().expect("a lock"), []);
 }

@@ -26,18 +26,18 @@ pub struct CheckpointProgress {
 
 impl CheckpointProgress {
     /// Records the review of a loop.
-    pub fn add_review(&mut self, of: &LoopId, review: &Review) {
+    pub fn add_review(&mut self, loop_id: &LoopId, review: &Review) {
         if !matches!(review.verdict, Verdict::Inconclusive(_)) {
-            self.usable.insert(of.clone());
+            self.usable.insert(loop_id.clone());
         }
     }
 
     /// Records that the checkpoint review of a loop has ended.
-    pub fn end_review(&mut self, of: &LoopId, step: &LoopTransition) {
+    pub fn end_review(&mut self, loop_id: &LoopId, step: &LoopTransition) {
         if let (Event::CheckpointEnded { .. }, false) = (step.event, self.loops.is_empty()) {
-            self.reviewed.push(of.clone());
+            self.reviewed.push(loop_id.clone());
             self.findings += findings(step);
-            self.unreviewed.extend((!self.usable.contains(of)).then(|| of.clone()));
+            self.unreviewed.extend((!self.usable.contains(loop_id)).then(|| loop_id.clone()));
         }
     }
 

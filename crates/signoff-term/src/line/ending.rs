@@ -14,17 +14,19 @@ use crate::review_round::GateRound;
 /// Lines between the end of one step and the start of the next: a limit reached, findings left open, a new pass.
 pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, continues: bool) -> Vec<ProgressLine> {
     let mut lines = Vec::new();
-    let here = (step.before.position.phase, step.before.position.item);
-    let new = |this: &Loop| this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone());
+    let gate_key = (step.before.position.phase, step.before.position.item);
+    let new = |machine: &Loop| {
+        machine.gates.iter().find(|gate| (gate.phase, gate.item) == gate_key).map(|gate| gate.end.clone())
+    };
     if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
         lines.extend(unapproved_gate(step, &end));
     }
     let imported = matches!(step.event, Event::Imported { .. });
     if continues && !imported && step.after.position.pass > step.before.position.pass {
-        let place = position::before(step);
+        let position = position::before(step);
         // Without a position, the line about the new iteration says enough.
-        let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
-        let line = || ProgressLine::Step { position: place, text: started_over(step, round) };
+        let needs_line = !position.is_empty() || position::iteration(step.after, step.policy).is_none();
+        let line = || ProgressLine::Step { position: position, text: started_over(step, round) };
         lines.extend(needs_line.then(line));
     }
     lines
@@ -59,14 +61,14 @@ fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
 }
 
 /// `Max review cycles (3) reached without approval`; a gate that counts fixes says `Max fix attempts (5)`.
-fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLine> {
-    let gate_policy = policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy());
+fn max_cycles(machine: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLine> {
+    let gate_policy = policy.workflow.phases.get(machine.position.phase).and_then(|phase| phase.policy());
     let text = match gate_policy.map(|gate_policy| gate_policy.gate.bound) {
-        Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(this.counters.fixes)),
+        Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(machine.counters.fixes)),
         Some(bound @ (Bound::MaxCycles(_) | Bound::Unlimited)) => {
-            format!("Max review cycles ({})", bound.reviews().unwrap_or(0).max(this.review_number()))
+            format!("Max review cycles ({})", bound.reviews().unwrap_or(0).max(machine.review_number()))
         }
-        None => format!("Max review cycles ({})", this.review_number()),
+        None => format!("Max review cycles ({})", machine.review_number()),
     };
     let line = || ProgressLine::Unindented(format!("{text} reached without approval"));
     (reason == Reason::CyclesExhausted).then(line)
@@ -74,13 +76,14 @@ fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLi
 
 /// A question, and the command that answers it.
 pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
-    let was = |this: &Loop| if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None };
-    let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
+    let question_id =
+        |machine: &Loop| if let Stage::Waiting { question, .. } = &machine.stage { Some(question.id) } else { None };
+    let Some(question) = row.question.as_ref().filter(|_| question_id(step.before) != question_id(step.after)) else {
         return Vec::new();
     };
-    let how = NextStep::for_question(row, None).to_string();
+    let next_step = NextStep::for_question(row, None).to_string();
     let text = format!("Question: {}", truncate_line(&question.text, 400));
-    vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(how)]
+    vec![ProgressLine::Step { position: position::after(step), text }, ProgressLine::Continuation(next_step)]
 }
 
 /// The result of the loop, if it ended with this event.
@@ -95,16 +98,16 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mut lines: Vec<_> = bound.into_iter().collect();
     let mark = row.state.mark();
     let subject = labels::subject(row);
-    let how = how(step.after, ending, row, step.policy);
-    lines.push(ProgressLine::Prefixed(format!("{mark} {subject} {how}")));
+    let ending_text = ending_text(step.after, ending, row, step.policy);
+    lines.push(ProgressLine::Prefixed(format!("{mark} {subject} {ending_text}")));
     lines.extend(next_step(row).map(ProgressLine::Continuation));
     lines
 }
 
-fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
+fn ending_text(machine: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
     let Ending { outcome, reason, .. } = ending;
     let open = if outcome.is_approval() { labels::open_findings(row.open_findings as u64) } else { String::new() };
-    let verdict = this.final_verdict().map_or("no verdict", FinalVerdict::as_str);
+    let verdict = machine.final_verdict().map_or("no verdict", FinalVerdict::as_str);
     let why = labels::reason_suffix(*reason);
     match outcome {
         Outcome::Accepted { by } => {
@@ -116,10 +119,10 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
             let why = if reason.is_some_and(|reason| implied.contains(&reason)) { String::new() } else { why };
             let overruled = if outcome.is_approval() { row.overruled as u64 } else { 0 };
             let overruled = labels::overruled(overruled);
-            format!("completed ({verdict}{}{overruled}{open}){why}", after(this, policy))
+            format!("completed ({verdict}{}{overruled}{open}){why}", after(machine, policy))
         }
         Outcome::CompletedWithIssues => {
-            format!("completed with issues ({verdict}{}){why}", after(this, policy))
+            format!("completed with issues ({verdict}{}){why}", after(machine, policy))
         }
         Outcome::NothingToReview => "completed (nothing to review)".to_owned(),
         Outcome::Failed => format!("failed{why}"),
@@ -129,15 +132,15 @@ fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
 }
 
 /// ` after 3 cycles`; with several gates, the number of all reviews.
-fn after(this: &Loop, policy: &Policy) -> String {
-    match (position::has_several_gates(policy), this.counters.reviews) {
+fn after(machine: &Loop, policy: &Policy) -> String {
+    match (position::has_several_gates(policy), machine.counters.reviews) {
         (_, 0) => String::new(),
         (true, reviews) => {
-            let passes = position::iteration(this, policy).map(|_| count(this.position.pass, "iteration"));
+            let passes = position::iteration(machine, policy).map(|_| count(machine.position.pass, "iteration"));
             let passes = passes.map(|passes| format!(" in {passes}")).unwrap_or_default();
             format!(" after {}{passes}", count(reviews, "review"))
         }
-        (false, _) => format!(" after {}", count(this.counters.cycle, "cycle")),
+        (false, _) => format!(" after {}", count(machine.counters.cycle, "cycle")),
     }
 }
 

@@ -127,7 +127,7 @@ fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
 fn verdict_label(step: &LoopTransition, verdict: RoundVerdict) -> &'static str {
     let workflow = &step.policy.workflow;
     let gate_policy = workflow.phases.get(step.before.position.phase).and_then(|phase| phase.policy());
-    let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
+    let in_json = |name| workflow.reviewers.get(name).is_some_and(|reviewer| reviewer.contract == Contract::Json);
     let drifts = position::is_slot(step.policy)
         && gate_policy.is_some_and(|gate_policy| gate_policy.gate.reviewers.iter().all(in_json));
     match verdict {
@@ -166,9 +166,9 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
     let working = matches!(step.before.stage, Stage::Working { .. });
     match report {
         WorkReport::Complete { .. } if working => {
-            let itself = position::phase_line(step.before, step.policy, " complete");
+            let phase_line = position::phase_line(step.before, step.policy, " complete");
             let what = || format!("{} complete", labels::role_product(position::role(step.before, step)));
-            itself.map_or_else(|| step_line(step, what()), |line| vec![line])
+            phase_line.map_or_else(|| step_line(step, what()), |line| vec![line])
         }
         WorkReport::Incomplete { .. } if working => step_line(step, "Not complete yet"),
         // The next review judges a fix; the agent that combines the reports judges a researcher.
@@ -176,8 +176,8 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
         WorkReport::NoWorkLeft { .. } => step_line(step, "The agent reports no work left; nothing was changed"),
         WorkReport::Stuck { reason, .. } => {
             let researches = matches!(step.before.stage, Stage::Researching { .. });
-            let who = if researches { "A researcher reports it is stuck" } else { "The agent reports it is stuck" };
-            step_line(step, format!("{who}: {}", truncate_line(reason, MAX_SENTENCE_WIDTH)))
+            let subject = if researches { "A researcher reports it is stuck" } else { "The agent reports it is stuck" };
+            step_line(step, format!("{subject}: {}", truncate_line(reason, MAX_SENTENCE_WIDTH)))
         }
     }
 }
@@ -237,24 +237,24 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, announces_
     if let AttemptFailure::BadAnswer { message } = failure {
         return step_line(step, format!("{} was refused: {}", rejected_result(step), truncate_line(message, 230)));
     }
-    let how = labels::failure(failure);
+    let reason = labels::failure(failure);
     let text = match &step.before.stage {
         Stage::Working { .. } => {
-            format!("{} failed: {how}", labels::role_product(position::role(step.before, step)))
+            format!("{} failed: {reason}", labels::role_product(position::role(step.before, step)))
         }
         Stage::Researching { .. } => {
-            format!("A researcher failed: {how}{}", researcher_suffix(step, announces_next))
+            format!("A researcher failed: {reason}{}", researcher_suffix(step, announces_next))
         }
         Stage::Reviewing(panel) => {
             let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
             let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
-            format!("Reviewer {name} failed: {how}{}", retry_suffix(step, announces_next))
+            format!("Reviewer {name} failed: {reason}{}", retry_suffix(step, announces_next))
         }
-        Stage::Checking { .. } => format!("Checks could not run: {how}"),
-        Stage::Fixing { .. } if position::is_slot(step.policy) => format!("Fix failed: {how}"),
-        Stage::Fixing { .. } => format!("Improvement failed: {how}"),
-        Stage::Combining { .. } => format!("The fixes could not be combined: {how}"),
-        Stage::Landing { .. } => format!("Landing failed: {how}"),
+        Stage::Checking { .. } => format!("Checks could not run: {reason}"),
+        Stage::Fixing { .. } if position::is_slot(step.policy) => format!("Fix failed: {reason}"),
+        Stage::Fixing { .. } => format!("Improvement failed: {reason}"),
+        Stage::Combining { .. } => format!("The fixes could not be combined: {reason}"),
+        Stage::Landing { .. } => format!("Landing failed: {reason}"),
         Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
             return Vec::new();
         }
@@ -277,24 +277,24 @@ fn researcher_suffix(step: &LoopTransition, announces_next: bool) -> &'static st
 }
 
 fn lost_attempt(step: &LoopTransition, loss: AttemptLoss, announces_next: bool) -> Vec<ProgressLine> {
-    let what = match loss {
+    let text = match loss {
         AttemptLoss::Crashed => "An attempt was lost when signoff ended",
         AttemptLoss::Interrupted => "An attempt was interrupted",
         AttemptLoss::SessionGone => "The session to resume no longer exists",
     };
-    step_line(step, format!("{what}{}", retry_suffix(step, announces_next)))
+    step_line(step, format!("{text}{}", retry_suffix(step, announces_next)))
 }
 
 fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>) -> Vec<ProgressLine> {
     let overloaded = why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded);
-    let what = if overloaded { "Overloaded" } else { "Rate limited" };
+    let text = if overloaded { "Overloaded" } else { "Rate limited" };
     let why = why.filter(|why| !why.message.is_empty());
     let why = why.map(|why| format!(" ({})", truncate_line(&why.message, MAX_SENTENCE_WIDTH))).unwrap_or_default();
     step_line(
         step,
         match plan {
-            LimitPlan::WaitUntil(until) => format!("{what}{why}: waiting until {}", labels::utc_time(until)),
-            LimitPlan::FallBack => format!("{what}{why}: another agent takes over"),
+            LimitPlan::WaitUntil(until) => format!("{text}{why}: waiting until {}", labels::utc_time(until)),
+            LimitPlan::FallBack => format!("{text}{why}: another agent takes over"),
         },
     )
 }

@@ -23,22 +23,22 @@ pub fn after(step: &LoopTransition) -> String {
 }
 
 /// The number of the next review and the gate's limit, with the name of the phase if there are several gates.
-fn position(this: &Loop, policy: &Policy) -> String {
+fn position(machine: &Loop, policy: &Policy) -> String {
     let stage =
-        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
+        if let Stage::Waiting { interrupted_stage, .. } = &machine.stage { interrupted_stage } else { &machine.stage };
     if !is_in_a_phase(stage) {
         return String::new();
     }
-    if let Some(phase) = phase(this, policy) {
+    if let Some(phase) = phase(machine, policy) {
         return format!("{phase}: ");
     }
     let several = has_several_gates(policy);
-    let counter = || counter(this, stage, policy, several).map(|(n, m)| counted(n, m));
-    let counter = fix_of_slot(this, stage, policy).or_else(counter);
-    let phase = policy.workflow.phases.get(this.position.phase);
+    let counter = || counter(machine, stage, policy, several).map(|(n, m)| counted(n, m));
+    let counter = fix_of_slot(machine, stage, policy).or_else(counter);
+    let phase = policy.workflow.phases.get(machine.position.phase);
     let name = phase.filter(|_| several).map(|phase| phase.name.clone());
-    let item = phase.filter(|phase| phase.per_item && this.items > 1);
-    let item = item.map(|_| format!("item {}/{}", this.position.item + 1, this.items));
+    let item = phase.filter(|phase| phase.per_item && machine.items > 1);
+    let item = item.map(|_| format!("item {}/{}", machine.position.item + 1, machine.items));
     let head = [name, counter].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let parts: Vec<_> = [Some(head), item].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("[{}] ", parts.join(", ")) }
@@ -50,11 +50,11 @@ pub fn is_slot(policy: &Policy) -> bool {
 }
 
 /// `fix 1/5`: slots count fixes instead of reviews.
-fn fix_of_slot(this: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
+fn fix_of_slot(machine: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
     let fixes = matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. }) && is_slot(policy);
     let gate_policy =
-        policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
-    let fix = this.counters.fixes.max(1);
+        policy.workflow.phases.get(machine.position.phase).and_then(|phase| phase.policy()).filter(|_| fixes)?;
+    let fix = machine.counters.fixes.max(1);
     let bound = gate_policy.gate.bound.fixes().map(|bound| format!("/{}", bound.max(fix)));
     Some(format!("fix {fix}{}", bound.unwrap_or_default()))
 }
@@ -64,27 +64,27 @@ fn counted(n: u32, m: Option<u32>) -> String {
 }
 
 /// `Phase 5/9: Code Review 2/11`; the first review has no number.
-fn phase(this: &Loop, policy: &Policy) -> Option<String> {
+fn phase(machine: &Loop, policy: &Policy) -> Option<String> {
     let stage =
-        if let Stage::Waiting { interrupted_stage, .. } = &this.stage { interrupted_stage } else { &this.stage };
-    let progress = PhaseProgress::for_loop(this, policy)?;
-    let phase = policy.workflow.phases.get(this.position.phase)?;
-    let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
+        if let Stage::Waiting { interrupted_stage, .. } = &machine.stage { interrupted_stage } else { &machine.stage };
+    let progress = PhaseProgress::for_loop(machine, policy)?;
+    let phase = policy.workflow.phases.get(machine.position.phase)?;
+    let again = counter(machine, stage, policy, true).filter(|(n, _)| *n > 1);
     let again = again.map(|(n, m)| format!(" {}", counted(n, m))).unwrap_or_default();
-    let item = phase.per_item && this.items > 1;
-    let item = if item { format!(", item {}/{}", this.position.item + 1, this.items) } else { String::new() };
+    let item = phase.per_item && machine.items > 1;
+    let item = if item { format!(", item {}/{}", machine.position.item + 1, machine.items) } else { String::new() };
     let name = labels::phase(&phase.name);
     Some(format!("Phase {}/{}: {name}{again}{item}", progress.phase, progress.phases))
 }
 
 /// A line that consists of the phase's name and a suffix: `Phase 1/9: Brainstorm...`.
-pub fn phase_line(this: &Loop, policy: &Policy, suffix: &str) -> Option<ProgressLine> {
-    phase(this, policy).map(|position| ProgressLine::Step { position, text: suffix.to_owned() })
+pub fn phase_line(machine: &Loop, policy: &Policy, suffix: &str) -> Option<ProgressLine> {
+    phase(machine, policy).map(|position| ProgressLine::Step { position, text: suffix.to_owned() })
 }
 
 /// `Iteration 2/10`.
-pub fn iteration(this: &Loop, policy: &Policy) -> Option<String> {
-    PhaseProgress::for_loop(this, policy).map(|progress| format!("{}/{}", progress.pass, progress.max_passes))
+pub fn iteration(machine: &Loop, policy: &Policy) -> Option<String> {
+    PhaseProgress::for_loop(machine, policy).map(|progress| format!("{}/{}", progress.pass, progress.max_passes))
 }
 
 /// Whether a phase of the workflow is worked on.
@@ -100,19 +100,19 @@ pub fn has_several_gates(policy: &Policy) -> bool {
     policy.workflow.phases.iter().filter(is_gate).count() > 1
 }
 
-fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
+fn counter(machine: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
     let phases = &policy.workflow.phases;
     let (phase, n) = match stage {
-        Stage::Reviewing(_) | Stage::Checking { .. } => (this.position.phase, this.review_number()),
+        Stage::Reviewing(_) | Stage::Checking { .. } => (machine.position.phase, machine.review_number()),
         // The review number of an item already includes the current fix.
-        Stage::Fixing { .. } | Stage::Combining { .. } if this.position.item > 0 => {
-            (this.position.phase, this.review_number())
+        Stage::Fixing { .. } | Stage::Combining { .. } if machine.position.item > 0 => {
+            (machine.position.phase, machine.review_number())
         }
-        Stage::Fixing { .. } | Stage::Combining { .. } => (this.position.phase, this.counters.cycle + 1),
+        Stage::Fixing { .. } | Stage::Combining { .. } => (machine.position.phase, machine.counters.cycle + 1),
         Stage::Working { .. } | Stage::Researching { .. } if !several => {
             let is_gate = |phase: &Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
-            let next = (this.position.phase..phases.len()).find(|index| is_gate(&phases[*index]))?;
-            (next, this.cycles.get(&next).copied().unwrap_or(0) + 1)
+            let next = (machine.position.phase..phases.len()).find(|index| is_gate(&phases[*index]))?;
+            (next, machine.cycles.get(&next).copied().unwrap_or(0) + 1)
         }
         Stage::Working { .. }
         | Stage::Researching { .. }
@@ -152,30 +152,30 @@ fn starts_phase(step: &LoopTransition) -> bool {
 }
 
 fn text(step: &LoopTransition) -> Option<String> {
-    let waits = |this: &Loop| this.pause_reasons().contains(&PauseReason::Checkpoint);
-    if waits(step.after) && !waits(step.before) {
+    let waits_for_checkpoint = |machine: &Loop| machine.pause_reasons().contains(&PauseReason::Checkpoint);
+    if waits_for_checkpoint(step.after) && !waits_for_checkpoint(step.before) {
         return Some("Waiting for a checkpoint review".to_owned());
     }
     match &step.after.stage {
         Stage::Working { .. } => working(step),
         Stage::Researching { team } => {
-            let begun = !matches!(step.before.stage, Stage::Researching { .. });
-            begun.then(|| researching(step, team.len()))
+            let starts = !matches!(step.before.stage, Stage::Researching { .. });
+            starts.then(|| researching(step, team.len()))
         }
         Stage::Checking { .. } => checking(step),
         Stage::Reviewing(panel) => reviewing(step, panel),
         Stage::Fixing { fixes, order, .. } => fixing(step, fixes, *order),
         Stage::Combining { .. } => {
-            let begun = !matches!(step.before.stage, Stage::Combining { .. });
-            begun.then(|| "Combining the fixes...".to_owned())
+            let starts = !matches!(step.before.stage, Stage::Combining { .. });
+            starts.then(|| "Combining the fixes...".to_owned())
         }
         Stage::AwaitingLanding { outcome, .. } => {
             let waited = matches!(step.before.stage, Stage::AwaitingLanding { .. });
-            let begun = !waited || step.before.checkpoint.is_some();
-            let word = if outcome.is_approval() { "Signed off" } else { "Finished" };
+            let starts = !waited || step.before.checkpoint.is_some();
+            let result = if outcome.is_approval() { "Signed off" } else { "Finished" };
             let under_review = step.after.checkpoint.is_some();
             let until = if under_review { "waiting for a checkpoint review" } else { "lands with its group" };
-            begun.then(|| format!("{word}, {until}"))
+            starts.then(|| format!("{result}, {until}"))
         }
         Stage::Landing { .. } => landing(step),
         Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => None,
@@ -183,8 +183,8 @@ fn text(step: &LoopTransition) -> Option<String> {
 }
 
 /// The role of the phase's agent.
-pub fn role(this: &Loop, step: &LoopTransition) -> Role {
-    match step.policy.workflow.phases.get(this.position.phase).map(|phase| &phase.kind) {
+pub fn role(machine: &Loop, step: &LoopTransition) -> Role {
+    match step.policy.workflow.phases.get(machine.position.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { role, .. }) => *role,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
     }
@@ -193,7 +193,7 @@ pub fn role(this: &Loop, step: &LoopTransition) -> Role {
 /// Whether an attempt is running that was not running before.
 fn has_new_attempt(step: &LoopTransition) -> bool {
     let running =
-        |this: &Loop| -> Vec<AttemptId> { this.slots().into_iter().filter_map(AttemptSlot::attempt).collect() };
+        |machine: &Loop| -> Vec<AttemptId> { machine.slots().into_iter().filter_map(AttemptSlot::attempt).collect() };
     let before = running(step.before);
     running(step.after).iter().any(|attempt| !before.contains(attempt))
 }
@@ -211,7 +211,7 @@ fn is_retry(step: &LoopTransition) -> bool {
 }
 
 fn working(step: &LoopTransition) -> Option<String> {
-    let doing = labels::role_activity(role(step.after, step));
+    let activity = labels::role_activity(role(step.after, step));
     let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.position == step.after.position;
     if same {
         // Only the attempts of these roles are counted.
@@ -219,12 +219,12 @@ fn working(step: &LoopTransition) -> Option<String> {
             Role::Implement | Role::Fix => format!(" (attempt {})", step.after.counters.iteration),
             Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => String::new(),
         };
-        return is_retry(step).then(|| format!("{doing} again{attempt}..."));
+        return is_retry(step).then(|| format!("{activity} again{attempt}..."));
     }
     if matches!(step.before.stage, Stage::Researching { .. }) {
         return Some("Combining the results...".to_owned());
     }
-    Some(format!("{doing}..."))
+    Some(format!("{activity}..."))
 }
 
 fn researching(step: &LoopTransition, team: usize) -> String {
@@ -252,24 +252,24 @@ fn reviewing(step: &LoopTransition, panel: &Panel) -> Option<String> {
         });
     }
     let called: Vec<_> = panel.missing().iter().map(|name| name.as_str().to_owned()).collect();
-    let begun = !matches!(step.before.stage, Stage::Reviewing(_));
-    begun.then(|| format!("Asking {} again...", called.join(" and ")))
+    let starts = !matches!(step.before.stage, Stage::Reviewing(_));
+    starts.then(|| format!("Asking {} again...", called.join(" and ")))
 }
 
 fn fixing(step: &LoopTransition, fixes: &[Fix], order: FixOrder) -> Option<String> {
     let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Assigned(_))).count();
-    let doing = if is_slot(step.policy) { "Fixing" } else { "Improving" };
+    let activity = if is_slot(step.policy) { "Fixing" } else { "Improving" };
     if matches!(step.before.stage, Stage::Fixing { .. }) {
         let ended = matches!(step.event, Event::WorkEnded { .. });
         if ended {
             // Parallel fixes share one line.
-            return (order == FixOrder::Sequential && out > 0).then(|| format!("{doing}..."));
+            return (order == FixOrder::Sequential && out > 0).then(|| format!("{activity}..."));
         }
-        return is_retry(step).then(|| format!("{doing} again..."));
+        return is_retry(step).then(|| format!("{activity} again..."));
     }
     Some(match order {
-        FixOrder::Parallel if out > 1 => format!("{doing} ({out} fixes at once)..."),
-        FixOrder::Parallel | FixOrder::Sequential => format!("{doing}..."),
+        FixOrder::Parallel if out > 1 => format!("{activity} ({out} fixes at once)..."),
+        FixOrder::Parallel | FixOrder::Sequential => format!("{activity}..."),
     })
 }
 

@@ -34,10 +34,10 @@ pub struct OpenQuestion {
 impl OpenQuestion {
     /// The open question of a loop, if it has one.
     pub fn from_state(state: &RunState, loop_id: &LoopId) -> Option<Self> {
-        let (this, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
-        let Stage::Waiting { question, .. } = &this.stage else { return None };
-        let asked = row.question.as_ref()?;
-        let described = |choice: &Choice| (*choice, effect(*choice, &question.topic, this, policy));
+        let (machine, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
+        let Stage::Waiting { question, .. } = &machine.stage else { return None };
+        let row_question = row.question.as_ref()?;
+        let described = |choice: &Choice| (*choice, effect(*choice, &question.topic, machine, policy));
         Some(Self {
             run: state.run,
             loop_id: loop_id.clone(),
@@ -45,9 +45,9 @@ impl OpenQuestion {
             subject: labels::subject(&row),
             title: row.task.map(|_| row.title.clone()).unwrap_or_default(),
             position: progress::phase_position(&row),
-            text: asked.text.clone(),
+            text: row_question.text.clone(),
             choices: question.choices.iter().map(described).collect(),
-            findings: blocking(this, policy).into_iter().map(|entry| finding_text(&entry.finding)).collect(),
+            findings: blocking(machine, policy).into_iter().map(|entry| finding_text(&entry.finding)).collect(),
             answer_command: NextStep::for_question(&row, None).to_string(),
         })
     }
@@ -66,21 +66,21 @@ fn finding_text(finding: &Finding) -> String {
 }
 
 /// The effect of a choice.
-fn effect(choice: Choice, about: &QuestionTopic, this: &Loop, policy: &Policy) -> String {
+fn effect(choice: Choice, topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> String {
     let text = match choice {
         Choice::Continue => "one more fix and review",
         Choice::Fix => "hand it to the fixer, then review again",
         Choice::Skip => "continue without approval",
-        Choice::Retry => retry(about),
-        Choice::Proceed => proceed(about),
-        Choice::Stop => stop(about, this, policy),
-        Choice::Restart => return restart(this, policy),
+        Choice::Retry => retry(topic),
+        Choice::Proceed => proceed(topic),
+        Choice::Stop => stop(topic, machine, policy),
+        Choice::Restart => return restart(machine, policy),
     };
     text.to_owned()
 }
 
-fn retry(about: &QuestionTopic) -> &'static str {
-    match about {
+fn retry(topic: &QuestionTopic) -> &'static str {
+    match topic {
         QuestionTopic::PartialReview { .. } => "ask the missing reviewers again",
         QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => "review it again",
         QuestionTopic::FixerFailed => "let the fixer try again",
@@ -89,8 +89,8 @@ fn retry(about: &QuestionTopic) -> &'static str {
     }
 }
 
-fn proceed(about: &QuestionTopic) -> &'static str {
-    match about {
+fn proceed(topic: &QuestionTopic) -> &'static str {
+    match topic {
         QuestionTopic::PartialReview { .. } => "use the reviews that arrived",
         QuestionTopic::UnclearReview { .. } | QuestionTopic::NoReview { .. } => "continue without approval",
         QuestionTopic::Exhausted(_)
@@ -100,9 +100,9 @@ fn proceed(about: &QuestionTopic) -> &'static str {
     }
 }
 
-fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
-    let gate_policy = policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy());
-    match (about, gate_policy.map(|gate_policy| gate_policy.gate.exhausted_as)) {
+fn stop(topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> &'static str {
+    let gate_policy = policy.workflow.phases.get(machine.position.phase).and_then(|phase| phase.policy());
+    match (topic, gate_policy.map(|gate_policy| gate_policy.gate.exhausted_as)) {
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Attention)) => "end it here: MAX_CYCLES_REACHED",
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Stuck)) => "end it here: stuck",
         (QuestionTopic::Discussion { .. }, _) => "end it here: NEEDS_DISCUSSION",
@@ -118,14 +118,14 @@ fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
     }
 }
 
-fn restart(this: &Loop, policy: &Policy) -> String {
+fn restart(machine: &Loop, policy: &Policy) -> String {
     let phases = &policy.workflow.phases;
-    let gate_policy = phases.get(this.position.phase).and_then(|phase| phase.policy());
+    let gate_policy = phases.get(machine.position.phase).and_then(|phase| phase.policy());
     let phase = gate_policy.and_then(|gate_policy| phases.get(gate_policy.restart_to));
     let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
-    let allowed = policy.workflow.limits.max_passes.saturating_add(this.counters.granted.passes);
-    if this.position.pass < allowed {
-        format!("start over at {phase} (pass {}/{allowed})", this.position.pass + 1)
+    let allowed = policy.workflow.limits.max_passes.saturating_add(machine.counters.granted.passes);
+    if machine.position.pass < allowed {
+        format!("start over at {phase} (pass {}/{allowed})", machine.position.pass + 1)
     } else {
         "end it here: the maximum number of passes is reached".to_owned()
     }

@@ -31,7 +31,7 @@ pub fn junit(document: &ReportDocument) -> String {
         });
     }
     let driven = document.run.as_ref().is_some_and(|run| run.driven);
-    suites.extend(document.parts.iter().map(|one| part(one, driven)));
+    suites.extend(document.parts.iter().map(|section| part(section, driven)));
     suites.extend(document.tasks.iter().map(task));
     xml_document(&suites)
 }
@@ -50,15 +50,15 @@ fn task(task: &TaskSection) -> Suite {
     let reviews = review_cases(&class, &report.cycles, &report.ledger);
     let mut cases = vec![result_case(&class, &task.result, remaining_ms(&report.attempts, &reviews))];
     cases.extend(reviews);
-    let some = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
+    let property = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
     let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
     properties.extend(row.final_verdict.map(|verdict| ("verdict", verdict.as_str().to_owned())));
     properties.extend(row.reason.map(|reason| ("reason", reason.as_str().to_owned())));
-    properties.extend(some("branch", &row.branch));
+    properties.extend(property("branch", &row.branch));
     // An approval of an older commit is void.
-    properties.extend(some("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
-    properties.extend(some("voided", &report.voided));
+    properties.extend(property("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
+    properties.extend(property("voided", &report.voided));
     let name = format!("task {}: {}", row.id, row.title);
     Suite { name, timestamp: row.started_at.clone(), properties, cases }
 }
@@ -103,10 +103,12 @@ fn result_case(class: &str, result: &ReportResult, took_ms: u64) -> Case {
 fn review_cases(class: &str, cycles: &[Cycle], ledger: &[LedgerLine]) -> Vec<Case> {
     let mut last: Vec<&Cycle> = Vec::new();
     for cycle in cycles {
-        last.retain(|known| known.phase != cycle.phase);
+        last.retain(|earlier| earlier.phase != cycle.phase);
         last.push(cycle);
     }
-    let reviews = last.iter().flat_map(|cycle| cycle.reviews.iter().map(move |one| review(class, cycle, one)));
+    let reviews = last
+        .iter()
+        .flat_map(|cycle| cycle.reviews.iter().map(move |reviewer_report| review(class, cycle, reviewer_report)));
     reviews.chain(ledger.iter().map(|line| finding(class, line))).collect()
 }
 
@@ -124,7 +126,8 @@ fn review(class: &str, cycle: &Cycle, review: &ReviewReport) -> Case {
 
 fn finding(class: &str, line: &LedgerLine) -> Case {
     let finding = &line.finding;
-    let place = finding.file.as_ref().map(|file| format!(" {}", location(file, finding.line))).unwrap_or_default();
+    let source_location =
+        finding.file.as_ref().map(|file| format!(" {}", location(file, finding.line))).unwrap_or_default();
     let message = one_line(&finding.description);
     let settled = line.decisions.last().map(|last| format!(" by {}: {}", last.by, last.evidence));
     let state = format!("{}{}", line.state.label(), settled.unwrap_or_default());
@@ -133,23 +136,23 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
         FindingState::Open if line.blocks => CaseOutcome::Failed {
             kind: finding.severity.as_str().to_owned(),
             message: message.clone(),
-            body: body(line, &place),
+            body: body(line, &source_location),
         },
         FindingState::Open => CaseOutcome::Passed(Some("open, below fail_on".to_owned())),
         FindingState::Fixed => CaseOutcome::Passed(Some(state)),
     };
     let phase = line.seen.last().map(|seen| format!(".{}", seen.phase)).unwrap_or_default();
-    let name = format!("{} [{}]{place} {message}", finding.id, finding.severity);
+    let name = format!("{} [{}]{source_location} {message}", finding.id, finding.severity);
     Case { class: format!("{class}{phase}"), name, file: finding.file.clone(), took_ms: 0, outcome: end }
 }
 
 /// The finding in full.
-fn body(line: &LedgerLine, place: &str) -> String {
+fn body(line: &LedgerLine, source_location: &str) -> String {
     let finding = &line.finding;
     let named =
         |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("\n{name}: {text}")).unwrap_or_default();
     format!(
-        "[{}]{place}\n{}{}{}\nReported by {}",
+        "[{}]{source_location}\n{}{}{}\nReported by {}",
         finding.severity,
         finding.description,
         named("Requirement", &finding.requirement),

@@ -83,7 +83,7 @@ impl TaskUrgency {
 /// `**Approved after 2 reviews** by code and spec. 1 fixed. $0.84, 12m 30s, 1 file changed.`
 fn head(document: &ReportDocument) -> String {
     let (result, totals) = (document.result(), &document.totals);
-    let mut reviewers: Vec<&str> = totals.reviewers.iter().map(|one| one.reviewer.as_str()).collect();
+    let mut reviewers: Vec<&str> = totals.reviewers.iter().map(|stats| stats.reviewer.as_str()).collect();
     reviewers.truncate(8);
     let names = line(&reviewers.join(", "), 200);
     let by = if reviewers.is_empty() { String::new() } else { format!(", reviewed by {names}") };
@@ -157,10 +157,10 @@ fn findings(page: &mut MarkdownPage, document: &ReportDocument) {
         document.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
     let mut all: Vec<(String, &LedgerLine)> = of_tasks.chain(of_parts).collect();
     all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != FindingState::Open));
-    let row = |(of, line): &(String, &LedgerLine)| {
-        let of = if is_run { format!(" {} |", cell(of, 60)) } else { String::new() };
+    let row = |(subject, line): &(String, &LedgerLine)| {
+        let subject = if is_run { format!(" {} |", cell(subject, 60)) } else { String::new() };
         let room = if line.state == FindingState::Open { LIMIT } else { LIMIT / 4 * 3 };
-        (room, format!("|{of} {}\n", cells(line)))
+        (room, format!("|{subject} {}\n", cells(line)))
     };
     let head = if is_run {
         "| Task | Finding | Severity | Where | By | State |\n|---|---|---|---|---|---|\n"
@@ -177,30 +177,38 @@ fn cells(found: &LedgerLine) -> String {
         "{} | {} | {} | {} | {state} |",
         cell(&finding.description, MAX_SENTENCE_WIDTH),
         finding.severity,
-        place(found).map(|place| code_cell(&place)).unwrap_or_default(),
+        source_location(found).map(|source_location| code_cell(&source_location)).unwrap_or_default(),
         cell(&finding.sources.join(", "), 60),
     )
 }
 
-fn place(found: &LedgerLine) -> Option<String> {
+fn source_location(found: &LedgerLine) -> Option<String> {
     Some(location(found.finding.file.as_ref()?, found.finding.line))
 }
 
 /// The collapsed sections of a task.
 fn task(page: &mut MarkdownPage, document: &ReportDocument, task: &TaskSection) {
     let report = &task.report;
-    let of = if document.subject.is_run() { format!("Task {}: ", task.row().id) } else { String::new() };
+    let task_prefix = if document.subject.is_run() { format!("Task {}: ", task.row().id) } else { String::new() };
     let asked = paragraphs(&task.asked, TEXT, "");
-    page.collapsed("what was asked", &format!("{of}What was asked"), Some(asked).filter(|text| !text.is_empty()));
+    page.collapsed(
+        "what was asked",
+        &format!("{task_prefix}What was asked"),
+        Some(asked).filter(|text| !text.is_empty()),
+    );
     page.collapsed(
         "findings in full",
-        &format!("{of}Findings in full ({})", report.ledger.len()),
+        &format!("{task_prefix}Findings in full ({})", report.ledger.len()),
         report.ledger.iter().map(finding),
     );
-    page.collapsed("reviews", &format!("{of}Reviews ({})", report.cycles.len()), report.cycles.iter().map(cycle));
-    let decisions = report.decisions.iter().map(|one| format!("- {}\n", line(&one.text(": "), 400)));
-    page.collapsed("decisions", &format!("{of}Decisions of people"), decisions);
-    attempts(page, &of, &report.attempts);
+    page.collapsed(
+        "reviews",
+        &format!("{task_prefix}Reviews ({})", report.cycles.len()),
+        report.cycles.iter().map(cycle),
+    );
+    let decisions = report.decisions.iter().map(|decision| format!("- {}\n", line(&decision.text(": "), 400)));
+    page.collapsed("decisions", &format!("{task_prefix}Decisions of people"), decisions);
+    attempts(page, &task_prefix, &report.attempts);
     let stat = task.changes.stat.as_deref().filter(|stat| !stat.trim().is_empty()).map(shorten_stat);
     // In large runs this note is below the table of tasks.
     let note = task
@@ -209,7 +217,7 @@ fn task(page: &mut MarkdownPage, document: &ReportDocument, task: &TaskSection) 
         .as_deref()
         .filter(|_| !task.changes.is_uncounted())
         .map(|note| format!("{}\n\n", line(note, 400)));
-    page.collapsed("changes", &format!("{of}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
+    page.collapsed("changes", &format!("{task_prefix}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
 }
 
 fn part(page: &mut MarkdownPage, part: &PartSection) {
@@ -226,8 +234,10 @@ fn part(page: &mut MarkdownPage, part: &PartSection) {
 
 fn finding(found: &LedgerLine) -> String {
     let finding = &found.finding;
-    let place = place(found).map(|place| format!(" {}", code(&place))).unwrap_or_default();
-    let mut out = format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.label());
+    let source_location =
+        source_location(found).map(|source_location| format!(" {}", code(&source_location))).unwrap_or_default();
+    let mut out =
+        format!("- {} **{}**{source_location}, {}\n\n", code(&finding.id), finding.severity, found.state.label());
     let mut add = |name: &str, text: &str| {
         let text = paragraphs(text, TEXT, "  ");
         if !text.is_empty() {
@@ -268,7 +278,7 @@ fn cycle(cycle: &Cycle) -> String {
         round.regressed,
         round.fixed,
     );
-    cycle.reviews.iter().for_each(|one| out.push_str(&review(one)));
+    cycle.reviews.iter().for_each(|report| out.push_str(&review(report)));
     // The findings of an inconclusive round are not in the ledger yet.
     let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == RoundVerdict::Inconclusive);
     for issue in unlisted.take(UNLISTED) {
@@ -293,20 +303,20 @@ fn review(review: &ReviewReport) -> String {
     )
 }
 
-fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
-    let row = |one: &AttemptRow| {
+fn attempts(page: &mut MarkdownPage, task_prefix: &str, attempts: &[AttemptRow]) {
+    let row = |attempt: &AttemptRow| {
         format!(
             "| {} | {} | {} | {} | ${:.2} | {} |\n",
-            one.id,
-            cell(&one.who(), 60),
-            cell(&one.agent_and_model(), 60),
-            format_duration(one.duration_ms),
-            one.cost_usd,
-            cell(&one.ending(), MAX_SENTENCE_WIDTH),
+            attempt.id,
+            cell(&attempt.role_and_reviewer(), 60),
+            cell(&attempt.agent_and_model(), 60),
+            format_duration(attempt.duration_ms),
+            attempt.cost_usd,
+            cell(&attempt.ending(), MAX_SENTENCE_WIDTH),
         )
     };
     let head = "| | Who | Agent | Time | Cost | End |\n|---|---|---|--:|--:|---|\n";
-    let title = format!("{of}Attempts ({})", attempts.len());
+    let title = format!("{task_prefix}Attempts ({})", attempts.len());
     page.collapsed_table("attempts", &title, head, attempts.iter().map(row));
 }
 

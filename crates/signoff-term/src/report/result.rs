@@ -140,11 +140,11 @@ pub fn result_of_task(task: &TaskRow, driven: bool) -> ReportResult {
 fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
     let id = task.id;
     let unfinished = |text: String| ReportResult::unfinished(driven, text);
-    let at_work = |what: &str| {
+    let at_work = |text: &str| {
         if driven {
-            unfinished(format!("{what}; the work continues"))
+            unfinished(format!("{text}; the work continues"))
         } else {
-            unfinished(format!("{what}, and no process is running: `signoff work {id}` continues"))
+            unfinished(format!("{text}, and no process is running: `signoff work {id}` continues"))
         }
     };
     match task.status {
@@ -163,7 +163,7 @@ fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
         TaskStatus::InProgress if task.state().is_approved() => {
             unfinished("Approved, waiting for its group".to_owned())
         }
-        TaskStatus::InProgress => at_work(&format!("Unfinished{}", place(task))),
+        TaskStatus::InProgress => at_work(&format!("Unfinished{}", phase_suffix(task))),
         TaskStatus::Completed => completed(task),
         TaskStatus::Failed => {
             ReportResult::new(ReportResultKind::Broken, format!("Failed{}", labels::reason_suffix(task.reason)))
@@ -196,7 +196,7 @@ fn completed(task: &TaskRow) -> ReportResult {
     }
 }
 
-fn place(task: &TaskRow) -> String {
+fn phase_suffix(task: &TaskRow) -> String {
     let phase = task.phase.as_deref().map(|phase| format!(" in phase {phase}")).unwrap_or_default();
     let cycle = if task.review_cycle > 0 { format!(", review {}", task.review_cycle) } else { String::new() };
     format!("{phase}{cycle}")
@@ -263,19 +263,19 @@ pub fn result_of_run(
 ) -> ReportResult {
     let id = run.id;
     let number = count(tasks.len() as u64, "task");
-    let of = if tasks.is_empty() { "without a task".to_owned() } else { format!("with {number}") };
+    let with_tasks = if tasks.is_empty() { "without a task".to_owned() } else { format!("with {number}") };
     match run.status {
         RunStatus::Completed if matches!(outcome, Some(ReportOutcome::Approved | ReportOutcome::Accepted)) => {
-            ReportResult::new(ReportResultKind::Passed, format!("Completed {of}"))
+            ReportResult::new(ReportResultKind::Passed, format!("Completed {with_tasks}"))
         }
-        RunStatus::Completed => not_approved(&of, tasks),
+        RunStatus::Completed => not_approved(&with_tasks, tasks),
         RunStatus::Cancelled => {
-            ReportResult::new(ReportResultKind::Broken, format!("Cancelled {of}")).marked(TaskState::Cancelled)
+            ReportResult::new(ReportResultKind::Broken, format!("Cancelled {with_tasks}")).marked(TaskState::Cancelled)
         }
         RunStatus::Failed if run.groups == Some(0) => {
             ReportResult::new(ReportResultKind::Broken, "Failed in planning".to_owned())
         }
-        RunStatus::Failed => ReportResult::new(ReportResultKind::Broken, failure_text(&of, tasks)),
+        RunStatus::Failed => ReportResult::new(ReportResultKind::Broken, failure_text(&with_tasks, tasks)),
         RunStatus::Running | RunStatus::Blocked if !questions.is_empty() => {
             ReportResult::unfinished(driven, waiting_text(id, questions, driven))
         }
@@ -284,12 +284,12 @@ pub fn result_of_run(
             format!("Blocked: a person has to decide, then `signoff run --resume {id}`"),
         ),
         RunStatus::Running if driven => {
-            ReportResult::unfinished(driven, format!("At work ({}) {of}", run.stage.as_str()))
+            ReportResult::unfinished(driven, format!("At work ({}) {with_tasks}", run.stage.as_str()))
         }
         RunStatus::Running => ReportResult::unfinished(
             driven,
             format!(
-                "Left unfinished ({}) {of}, and no process is running: `signoff run --resume {id}` continues",
+                "Left unfinished ({}) {with_tasks}, and no process is running: `signoff run --resume {id}` continues",
                 run.stage.as_str()
             ),
         ),
@@ -297,11 +297,15 @@ pub fn result_of_run(
 }
 
 /// `Failed: 2 of 9 tasks did not pass (1 failed or was stopped, 1 unfinished)`.
-fn failure_text(of: &str, tasks: &[ReportResult]) -> String {
+fn failure_text(with_tasks: &str, tasks: &[ReportResult]) -> String {
     let number = |kinds: &[ReportResultKind]| tasks.iter().filter(|task| kinds.contains(&task.kind)).count();
     let others = tasks.len() - number(&[ReportResultKind::Passed]);
     if others == 0 {
-        return if tasks.is_empty() { format!("Failed {of}") } else { format!("Failed {of}, which all passed") };
+        return if tasks.is_empty() {
+            format!("Failed {with_tasks}")
+        } else {
+            format!("Failed {with_tasks}, which all passed")
+        };
     }
     let kinds = counts([
         (number(&[ReportResultKind::Broken]), "failed or stopped"),
@@ -325,7 +329,7 @@ fn waiting_text(run: u64, questions: &[QuestionRow], driven: bool) -> String {
 }
 
 /// The result of a completed run that is not approved: `broken` if one of its tasks is.
-fn not_approved(of: &str, tasks: &[ReportResult]) -> ReportResult {
+fn not_approved(with_tasks: &str, tasks: &[ReportResult]) -> ReportResult {
     let others = tasks.iter().filter(|task| task.kind != ReportResultKind::Passed).count();
     let kind = if tasks.iter().any(|task| task.kind == ReportResultKind::Broken) {
         ReportResultKind::Broken
@@ -336,5 +340,5 @@ fn not_approved(of: &str, tasks: &[ReportResult]) -> ReportResult {
         0 => "the final review did not approve the run".to_owned(),
         others => format!("{others} of them not signed off"),
     };
-    ReportResult::new(kind, format!("Ended {of}, {why}"))
+    ReportResult::new(kind, format!("Ended {with_tasks}, {why}"))
 }

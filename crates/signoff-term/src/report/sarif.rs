@@ -16,7 +16,7 @@ use crate::show::{Cycle, LedgerLine};
 /// runs.
 pub fn sarif(report: &ReportDocument) -> String {
     let sources: Vec<SarifSource> =
-        report.tasks.iter().map(task).chain(report.parts.iter().map(|one| part(report, one))).collect();
+        report.tasks.iter().map(task).chain(report.parts.iter().map(|section| part(report, section))).collect();
     let kinds = sources.iter().flat_map(SarifSource::unfixed).map(|line| line.finding.kind.as_str());
     let (id, title) = (category(report), report.title());
     // Services reject an empty description.

@@ -106,8 +106,8 @@ impl PartSection {
     }
 
     /// The checkpoint reviews of a task's loop.
-    pub fn checkpoint_reviews(history: &RunHistory, of: &LoopId) -> Vec<Self> {
-        Self::filtered(history, |loop_id| loop_id.checkpoint_target().is_some_and(|(looked_at, _)| looked_at == *of))
+    pub fn checkpoint_reviews(history: &RunHistory, reviewed: &LoopId) -> Vec<Self> {
+        Self::filtered(history, |loop_id| loop_id.checkpoint_target().is_some_and(|(target, _)| target == *reviewed))
     }
 
     fn filtered(history: &RunHistory, is_wanted: impl Fn(&LoopId) -> bool) -> Vec<Self> {
@@ -130,10 +130,10 @@ impl PartSection {
 
 /// The display name of the loop.
 fn name(history: &RunHistory, row: &LoopRow) -> String {
-    if let Some((of, number)) = row.id.checkpoint_target() {
-        let task = history.state.row(&of).and_then(|row| row.task);
-        let of = task.map_or_else(|| of.to_string(), |task| format!("task {task}"));
-        return format!("Checkpoint review {number} of {of}");
+    if let Some((reviewed, number)) = row.id.checkpoint_target() {
+        let task = history.state.row(&reviewed).and_then(|row| row.task);
+        let reviewed = task.map_or_else(|| reviewed.to_string(), |task| format!("task {task}"));
+        return format!("Checkpoint review {number} of {reviewed}");
     }
     match row.task {
         Some(task) => format!("Task {task}: {}", row.title),
@@ -240,11 +240,11 @@ impl Totals {
             findings,
             cycles,
             attempts: attempts.len() as u64,
-            cost_usd: attempts.iter().fold(0.0, |sum, one| add_usd(sum, one.cost_usd)),
-            cost_is_estimated: attempts.iter().any(|one| one.cost_is_estimated),
-            input_tokens: attempts.iter().map(|one| one.input_tokens).sum(),
-            output_tokens: attempts.iter().map(|one| one.output_tokens).sum(),
-            worked_ms: attempts.iter().map(|one| one.duration_ms).sum(),
+            cost_usd: attempts.iter().fold(0.0, |sum, attempt| add_usd(sum, attempt.cost_usd)),
+            cost_is_estimated: attempts.iter().any(|attempt| attempt.cost_is_estimated),
+            input_tokens: attempts.iter().map(|attempt| attempt.input_tokens).sum(),
+            output_tokens: attempts.iter().map(|attempt| attempt.output_tokens).sum(),
+            worked_ms: attempts.iter().map(|attempt| attempt.duration_ms).sum(),
             passed_ms: elapsed_ms(&attempts),
             roles: groups.roles(),
             reviewers: groups.reviewers(),
@@ -258,8 +258,8 @@ impl Totals {
 }
 
 fn elapsed_ms(attempts: &[&AttemptRow]) -> Option<u64> {
-    let first = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min()?;
-    let ended = attempts.iter().filter_map(|one| one.ended_at.as_ref()?.parse::<Timestamp>().ok()).max()?;
+    let first = attempts.iter().filter_map(|attempt| attempt.started_at.parse::<Timestamp>().ok()).min()?;
+    let ended = attempts.iter().filter_map(|attempt| attempt.ended_at.as_ref()?.parse::<Timestamp>().ok()).max()?;
     u64::try_from(ended.duration_since(first).as_millis()).ok()
 }
 

@@ -156,7 +156,7 @@ pub(super) fn reports(
     state: &RunState,
 ) -> Vec<AttemptRow> {
     let none = AttemptTimes::default();
-    let runs = |attempt| state.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
+    let runs = |attempt| state.loop_state(loop_id).is_some_and(|machine| machine.runs(attempt));
     let attempts = state.attempts(loop_id).into_iter();
     attempts
         .map(|(attempt, launch, usage)| {
@@ -243,7 +243,7 @@ impl AttemptRow {
     }
 
     /// `review by code`.
-    pub fn who(&self) -> String {
+    pub fn role_and_reviewer(&self) -> String {
         let reviewer = self.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
         format!("{}{reviewer}", self.role)
     }

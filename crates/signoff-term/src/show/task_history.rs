@@ -43,21 +43,21 @@ pub struct RunHistory {
 impl RunHistory {
     /// All loops of a log.
     pub fn from_log(log: impl IntoIterator<Item = RecordedFact>) -> Self {
-        let mut this = Self::default();
-        this.extend(log);
-        this
+        let mut history = Self::default();
+        history.extend(log);
+        history
     }
 
     /// One loop of a log. Other loops only update the state of the run.
     pub fn for_loop(log: impl IntoIterator<Item = RecordedFact>, wanted: &LoopId) -> Self {
-        let mut this = Self::default();
+        let mut history = Self::default();
         for recorded in log {
             match &recorded.fact {
-                Fact::Loop(loop_id, _) if loop_id == wanted => drop(this.apply(recorded)),
-                Fact::Loop(..) | Fact::Run(_) | Fact::Task(..) => this.state.replay(&recorded),
+                Fact::Loop(loop_id, _) if loop_id == wanted => drop(history.apply(recorded)),
+                Fact::Loop(..) | Fact::Run(_) | Fact::Task(..) => history.state.replay(&recorded),
             }
         }
-        this
+        history
     }
 
     /// Continues with the next part of the log, so that a long log need not be in memory at once.
@@ -110,13 +110,14 @@ impl RunHistory {
     /// Every finding of a loop, open ones first. A finding of a checkpoint review is listed only for the loop under
     /// review.
     pub fn ledger(&self, loop_id: &LoopId) -> Vec<LedgerLine> {
-        let (Some(this), Some(policy)) = (self.state.loop_state(loop_id), self.state.policy(loop_id)) else {
+        let (Some(machine), Some(policy)) = (self.state.loop_state(loop_id), self.state.policy(loop_id)) else {
             return Vec::new();
         };
-        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| self.state.loop_state(&of));
-        let is_listed_there =
-            |entry: &&LedgerEntry| looked_at.is_some_and(|of| of.ledger.reported_as(&entry.finding.id).is_some());
-        let own = this.ledger.entries().iter().filter(|entry| !is_listed_there(entry));
+        let reviewed = loop_id.checkpoint_target().and_then(|(reviewed, _)| self.state.loop_state(&reviewed));
+        let is_listed_there = |entry: &&LedgerEntry| {
+            reviewed.is_some_and(|reviewed| reviewed.ledger.reported_as(&entry.finding.id).is_some())
+        };
+        let own = machine.ledger.entries().iter().filter(|entry| !is_listed_there(entry));
         let mut ledger: Vec<_> = own.map(|entry| LedgerLine::new(entry, policy)).collect();
         ledger.sort_by_key(|line| line.state != FindingState::Open);
         ledger
@@ -130,16 +131,15 @@ impl RunHistory {
     }
 
     /// Drops the data of a loop that is no longer needed, to limit memory use in large runs.
-    pub fn forget(&mut self, loop_id: &LoopId) {
+    pub fn drop_loop(&mut self, loop_id: &LoopId) {
         self.loops.remove(loop_id);
     }
 
     /// The full report of a loop's task.
     pub fn report(&self, task: TaskRow, loop_id: &LoopId, artifacts: Vec<String>) -> TaskReport {
         let row = self.state.row(loop_id);
-        let place = task.progress.or_else(|| row.as_ref().and_then(|row| row.progress));
-        let (task, question) =
-            (TaskRow { progress: place, ..task.with_current_state() }, row.and_then(|row| row.question));
+        let progress = task.progress.or_else(|| row.as_ref().and_then(|row| row.progress));
+        let (task, question) = (TaskRow { progress, ..task.with_current_state() }, row.and_then(|row| row.question));
         let decisions = self.loops.get(loop_id).map(|kept| kept.decisions.clone());
         let approved = self.state.loop_state(loop_id).and_then(Loop::approved_commit);
         TaskReport {

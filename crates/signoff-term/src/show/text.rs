@@ -20,7 +20,7 @@ pub fn text(report: &TaskReport, snapshot: &ProjectSnapshot) -> String {
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
     parts.extend(section(
         "Decisions",
-        report.decisions.iter().map(|one| truncate_line(&one.text(" - "), 400)).collect(),
+        report.decisions.iter().map(|decision| truncate_line(&decision.text(" - "), 400)).collect(),
     ));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| truncate_line(path, 400)).collect()));
     parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::question_lines(question))));
@@ -79,10 +79,11 @@ fn time(started: Option<&str>, ended: Option<&str>) -> Option<String> {
 fn cycle(cycle: &Cycle) -> String {
     let pass = if cycle.pass > 1 { format!(", pass {}", cycle.pass) } else { String::new() };
     let scope = if cycle.scope == ReviewScope::Scoped { ", the fix only" } else { "" };
-    let place = format!("{}{pass}{scope}, {}", truncate_line(&cycle.phase, 40), truncate_line(&cycle.commit, 12));
-    let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict.as_str());
+    let position = format!("{}{pass}{scope}, {}", truncate_line(&cycle.phase, 40), truncate_line(&cycle.commit, 12));
+    let mut out = format!("Cycle {} ({position}): {}\n", cycle.n, cycle.verdict.as_str());
     let reviews = columns(cycle.reviews.iter().map(review)).into_iter().chain(cycle.reviews.iter().filter_map(intent));
-    let issues = (1..).zip(&cycle.merged.issues).map(|(number, one)| format!("{number}. {}", issue(&one.finding)));
+    let issues =
+        (1..).zip(&cycle.merged.issues).map(|(number, merged)| format!("{number}. {}", issue(&merged.finding)));
     let lines = reviews.chain(issues).chain(cycle.merged.minor.iter().map(note));
     out.extend(lines.map(|line| format!("  {line}\n")));
     out
@@ -90,9 +91,9 @@ fn cycle(cycle: &Cycle) -> String {
 
 /// `note by code: src/auth.rs:12 a shorter name would do`.
 fn note(SourcedNote { source, note }: &SourcedNote) -> String {
-    let place = place(note.file.as_deref(), note.line);
+    let location = source_location(note.file.as_deref(), note.line);
     format!(
-        "note by {}:{place} {}",
+        "note by {}:{location} {}",
         truncate_line(source.as_str(), 40),
         truncate_line(&note.description, MAX_SENTENCE_WIDTH)
     )
@@ -117,11 +118,11 @@ fn review(review: &ReviewReport) -> Vec<String> {
 
 /// `[critical] src/auth.rs:12 missing input validation`.
 fn issue(finding: &Finding) -> String {
-    let place = place(finding.file.as_deref(), finding.line);
-    format!("[{}]{place} {}", finding.severity.as_str(), truncate_line(&finding.description, MAX_SENTENCE_WIDTH))
+    let location = source_location(finding.file.as_deref(), finding.line);
+    format!("[{}]{location} {}", finding.severity.as_str(), truncate_line(&finding.description, MAX_SENTENCE_WIDTH))
 }
 
-fn place(file: Option<&str>, line: Option<u32>) -> String {
+fn source_location(file: Option<&str>, line: Option<u32>) -> String {
     match (file, line) {
         (Some(file), Some(line)) => format!(" {}:{line}", truncate_line(file, 100)),
         (Some(file), None) => format!(" {}", truncate_line(file, 100)),
@@ -133,10 +134,10 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
 /// The finding with its id (the argument of `dispute`), then its history.
 fn finding(line: &LedgerLine) -> Vec<String> {
     let found = &line.finding;
-    let place = place(found.file.as_deref(), found.line);
+    let location = source_location(found.file.as_deref(), found.line);
     let (state, id) = (line.state.as_str(), truncate_line(&found.id, 40));
     let text = truncate_line(&found.description, MAX_SENTENCE_WIDTH);
-    let mut lines = vec![format!("{state:<12} {id} [{}]{place} {text}", found.severity)];
+    let mut lines = vec![format!("{state:<12} {id} [{}]{location} {text}", found.severity)];
     let cycles: Vec<_> =
         line.seen.iter().map(|seen| format!("{} {}", truncate_line(&seen.phase, 40), seen.cycle)).collect();
     let sources = truncate_line(&found.sources.join(", "), MAX_SENTENCE_WIDTH);
@@ -164,7 +165,7 @@ fn state_change(change: &StateChange) -> String {
 fn attempt(attempt: &AttemptRow) -> Vec<String> {
     vec![
         attempt.id.clone(),
-        truncate_line(&attempt.who(), 60),
+        truncate_line(&attempt.role_and_reviewer(), 60),
         truncate_line(&attempt.agent_and_model(), 60),
         timestamp(&attempt.started_at),
         if attempt.outcome.is_some() { format_duration(attempt.duration_ms) } else { "…".to_owned() },

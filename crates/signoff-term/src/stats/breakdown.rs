@@ -70,11 +70,11 @@ impl StatsByGroup {
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (role, one) in &other.roles {
-            self.roles.entry(role.clone()).or_default().add(one);
+        for (role, stats) in &other.roles {
+            self.roles.entry(role.clone()).or_default().add(stats);
         }
-        for (name, one) in &other.reviewers {
-            self.reviewer(name).add(one);
+        for (name, stats) in &other.reviewers {
+            self.reviewer(name).add(stats);
         }
     }
 
@@ -98,17 +98,17 @@ impl StatsByGroup {
     /// The roles, longest working time first.
     pub fn roles(&self) -> Vec<RoleStats> {
         let mut roles: Vec<_> =
-            self.roles.iter().map(|(role, one)| RoleStats { role: role.clone(), ..one.clone() }).collect();
+            self.roles.iter().map(|(role, stats)| RoleStats { role: role.clone(), ..stats.clone() }).collect();
         roles.sort_by_key(|role| std::cmp::Reverse(role.duration_ms));
         roles
     }
 
     /// The reviewers, by name.
     pub fn reviewers(&self) -> Vec<ReviewerStats> {
-        let precise = |(name, one): (&String, &ReviewerStats)| ReviewerStats {
+        let precise = |(name, stats): (&String, &ReviewerStats)| ReviewerStats {
             reviewer: name.clone(),
-            precision: (one.raised > 0).then(|| round_to_thousandths(one.upheld as f64 / one.raised as f64)),
-            ..one.clone()
+            precision: (stats.raised > 0).then(|| round_to_thousandths(stats.upheld as f64 / stats.raised as f64)),
+            ..stats.clone()
         };
         self.reviewers.iter().map(precise).collect()
     }
@@ -230,7 +230,7 @@ impl PhaseTimes {
         };
         let total = |phase: &str| self.visits.get(phase).map_or(0, |visits| visits.iter().sum::<u64>());
         let mut phases: Vec<_> = self.visits.iter().map(stats).collect();
-        phases.sort_by_key(|one| std::cmp::Reverse((one.median_ms, total(&one.phase))));
+        phases.sort_by_key(|stats| std::cmp::Reverse((stats.median_ms, total(&stats.phase))));
         phases
     }
 }
@@ -257,7 +257,7 @@ fn visits(attempts: &[AttemptRow]) -> Vec<(String, u64)> {
     let mut visits: Vec<(String, u64)> = Vec::new();
     let mut until: Option<Timestamp> = None;
     for (phase, from, to) in worked {
-        if visits.last().is_none_or(|(known, _)| known != phase) {
+        if visits.last().is_none_or(|(previous, _)| previous != phase) {
             visits.push((phase.to_owned(), 0));
             until = None;
         }

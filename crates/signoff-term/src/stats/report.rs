@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::machine::{OutcomeKind, Reason};
+use signoff_core::machine::OutcomeKind;
 
 use super::breakdown::round_to_thousandths;
 use super::{PhaseStats, ReviewerStats, RoleStats, StatsCollector};
@@ -116,7 +116,7 @@ impl CostTotals {
 
 pub(super) fn build(stats: &StatsCollector) -> StatsReport {
     let approved = stats.tasks.approved;
-    let each = |sum: f64| (approved > 0).then(|| super::add_usd(sum / approved as f64, 0.0));
+    let per_approved = |sum: f64| (approved > 0).then(|| super::add_usd(sum / approved as f64, 0.0));
     StatsReport {
         version: VERSION,
         since: stats.filter.since.map(|since| since.to_string()),
@@ -126,8 +126,8 @@ pub(super) fn build(stats: &StatsCollector) -> StatsReport {
         cycles_to_approval: cycles(stats),
         stop_reasons: stops(stats),
         cost: CostTotals {
-            per_approved_usd: each(stats.approved_usd),
-            all_in_per_approved_usd: each(stats.money.total_usd),
+            per_approved_usd: per_approved(stats.approved_usd),
+            all_in_per_approved_usd: per_approved(stats.money.total_usd),
             ..stats.money
         },
         reviewers: stats.groups.reviewers(),
@@ -160,16 +160,14 @@ fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
 }
 
 fn stops(stats: &StatsCollector) -> Vec<StopReason> {
-    let mut stops: Vec<_> = stats.stops.iter().map(|((outcome, reason), tasks)| (*outcome, *reason, *tasks)).collect();
-    let words = |(outcome, reason, _): &(Option<OutcomeKind>, Option<Reason>, u64)| {
-        (outcome.map_or("unreviewed", OutcomeKind::as_str), reason.map(Reason::as_str))
-    };
-    stops.sort_by_key(|stop| (std::cmp::Reverse(stop.2), words(stop)));
-    let stop = |stop: &(Option<OutcomeKind>, Option<Reason>, u64)| {
-        let (outcome, reason) = words(stop);
-        StopReason { outcome: outcome.to_owned(), reason: reason.map(str::to_owned), tasks: stop.2 }
-    };
-    stops.iter().map(stop).collect()
+    let stops = stats.stops.iter().map(|((outcome, reason), tasks)| StopReason {
+        outcome: outcome.map_or("unreviewed", OutcomeKind::as_str).to_owned(),
+        reason: reason.map(|reason| reason.as_str().to_owned()),
+        tasks: *tasks,
+    });
+    let mut stops: Vec<StopReason> = stops.collect();
+    stops.sort_by(|a, b| (b.tasks, &a.outcome, &a.reason).cmp(&(a.tasks, &b.outcome, &b.reason)));
+    stops
 }
 
 fn failures(stats: &StatsCollector) -> Vec<AgentFailures> {
@@ -177,7 +175,7 @@ fn failures(stats: &StatsCollector) -> Vec<AgentFailures> {
     let mut failures: Vec<_> = failures
         .map(|((agent, outcome), times)| AgentFailures { agent: agent.clone(), outcome: *outcome, times: *times })
         .collect();
-    failures.sort_by_key(|one| (std::cmp::Reverse(one.times), one.agent.clone(), one.outcome.as_str()));
+    failures.sort_by_key(|failure| (std::cmp::Reverse(failure.times), failure.agent.clone(), failure.outcome.as_str()));
     failures
 }
 
@@ -215,7 +213,7 @@ fn head(report: &StatsReport) -> String {
         (tasks.unfinished, "unfinished"),
     ]);
     let money = |usd: f64| dollars(usd, cost.is_estimated);
-    let each = cost.per_approved_usd.zip(cost.all_in_per_approved_usd).map(|(own, all)| {
+    let average_line = cost.per_approved_usd.zip(cost.all_in_per_approved_usd).map(|(own, all)| {
         format!("  an approved task cost {}, {} including all other spending\n", money(own), money(all))
     });
     format!(
@@ -227,14 +225,14 @@ fn head(report: &StatsReport) -> String {
         money(cost.total_usd),
         cost.input_tokens,
         cost.output_tokens,
-        each.unwrap_or_default(),
+        average_line.unwrap_or_default(),
     )
 }
 
 fn cycles_table(report: &StatsReport) -> Option<String> {
     let cycles = &report.cycles_to_approval;
     let title = format!("Reviews until approval (median {}, mean {}):", cycles.median?, cycles.mean?);
-    let row = |one: &CycleCount| vec![count(one.cycles, "review"), count(one.tasks, "task")];
+    let row = |cycle_count: &CycleCount| vec![count(cycle_count.cycles, "review"), count(cycle_count.tasks, "task")];
     section(&title, &[], cycles.distribution.iter().map(row).collect())
 }
 
@@ -246,17 +244,17 @@ fn stops_table(report: &StatsReport) -> Option<String> {
 }
 
 fn reviewers(reviewers: &[ReviewerStats]) -> Option<String> {
-    let row = |one: &ReviewerStats| {
+    let row = |reviewer: &ReviewerStats| {
         vec![
-            truncate_line(&one.reviewer, 40),
-            one.raised.to_string(),
-            one.upheld.to_string(),
-            one.refuted.to_string(),
-            one.out_of_scope.to_string(),
-            one.open.to_string(),
-            one.precision.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0)),
-            dollars(one.cost_usd, one.cost_is_estimated),
-            format_duration(one.duration_ms),
+            truncate_line(&reviewer.reviewer, 40),
+            reviewer.raised.to_string(),
+            reviewer.upheld.to_string(),
+            reviewer.refuted.to_string(),
+            reviewer.out_of_scope.to_string(),
+            reviewer.open.to_string(),
+            reviewer.precision.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0)),
+            dollars(reviewer.cost_usd, reviewer.cost_is_estimated),
+            format_duration(reviewer.duration_ms),
         ]
     };
     let head = ["reviewer", "raised", "upheld", "refuted", "out of scope", "open", "precision", "cost", "time"];
@@ -264,22 +262,28 @@ fn reviewers(reviewers: &[ReviewerStats]) -> Option<String> {
 }
 
 fn phases(phases: &[PhaseStats]) -> Option<String> {
-    let row = |one: &PhaseStats| {
-        let (phase, visits) = (truncate_line(&one.phase, 40), one.visits.to_string());
-        vec![phase, visits, format_duration(one.median_ms), format_duration(one.p90_ms), format_duration(one.max_ms)]
+    let row = |phase: &PhaseStats| {
+        let (name, visits) = (truncate_line(&phase.phase, 40), phase.visits.to_string());
+        vec![
+            name,
+            visits,
+            format_duration(phase.median_ms),
+            format_duration(phase.p90_ms),
+            format_duration(phase.max_ms),
+        ]
     };
     section("Slowest phases:", &["phase", "visits", "median", "p90", "longest"], phases.iter().map(row).collect())
 }
 
 fn roles(roles: &[RoleStats]) -> Option<String> {
-    let row = |one: &RoleStats| {
-        let cost = dollars(one.cost_usd, one.cost_is_estimated);
-        let tokens = [one.input_tokens, one.output_tokens].map(|tokens| tokens.to_string());
+    let row = |role: &RoleStats| {
+        let cost = dollars(role.cost_usd, role.cost_is_estimated);
+        let tokens = [role.input_tokens, role.output_tokens].map(|tokens| tokens.to_string());
         let [input, output] = tokens;
         vec![
-            truncate_line(&one.role, 40),
-            one.attempts.to_string(),
-            format_duration(one.duration_ms),
+            truncate_line(&role.role, 40),
+            role.attempts.to_string(),
+            format_duration(role.duration_ms),
             cost,
             input,
             output,
@@ -290,8 +294,12 @@ fn roles(roles: &[RoleStats]) -> Option<String> {
 }
 
 fn failures_table(report: &StatsReport) -> Option<String> {
-    let row = |one: &AgentFailures| {
-        vec![truncate_line(&one.agent, 40), one.outcome.as_str().replace('_', " "), count(one.times, "time")]
+    let row = |failures: &AgentFailures| {
+        vec![
+            truncate_line(&failures.agent, 40),
+            failures.outcome.as_str().replace('_', " "),
+            count(failures.times, "time"),
+        ]
     };
     section("Failed attempts:", &[], report.failures.iter().map(row).collect())
 }

@@ -81,8 +81,8 @@ impl Tui {
 
     /// Whether the key continues input that started before the question popped up. It must not answer the question.
     fn is_type_ahead(&mut self, now: Timestamp) -> bool {
-        let soon = |at: Timestamp| now.duration_since(at).abs() < TYPE_AHEAD;
-        let is_type_ahead = self.list_input_at.is_some_and(soon);
+        let is_recent = |at: Timestamp| now.duration_since(at).abs() < TYPE_AHEAD;
+        let is_type_ahead = self.list_input_at.is_some_and(is_recent);
         self.list_input_at = Some(now).filter(|_| is_type_ahead);
         is_type_ahead
     }
@@ -143,7 +143,7 @@ impl Tui {
             },
             (KeyCode::Char('e'), _) => match self.actions() {
                 Some(TaskActions { edit: false, .. }) => self.show_note("no verdict to set: the task has not started"),
-                Some(_) | None => self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None }),
+                Some(_) | None => self.open_task_dialog(|task| Dialog::Edit { task, chosen: None, reason: None }),
             },
             (key, _) => self.navigation_key(key),
         }
@@ -178,7 +178,7 @@ impl Tui {
     fn open_asking_loop(&mut self) {
         let Some((run, loop_id)) = self.questions.shown_loop() else { return };
         let key = match loop_id.checkpoint_target() {
-            Some((of, _)) => RowKey::new(run, &of),
+            Some((reviewed, _)) => RowKey::new(run, &reviewed),
             None => RowKey::new(run, loop_id),
         };
         let task = self.model.row(&key).and_then(|row| row.task);
@@ -203,7 +203,7 @@ impl Tui {
         let row = self.subject().and_then(|key| self.model.row(&key));
         let task = row.and_then(|row| Some(DialogTask { task: row.task?, name: row.name.clone() }));
         match task {
-            Some(about) => self.dialog = Some(dialog(about)),
+            Some(task) => self.dialog = Some(dialog(task)),
             None => self.show_note("choose a task first"),
         }
     }
@@ -227,13 +227,13 @@ impl Tui {
 
     fn open_dispute(&mut self) {
         let selected = self.opened.as_ref().and_then(|opened| opened.finding());
-        let what = selected.map(|line| {
-            let what = format!("{}: {}", line.finding.severity, line.finding.description);
-            (FindingId::new(line.finding.id.clone()), truncate_line(&what, 400))
+        let selected = selected.map(|line| {
+            let text = format!("{}: {}", line.finding.severity, line.finding.description);
+            (FindingId::new(line.finding.id.clone()), truncate_line(&text, 400))
         });
-        match what {
+        match selected {
             Some((finding, what)) => {
-                self.open_task_dialog(|about| Dialog::Dispute { about, finding, what, reason: String::new() });
+                self.open_task_dialog(|task| Dialog::Dispute { task, finding, what, reason: String::new() });
             }
             None => self.show_note("choose a finding first: pane 2"),
         }

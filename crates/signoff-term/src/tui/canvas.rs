@@ -224,7 +224,7 @@ impl Theme {
     }
 }
 
-/// The color of a loop that has ended by itself.
+/// The color of an ended loop.
 fn done_color(state: TaskState) -> Color {
     match state {
         TaskState::Approved | TaskState::Landed => Color::Green,

@@ -37,12 +37,12 @@ pub enum Dialog {
     Cancel(DialogTask),
     /// First the verdict, then the reason.
     Edit {
-        about: DialogTask,
+        task: DialogTask,
         chosen: Option<usize>,
         reason: Option<String>,
     },
     Dispute {
-        about: DialogTask,
+        task: DialogTask,
         finding: FindingId,
         /// The finding as text.
         what: String,
@@ -73,13 +73,13 @@ impl Dialog {
         let key = code_without_control(key);
         match self {
             Self::Question => DialogReply::Stay,
-            Self::Retry(about) => confirm_key(key, TuiRequest::Decide(about.task, TaskDecision::Retry)),
-            Self::Cancel(about) => confirm_key(key, TuiRequest::Decide(about.task, TaskDecision::Cancel)),
+            Self::Retry(task) => confirm_key(key, TuiRequest::Decide(task.task, TaskDecision::Retry)),
+            Self::Cancel(task) => confirm_key(key, TuiRequest::Decide(task.task, TaskDecision::Cancel)),
             Self::Quit => confirm_key(key, TuiRequest::Quit),
             Self::Help { top } => help_key(top, key),
-            Self::Edit { about, chosen, reason } => edit_key(about.task, chosen, reason, key),
-            Self::Dispute { about, finding, reason, .. } => {
-                let (task, finding) = (about.task, finding.clone());
+            Self::Edit { task, chosen, reason } => edit_key(task.task, chosen, reason, key),
+            Self::Dispute { task, finding, reason, .. } => {
+                let (task, finding) = (task.task, finding.clone());
                 match text_key(reason, key) {
                     TextInput::Submitted if reason.trim().is_empty() => DialogReply::Refuse("enter a reason"),
                     TextInput::Submitted => DialogReply::Close(Some(TuiRequest::Decide(
@@ -135,13 +135,13 @@ impl Dialog {
         let wrapped = |text: &str| wrap(text, width, 6).into_iter().map(Line::from).collect::<Vec<_>>();
         match self {
             Self::Question => question.into_iter().enumerate().map(|(y, line)| question_line(y, line, theme)).collect(),
-            Self::Retry(about) => wrapped(&format!("Retry {}? It continues where it stopped.", about.name)),
-            Self::Cancel(about) => wrapped(&format!("Cancel {}? Stops its agents, keeps its branch.", about.name)),
+            Self::Retry(task) => wrapped(&format!("Retry {}? It continues where it stopped.", task.name)),
+            Self::Cancel(task) => wrapped(&format!("Cancel {}? Stops its agents, keeps its branch.", task.name)),
             Self::Quit => wrapped("Leave the screen? The work continues, with progress as lines. Ctrl-C stops it."),
             Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
-            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), theme, width),
-            Self::Dispute { about, what, reason, .. } => {
-                let mut lines = vec![Line::from(span(truncate_line(&about.name, width), theme.bold()))];
+            Self::Edit { task, chosen, reason } => edit(task, *chosen, reason.as_deref(), theme, width),
+            Self::Dispute { task, what, reason, .. } => {
+                let mut lines = vec![Line::from(span(truncate_line(&task.name, width), theme.bold()))];
                 lines.extend(wrapped(what));
                 lines.extend(field("Why is it wrong?", reason, theme, width));
                 lines

@@ -54,7 +54,7 @@ const STEPS: [(KeyCode, Navigation); 10] = [
 impl Navigation {
     /// The navigation command of a key.
     pub fn from_key(key: KeyCode) -> Option<Self> {
-        STEPS.iter().find(|(known, _)| *known == key).map(|(_, step)| *step)
+        STEPS.iter().find(|(step_key, _)| *step_key == key).map(|(_, step)| *step)
     }
 
     /// The target line; `page` is the page size. The target may be beyond the last line.
@@ -79,11 +79,11 @@ impl TaskList {
     }
 
     fn position(&self, model: &TuiModel) -> usize {
-        let find = |wanted: &RowKey| model.order().iter().position(|key| key == wanted);
+        let find = |target: &RowKey| model.order().iter().position(|key| key == target);
         let of_task = |task: Option<TaskId>| model.row_of_task(task?).and_then(find);
-        let back = of_task(self.left_queue).or_else(|| self.chosen.as_ref().and_then(find));
-        let near = || self.at.min(model.order().len().saturating_sub(1));
-        back.or_else(|| of_task(self.task)).unwrap_or_else(near)
+        let chosen = of_task(self.left_queue).or_else(|| self.chosen.as_ref().and_then(find));
+        let last_position = || self.at.min(model.order().len().saturating_sub(1));
+        chosen.or_else(|| of_task(self.task)).unwrap_or_else(last_position)
     }
 
     /// Stores the row that is displayed as selected.
@@ -94,7 +94,7 @@ impl TaskList {
         let left = self.chosen.as_ref().is_some_and(|chosen| chosen.run == QUEUE && key.as_ref() != Some(chosen));
         match self.left_queue {
             None if left && task != self.task => self.left_queue = self.task,
-            Some(gone) if task == Some(gone) => self.left_queue = None,
+            Some(left_queue) if task == Some(left_queue) => self.left_queue = None,
             Some(_) | None => {}
         }
         (self.chosen, self.task, self.at) = (key, task, at);
@@ -118,10 +118,11 @@ impl TaskList {
         self.top = self.top.min(at).max((at + 1).saturating_sub(height)).min(all.saturating_sub(height));
         self.page = height;
         let shown = model.order().iter().skip(self.top).take(height);
-        let shown: Vec<_> = shown.filter_map(|key| Some((model.row(key)?, model.elapsed(key, now)))).collect();
+        let shown = shown.filter_map(|key| Some(ListedRow { row: model.row(key)?, elapsed: model.elapsed(key, now) }));
+        let shown: Vec<ListedRow> = shown.collect();
         let widths = Widths::new(&shown, canvas.width());
-        for (y, (row, elapsed)) in shown.iter().enumerate() {
-            let line = widths.line(row, elapsed, self.top + y == at, theme);
+        for (y, listed) in shown.iter().enumerate() {
+            let line = widths.line(listed, self.top + y == at, theme);
             canvas.line(y, &line);
         }
         self.draw_hidden_counts(canvas, all, theme);
@@ -144,6 +145,12 @@ impl TaskList {
 /// Below this width there is no room for the selection mark; the selected row is only bold.
 const MIN_MARKED_WIDTH: usize = 12;
 
+/// A row of the list with its running time.
+struct ListedRow<'a> {
+    row: &'a TuiRow,
+    elapsed: String,
+}
+
 /// The widths of the columns.
 struct Widths {
     mark: usize,
@@ -157,8 +164,8 @@ struct Widths {
 
 impl Widths {
     /// Each column is as wide as its longest cell, if it fits. Columns that do not fit are dropped from the end.
-    fn new(rows: &[(&TuiRow, String)], width: usize) -> Self {
-        let widest = |part: &dyn Fn(&(&TuiRow, String)) -> usize| rows.iter().map(part).max().unwrap_or(0);
+    fn new(rows: &[ListedRow], width: usize) -> Self {
+        let widest = |part: &dyn Fn(&ListedRow) -> usize| rows.iter().map(part).max().unwrap_or(0);
         let mark = if width < MIN_MARKED_WIDTH { 0 } else { 2 };
         let mut left = width - mark;
         let mut take = |wanted: usize, least: usize| {
@@ -167,16 +174,16 @@ impl Widths {
             left = left.saturating_sub(if taken > 0 { taken + 2 } else { 0 });
             taken
         };
-        let badge = take(widest(&|(row, _)| columns(&row.badge_label)).max(6), 1);
-        let name = take(widest(&|(row, _)| columns(&row.name)).min((width * 3 / 10).max(16)), 4);
-        let position = take(widest(&|(row, _)| columns(&row.position)).min((width / 4).max(10)), 6);
-        let elapsed = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
-        let cost = take(widest(&|(row, _)| columns(&row.cost)), 5);
+        let badge = take(widest(&|listed| columns(&listed.row.badge_label)).max(6), 1);
+        let name = take(widest(&|listed| columns(&listed.row.name)).min((width * 3 / 10).max(16)), 4);
+        let position = take(widest(&|listed| columns(&listed.row.position)).min((width / 4).max(10)), 6);
+        let elapsed = take(widest(&|listed| columns(&listed.elapsed)), 5);
+        let cost = take(widest(&|listed| columns(&listed.row.cost)), 5);
         let message = take(width, 8);
         Self { mark, badge, name, position, elapsed, cost, message: message.min(width) }
     }
 
-    fn line(&self, row: &TuiRow, elapsed: &str, chosen: bool, theme: Theme) -> Line<'static> {
+    fn line(&self, ListedRow { row, elapsed }: &ListedRow, chosen: bool, theme: Theme) -> Line<'static> {
         let base = if chosen { theme.bold() } else { Style::new() };
         let mark = if chosen { "> " } else { "  " };
         // No `…` here: the beginning of a badge says more.

@@ -77,8 +77,8 @@ impl TuiModel {
             }
             Fact::Loop(loop_id, fact) => {
                 run.apply(loop_id, fact, event.at, &lines);
-                let of = loop_id.checkpoint_target().map(|(of, _)| RowKey::new(event.run, &of));
-                self.stale.extend(of);
+                let reviewed_row = loop_id.checkpoint_target().map(|(reviewed, _)| RowKey::new(event.run, &reviewed));
+                self.stale.extend(reviewed_row);
                 self.stale.insert(RowKey::new(event.run, loop_id));
             }
         }
@@ -86,7 +86,7 @@ impl TuiModel {
 
     /// Sets the live line of an agent. A checkpoint reviewer's line is shown at the loop under review.
     pub fn set_live_line(&mut self, run: RunId, loop_id: &LoopId, line: &str) {
-        let shown = loop_id.checkpoint_target().map_or_else(|| loop_id.clone(), |(of, _)| of);
+        let shown = loop_id.checkpoint_target().map_or_else(|| loop_id.clone(), |(reviewed, _)| reviewed);
         let model = self.runs.get_mut(&run).and_then(|run| run.loops.get_mut(&shown));
         if let Some(model) = model {
             model.set_live_line(line);
@@ -126,7 +126,8 @@ impl TuiModel {
             let driven = self.is_driven(key.run);
             let Some(run) = self.runs.get_mut(&key.run) else { continue };
             let state = run.lines.state();
-            let asks = state.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
+            let asks =
+                state.loop_state(&key.loop_id).is_some_and(|machine| matches!(machine.stage, Stage::Waiting { .. }));
             let question = if asks { OpenQuestion::from_state(state, &key.loop_id) } else { None };
             questions.update(key.run, &key.loop_id, question);
             if key.loop_id.checkpoint_target().is_some() {

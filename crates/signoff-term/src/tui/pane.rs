@@ -150,9 +150,9 @@ impl OpenLoop {
             }
             TuiData::Diff { task, patch, stat } if Some(task) == self.task => {
                 self.diff_request.requested = false;
-                let top = self.diff.take().map(|diff| diff.page).unwrap_or_default();
+                let top = self.diff.take().map(|diff| diff.scroll).unwrap_or_default();
                 let mut diff = DiffPane::new(&patch, &stat);
-                diff.page = top;
+                diff.scroll = top;
                 diff.mark(self.report.as_deref());
                 self.diff = Some(diff);
             }
@@ -194,7 +194,7 @@ impl OpenLoop {
             (Pane::Findings, None) => {}
             (Pane::Diff, _) => {
                 if let Some(diff) = &mut self.diff {
-                    diff.page.step(step);
+                    diff.scroll.step(step);
                 }
             }
             (Pane::Transcript, _) => self.transcript.tail.step(step),

@@ -210,15 +210,15 @@ fn message(view: &LoopRow) -> String {
 
 /// The result and its reason: `APPROVED`, `failed: the fixer failed, 2 findings open`.
 fn result_text(view: &LoopRow) -> String {
-    let how = view.final_verdict.map(|verdict| verdict.as_str()).filter(|_| view.badge == Badge::Done);
-    let how = how.or(view.outcome.map(OutcomeKind::as_str)).unwrap_or("completed");
+    let result = view.final_verdict.map(|verdict| verdict.as_str()).filter(|_| view.badge == Badge::Done);
+    let result = result.or(view.outcome.map(OutcomeKind::as_str)).unwrap_or("completed");
     let why = view.reason.map(|reason| format!(": {}", labels::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
         open if view.state.is_approved() => labels::open_findings(open),
         0 => String::new(),
         open => format!(", {} open", count(open, "finding")),
     };
-    format!("{how}{why}{open}")
+    format!("{result}{why}{open}")
 }
 
 /// The content of the inbox (`signoff` without a command), so that the UI shows the same.

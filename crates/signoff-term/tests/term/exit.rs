@@ -146,7 +146,7 @@ fn failed_work_never_exits_with_0() {
 fn the_rule() {
     let tasks = |outcome| [ended(row(1, "a task", TaskStatus::Completed), outcome, "", "", 0)];
     let (good, exhausted) = (tasks("approved"), tasks("exhausted"));
-    let asked = [question("q1", 1)];
+    let open_questions = [question("q1", 1)];
     let blocked = RunStage::Blocked { group: 0, by: vec!["a".into()] };
     let failed = RunStage::Done(RunOutcome::Failed);
     let noted = RunStage::Done(RunOutcome::Attention);
@@ -157,8 +157,8 @@ fn the_rule() {
         ("approved", good.code()),
         ("nothing to do", invocation(&[]).code()),
         ("bound reached", invocation(&exhausted).code()),
-        ("open question", InvocationSummary { questions: &asked, ..good }.code()),
-        ("open question, no one to ask", InvocationSummary { questions: &asked, no_ask: true, ..good }.code()),
+        ("open question", InvocationSummary { questions: &open_questions, ..good }.code()),
+        ("open question, no one to ask", InvocationSummary { questions: &open_questions, no_ask: true, ..good }.code()),
         ("blocked run", InvocationSummary { run: Some(&blocked), ..good }.code()),
         ("run that failed as a whole", InvocationSummary { run: Some(&failed), ..good }.code()),
         ("final review noted", InvocationSummary { run: Some(&noted), ..good }.code()),

@@ -19,14 +19,15 @@ pub fn log() -> impl Strategy<Value = Story> {
         |(name, chances)| {
             let mut story = Story::new(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
             for chance in chances {
-                let (this, policy) = (story.view.loop_state(&id(29)), story.view.policy(&id(29)));
-                let Some(nexts) = this.zip(policy).map(|(this, policy)| world::nexts(this, policy)) else {
+                let (machine, policy) = (story.view.loop_state(&id(29)), story.view.policy(&id(29)));
+                let Some(events) = machine.zip(policy).map(|(machine, policy)| world::next_events(machine, policy))
+                else {
                     break;
                 };
                 // Decisions of people are rare; otherwise no loop would get far.
-                let common = nexts.len() - 2;
-                let range = if chance % 16 == 0 || common == 0 { nexts.len() } else { common };
-                story = story.then(nexts[usize::from(chance / 16) % range].clone());
+                let common = events.len() - 2;
+                let range = if chance % 16 == 0 || common == 0 { events.len() } else { common };
+                story = story.then(events[usize::from(chance / 16) % range].clone());
             }
             story
         },
@@ -39,12 +40,12 @@ fn lines(story: &Story) -> Vec<Vec<String>> {
 }
 
 /// Whether a line is about a review round or a run of the checks.
-fn tells_a_round(line: &str) -> bool {
+fn is_round_line(line: &str) -> bool {
     let phase = line.trim_start().trim_start_matches("#29 ").strip_prefix("Phase ");
-    if let Some(said) = phase.and_then(|rest| rest.split(": ").nth(2)) {
+    if let Some(text) = phase.and_then(|rest| rest.split(": ").nth(2)) {
         let words = ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE", "Review of the fix"];
         let checks = ["PASSED", "FAILED", "COULD NOT RUN"];
-        return words.iter().chain(&checks).any(|word| said.starts_with(word));
+        return words.iter().chain(&checks).any(|word| text.starts_with(word));
     }
     ["Review: ", "Review of the fix: ", "Checks: PASSED", "Checks: FAILED", "Checks: COULD NOT RUN"]
         .iter()
@@ -68,7 +69,7 @@ proptest! {
     fn every_end_is_printed_once(story in log()) {
         let mut view = RunState::default();
         for (recorded, lines) in story.log.iter().zip(lines(&story)) {
-            let is_done = |view: &RunState| view.loop_state(&id(29)).is_some_and(|this| this.is_done());
+            let is_done = |view: &RunState| view.loop_state(&id(29)).is_some_and(|machine| machine.is_done());
             let before = is_done(&view);
             view.replay(recorded);
             let ends = lines.iter().filter(|line| line.contains(" Task #29 ") && !line.starts_with(' ')).count();
@@ -81,7 +82,7 @@ proptest! {
 
     #[test]
     fn lines_and_report_have_the_same_rounds(story in log()) {
-        let rounds = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
+        let rounds = lines(&story).concat().into_iter().filter(|line| is_round_line(line)).count();
         let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
         prop_assert_eq!(rounds, report.cycles.len(), "{:#?}", lines(&story).concat());
         let root = schema("show");

@@ -102,7 +102,8 @@ fn a_bound_that_ends_as_it_is_configured() {
 #[test]
 fn unclear_reviews() {
     let story = Story::task(reviewed("plan")).works();
-    let story = story.mumbles("spec").mumbles("code").mumbles("spec").mumbles("code");
+    let story =
+        story.answers_unclearly("spec").answers_unclearly("code").answers_unclearly("spec").answers_unclearly("code");
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
       The answer of code and spec could not be understood. Retry, proceed without
@@ -237,8 +238,8 @@ fn starting_over_once_too_often_is_not_offered() {
 /// The same question for another task.
 fn question_about(task: u64, title: &str) -> OpenQuestion {
     let (loop_id, subject) = (id(task), format!("Task #{task}"));
-    let how = format!("signoff answer {task} CHOICE (continue, proceed, stop, restart)");
-    OpenQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
+    let command = format!("signoff answer {task} CHOICE (continue, proceed, stop, restart)");
+    OpenQuestion { loop_id, subject, title: title.to_owned(), answer_command: command, ..question(&exhausted()) }
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn asking() -> Story {
     let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
     let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
     let story = Story::new(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
-    story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code")
+    story.starts(30).works().objects("spec", &open).answers_unclearly("code").answers_unclearly("code")
 }
 
 /// One task approved, one failed, and one never started.
@@ -49,7 +49,7 @@ fn stopped() -> RunHistory {
 }
 
 /// A run with one approved task, one failed, and one never started.
-pub fn halfway() -> ReportDocument {
+pub fn mixed_run() -> ReportDocument {
     let folded = stopped();
     let rows = [
         ended(row(29, "Add login", TaskStatus::Completed), "approved", "APPROVED", "", 1),
@@ -65,12 +65,12 @@ pub fn halfway() -> ReportDocument {
         let (loop_id, asked) = (id(row.id), row.title.clone());
         TaskSection::new(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
     });
-    let run = RunSection::new(run(3, "running", "working"), &folded, &standings(&tasks), &[], false);
+    let run = RunSection::new(run(3, "running", "working"), &folded, &task_results(&tasks), &[], false);
     let parts = PartSection::all(&folded, &[29, 30, 31].map(id).into());
     ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), parts, tasks.into())
 }
 
-fn standings(tasks: &[TaskSection]) -> Vec<ReportResult> {
+fn task_results(tasks: &[TaskSection]) -> Vec<ReportResult> {
     tasks.iter().map(|task| task.result.clone()).collect()
 }
 
@@ -193,7 +193,7 @@ fn an_approved_task_for_a_pull_request() {
 
 #[test]
 fn a_run_that_stopped_halfway_for_a_pull_request() {
-    insta::assert_snapshot!(markdown::markdown(&halfway()), @"
+    insta::assert_snapshot!(markdown::markdown(&mixed_run()), @"
     ## … Run 3: docs/plan.md
 
     **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` continues**, reviewed by code, spec.
@@ -336,7 +336,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
 #[test]
 fn a_run_that_stopped_halfway_for_continuous_integration() {
-    insta::assert_snapshot!(junit::junit(&halfway()), @r#"
+    insta::assert_snapshot!(junit::junit(&mixed_run()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="signoff" tests="10" failures="1" errors="4" skipped="0" time="160.000">
       <testsuite name="run 3" tests="1" failures="0" errors="1" skipped="0" time="0.000" timestamp="2026-01-29T10:00:10Z">
@@ -678,8 +678,8 @@ fn every_state_of_a_finding_is_reported() {
         .unwrap()
         .iter()
         .map(|result| {
-            let said = result["suppressions"][0]["justification"].as_str().unwrap_or("-");
-            format!("{} {} {} {said}", result["message"]["text"], result["baselineState"], result["level"])
+            let justification = result["suppressions"][0]["justification"].as_str().unwrap_or("-");
+            format!("{} {} {} {justification}", result["message"]["text"], result["baselineState"], result["level"])
         })
         .collect();
     lines.sort();
@@ -724,7 +724,7 @@ fn results_of_tasks() {
     - Cancelled
     ○ Done, not reviewed
     ✓ Approved by a person
-    ! To be discussed after 1 review: a reviewer wants to discuss it (discussion)
+    ! To be discussed after 1 review: a reviewer asks for a discussion (discussion)
     ! Not approved after 1 review: not every reviewer answered (review_skipped)
     ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
     · Not started yet
@@ -755,13 +755,13 @@ fn checkpoints_and_planning_are_part_of_the_run_report() {
 }
 
 /// A completed run whose only task has this row.
-fn through(row: TaskRow, voided: Option<&str>) -> ReportDocument {
+fn completed_run(row: TaskRow, voided: Option<&str>) -> ReportDocument {
     let story = Story::new(reviewed("plan")).plan(&[&[(29, "Add login")]]).starts(29).works();
     let folded = RunHistory::from_log(story.approves("spec").approves("code").log);
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
     let tasks = vec![TaskSection::new(report, "Add login".to_owned(), Changes::parse_stat(STAT), false)];
-    let run = RunSection::new(run(3, "completed", "done"), &folded, &standings(&tasks), &[], false);
+    let run = RunSection::new(run(3, "completed", "done"), &folded, &task_results(&tasks), &[], false);
     ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), Vec::new(), tasks)
 }
 
@@ -769,12 +769,15 @@ fn through(row: TaskRow, voided: Option<&str>) -> ReportDocument {
 fn an_unapproved_run_passes_in_no_format() {
     let moved = "signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`";
     let accounts = [
-        through(ended(row(29, "Add login", TaskStatus::Completed), "exhausted", "", "cycles_exhausted", 3), None),
-        through(
+        completed_run(ended(row(29, "Add login", TaskStatus::Completed), "exhausted", "", "cycles_exhausted", 3), None),
+        completed_run(
             ended(row(29, "Add login", TaskStatus::Completed), "completed_with_issues", "", "changed_after_review", 1),
             Some(moved),
         ),
-        through(ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled_by_person", 0), None),
+        completed_run(
+            ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled_by_person", 0),
+            None,
+        ),
     ];
     let mut texts = Vec::new();
     for account in &accounts {
@@ -806,7 +809,8 @@ fn an_unapproved_run_passes_in_no_format() {
 fn a_void_approval_is_reported_in_every_format() {
     let row =
         ended(row(29, "Add login", TaskStatus::Completed), "completed_with_issues", "", "changed_after_review", 1);
-    let account = through(row, Some("signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`"));
+    let account =
+        completed_run(row, Some("signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`"));
     for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()] {
         assert!(text.contains("has moved to c9, which is not reviewed"), "{text}");
     }
@@ -820,19 +824,22 @@ fn a_void_approval_is_reported_in_every_format() {
 fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
-    assert_eq!(told, ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]);
+    let texts = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
+    assert_eq!(
+        texts,
+        ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]
+    );
 }
 
 #[test]
 fn a_report_of_many_tasks_is_one_sarif_run() {
-    let account = halfway();
+    let account = mixed_run();
     let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
     assert_eq!(sarif["runs"].as_array().unwrap().len(), 1);
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     let texts: Vec<String> = results
         .iter()
-        .map(|one| format!("{} {}", one["properties"]["task"], one["partialFingerprints"]["signoff/v1"]))
+        .map(|result| format!("{} {}", result["properties"]["task"], result["partialFingerprints"]["signoff/v1"]))
         .collect();
     insta::assert_snapshot!(texts.join("\n"), @r#"
     30 "task-30/f-a5616c7f75"
@@ -842,7 +849,7 @@ fn a_report_of_many_tasks_is_one_sarif_run() {
 
 #[test]
 fn times_add_up_to_the_working_time_of_the_agents() {
-    for account in [approved_document(), halfway()] {
+    for account in [approved_document(), mixed_run()] {
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();
         let seconds: f64 = xml.root_element().attribute("time").unwrap().parse().unwrap();
@@ -868,12 +875,12 @@ fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
 
 #[test]
 fn the_specification_is_truncated_in_a_pull_request() {
-    let mut account = halfway();
-    let asked = format!("People log in. {}", "And out again. ".repeat(10_000));
-    account.run.as_mut().unwrap().asked = Some(asked.clone());
+    let mut account = mixed_run();
+    let description = format!("People log in. {}", "And out again. ".repeat(10_000));
+    account.run.as_mut().unwrap().asked = Some(description.clone());
     let markdown = markdown::markdown(&account);
     assert!(markdown.contains("What was asked") && markdown.contains("People log in."), "{markdown}");
     assert!(markdown.matches("And out again.").count() < 1_000);
-    assert!(account.json().contains(&asked));
-    assert!(sarif::sarif(&account).contains(&asked) && junit::junit(&account).contains("People log in."));
+    assert!(account.json().contains(&description));
+    assert!(sarif::sarif(&account).contains(&description) && junit::junit(&account).contains("People log in."));
 }

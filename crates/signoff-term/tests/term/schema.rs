@@ -156,7 +156,7 @@ fn output_matches_the_schemas() {
 fn of_commands() -> Vec<(&'static str, Value)> {
     let text = || "text".to_owned();
     let settings = signoff_core::settings::read(&[], &[], &[]).expect("the built-in settings").origins();
-    let looks = vec![
+    let checks = vec![
         DoctorCheck::passed("store", "fine"),
         DoctorCheck::warning("settings", "hm"),
         DoctorCheck::failed("agents", "no"),
@@ -226,7 +226,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         ("config", json!(ConfigReport::new(settings))),
         ("configure", json!(configure)),
         ("configure-show", json!(PhasesReport::new(phases))),
-        ("doctor", json!(DoctorReport::new(looks, SandboxBackend::Landlock))),
+        ("doctor", json!(DoctorReport::new(checks, SandboxBackend::Landlock))),
         ("init", json!(init)),
         ("diff", json!(diff)),
         ("logs", json!(line)),
@@ -239,14 +239,14 @@ fn of_commands() -> Vec<(&'static str, Value)> {
 fn mismatches_are_reported() {
     let root = schema("status");
     let violation = |value: Value| fits(&value, &root).unwrap_err();
-    let mut wrong = json!(StatusReport::new(all(), Vec::new(), Vec::new()));
-    wrong["tasks"][3]["status"] = json!("sleeping");
-    insta::assert_snapshot!(violation(wrong.clone()), @r#"
+    let mut document = json!(StatusReport::new(all(), Vec::new(), Vec::new()));
+    document["tasks"][3]["status"] = json!("sleeping");
+    insta::assert_snapshot!(violation(document.clone()), @r#"
         .tasks[3].status: "sleeping" is none of the words
     "#);
-    wrong["tasks"][3]["status"] = json!("pending");
-    wrong["tasks"][3]["id"] = json!("31");
-    insta::assert_snapshot!(violation(wrong), @r#"
+    document["tasks"][3]["status"] = json!("pending");
+    document["tasks"][3]["id"] = json!("31");
+    insta::assert_snapshot!(violation(document), @r#"
         .tasks[3].id: "31" is no "integer"
     "#);
     insta::assert_snapshot!(violation(json!({"version": 1, "tasks": [], "runs": []})), @": `questions` is missing");

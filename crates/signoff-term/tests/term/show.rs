@@ -94,7 +94,7 @@ fn a_task_that_was_approved() {
 #[test]
 fn a_task_that_waits_for_an_answer() {
     let story = Story::task(reviewed("plan"));
-    let story = story.works().mumbles("code").approves("spec").mumbles("code");
+    let story = story.works().answers_unclearly("code").approves("spec").answers_unclearly("code");
     let task = TaskRow {
         review_cycle: 1,
         phase: Some("review".into()),

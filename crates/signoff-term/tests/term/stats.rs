@@ -91,9 +91,9 @@ fn merged_stats_equal_stats_of_all_runs() {
     for story in runs() {
         let mut folded = signoff_term::show::RunHistory::default();
         story.log.chunks(3).for_each(|part| folded.extend_attempts(part));
-        let mut one = StatsCollector::default();
-        one.add_run(&folded);
-        sum.merge(&one);
+        let mut collector = StatsCollector::default();
+        collector.add_run(&folded);
+        sum.merge(&collector);
     }
     assert_eq!(sum, stats(Filter::default()));
 }
@@ -266,13 +266,13 @@ fn filter_selects_runs() {
 
 #[test]
 fn convergence_of_a_task() {
-    let one = (Critical, "a.rs:1", "one");
+    let finding = (Critical, "a.rs:1", "one");
     let two = (Critical, "b.rs:2", "two");
     let story = Story::task(reviewed("task"))
         .works()
-        .objects("general", &[one])
+        .objects("general", &[finding])
         .works()
-        .objects("general", &[one, two])
+        .objects("general", &[finding, two])
         .works()
         .approves("general");
     let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::Completed);
@@ -306,8 +306,8 @@ proptest! {
         prop_assert_eq!((used.input_tokens, used.output_tokens), (report.cost.input_tokens, report.cost.output_tokens));
         let by_role: u64 = report.roles.iter().map(|role| role.attempts).sum();
         prop_assert_eq!(by_role, story.view.attempts(&id(29)).len() as u64);
-        for one in &report.reviewers {
-            prop_assert_eq!(one.raised, one.upheld + one.refuted + one.out_of_scope + one.open);
+        for reviewer in &report.reviewers {
+            prop_assert_eq!(reviewer.raised, reviewer.upheld + reviewer.refuted + reviewer.out_of_scope + reviewer.open);
         }
         for phase in &report.phases {
             prop_assert!(phase.median_ms <= phase.p90_ms && phase.p90_ms <= phase.max_ms);
@@ -332,12 +332,12 @@ proptest! {
 /// One attempt in a phase that took this many seconds.
 fn attempt(phase: &str, seconds: i64) -> AttemptRow {
     let story = Story::task(reviewed("task")).works();
-    let mut one = RunHistory::from_log(story.log.clone()).attempts(&id(29)).remove(0);
+    let mut attempt = RunHistory::from_log(story.log.clone()).attempts(&id(29)).remove(0);
     let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
-    one.phase = phase.to_owned();
-    one.started_at = from.to_string();
-    one.ended_at = Some((from + jiff::SignedDuration::from_secs(seconds)).to_string());
-    one
+    attempt.phase = phase.to_owned();
+    attempt.started_at = from.to_string();
+    attempt.ended_at = Some((from + jiff::SignedDuration::from_secs(seconds)).to_string());
+    attempt
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn phases_are_sorted_by_median_then_total_time() {
     {
         phases.add_attempts(&[attempt(phase, seconds)]);
     }
-    let medians: Vec<_> = phases.all().iter().map(|one| (one.phase.clone(), one.median_ms)).collect();
+    let medians: Vec<_> = phases.all().iter().map(|phase| (phase.phase.clone(), phase.median_ms)).collect();
     let medians: Vec<_> = medians.iter().map(|(phase, median)| (phase.as_str(), *median)).collect();
     assert_eq!(medians, [("often", 50_000), ("even", 50_000), ("once", 50_000), ("short", 49_000)]);
 }

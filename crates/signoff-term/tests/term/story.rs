@@ -66,7 +66,7 @@ impl fmt::Debug for Story {
 impl Story {
     /// A run with this policy and no tasks yet.
     pub fn new(policy: Policy) -> Self {
-        let mut this = Self {
+        let mut machine = Self {
             log: Vec::new(),
             transitions: Vec::new(),
             view: RunState::default(),
@@ -75,8 +75,8 @@ impl Story {
             launched: BTreeSet::new(),
         };
         let run_policy = RunPolicy::new(&policy.workflow, 2);
-        this.record(Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
-        this
+        machine.record(Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
+        machine
     }
 
     /// One started task with a preset.
@@ -122,10 +122,10 @@ impl Story {
     }
 
     pub fn starts(self, task: u64) -> Self {
-        let mut this = self.on(task);
+        let mut machine = self.on(task);
         let placed = LoopFact::WorkspaceCreated { base: "c0".into(), worktree: format!(".signoff/worktrees/{task}") };
-        this.record(Fact::Loop(id(task), placed));
-        this.then(Event::Started { head: head(0) })
+        machine.record(Fact::Loop(id(task), placed));
+        machine.then(Event::Started { head: head(0) })
     }
 
     /// Records an event, and what the engine records with it.
@@ -158,8 +158,8 @@ impl Story {
     }
 
     pub fn jobs(&self) -> Vec<Job> {
-        let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.policy(&self.loop_id));
-        let effects = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
+        let (machine, policy) = (self.view.loop_state(&self.loop_id), self.view.policy(&self.loop_id));
+        let effects = machine.zip(policy).map(|(machine, policy)| outstanding(machine, policy)).unwrap_or_default();
         effects
             .into_iter()
             .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
@@ -193,7 +193,7 @@ impl Story {
         self.then(Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
     }
 
-    pub fn goes_on(mut self) -> Self {
+    pub fn reports_incomplete(mut self) -> Self {
         let (attempt, head) = (self.writer(), self.new_head());
         self.then(Event::WorkEnded { attempt, report: WorkReport::Incomplete { head } })
     }
@@ -229,7 +229,7 @@ impl Story {
         self.answers(name, review)
     }
 
-    pub fn mumbles(self, name: &str) -> Self {
+    pub fn answers_unclearly(self, name: &str) -> Self {
         let violation = Violation::new(ViolationCode::NoVerdict, 0, "there is no verdict line");
         self.answers(name, Review::inconclusive(name.into(), kind(name), violation))
     }
@@ -246,7 +246,7 @@ impl Story {
     }
 
     /// The landing is rejected because of a conflict with an earlier one.
-    pub fn comes_back(mut self, findings: Vec<Finding>) -> Self {
+    pub fn landing_rejected(mut self, findings: Vec<Finding>) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
         self.then(Event::LandingEnded { attempt, report: LandingReport::SentBack { head, findings } })
     }
@@ -259,16 +259,16 @@ impl Story {
     }
 
     /// Ends the checkpoint review of a task.
-    pub fn looked_at(mut self, task: u64, review: Review) -> Self {
+    pub fn checkpoint_reviewed(mut self, task: u64, review: Review) -> Self {
         let findings = review.findings.clone();
         self.record(Fact::Loop(id(task), LoopFact::CheckpointReviewed { review: Box::new(review) }));
-        let mut this = self.on(task).then(Event::CheckpointEnded { findings, number: Some(1) });
-        this.run(RunEvent::CheckpointReviewed { loop_id: id(task) });
-        this
+        let mut machine = self.on(task).then(Event::CheckpointEnded { findings, number: Some(1) });
+        machine.run(RunEvent::CheckpointReviewed { loop_id: id(task) });
+        machine
     }
 
     pub fn person(self, choice: Choice) -> Self {
-        let stage = self.view.loop_state(&self.loop_id).map(|this| this.stage.clone());
+        let stage = self.view.loop_state(&self.loop_id).map(|machine| machine.stage.clone());
         let Some(Stage::Waiting { question, .. }) = stage else { panic!("no open question") };
         self.then(Event::PersonAnswered { question: question.id, choice, by: "ann".into() })
     }

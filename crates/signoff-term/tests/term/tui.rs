@@ -1,9 +1,9 @@
 //! Tests of the terminal UI.
 
 mod dialogs;
+mod inbox_hints;
 mod laws;
 mod list;
 mod panes;
 mod pictures;
 mod scene;
-mod standings;

@@ -11,10 +11,11 @@ use signoff_core::review::{Review, Verdict, Violation, ViolationCode};
 use crate::story::{finding, head, review};
 
 /// All events that are possible now.
-pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
+pub fn next_events(machine: &Loop, policy: &Policy) -> Vec<Event> {
     let by = || "ann\x1b[31m".to_owned();
-    let mut all: Vec<_> = outstanding(this, policy).into_iter().flat_map(|effect| answers(this, effect)).collect();
-    match &this.stage {
+    let mut all: Vec<_> =
+        outstanding(machine, policy).into_iter().flat_map(|effect| events_of_effect(machine, effect)).collect();
+    match &machine.stage {
         Stage::Queued => all.push(Event::Started { head: head(0) }),
         Stage::Done(_) => all.push(Event::PersonRetried { by: by() }),
         Stage::Working { .. }
@@ -27,7 +28,7 @@ pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
         | Stage::Landing { .. }
         | Stage::Waiting { .. } => {
             all.push(Event::BudgetReached);
-            all.push(Event::HeadMoved { head: new_head(this) });
+            all.push(Event::HeadMoved { head: new_head(machine) });
             all.push(Event::ItemsPlanned { count: 2 });
         }
     }
@@ -37,14 +38,14 @@ pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
     all
 }
 
-fn new_head(this: &Loop) -> Head {
-    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+fn new_head(machine: &Loop) -> Head {
+    let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
     head(number + 1)
 }
 
-fn answers(this: &Loop, effect: Effect) -> Vec<Event> {
+fn events_of_effect(machine: &Loop, effect: Effect) -> Vec<Event> {
     match effect {
-        Effect::Spawn(job) => reports(this, &job),
+        Effect::Spawn(job) => events_of_job(machine, &job),
         Effect::Ask(question) => {
             let by = || "ann".to_owned();
             let choices = question.choices.into_iter();
@@ -60,8 +61,8 @@ fn answers(this: &Loop, effect: Effect) -> Vec<Event> {
     }
 }
 
-fn reports(this: &Loop, job: &Job) -> Vec<Event> {
-    let (attempt, changed) = (job.attempt, new_head(this));
+fn events_of_job(machine: &Loop, job: &Job) -> Vec<Event> {
+    let (attempt, changed) = (job.attempt, new_head(machine));
     let failure = AttemptFailure::NotStarted { message: "no\x07 agent\n".into() };
     let mut all = vec![
         Event::AttemptFailed { attempt, failure },
@@ -78,7 +79,7 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
     match &job.kind {
         JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => all.extend([
             work(WorkReport::Complete { head: changed.clone() }),
-            work(WorkReport::Complete { head: this.head.clone() }),
+            work(WorkReport::Complete { head: machine.head.clone() }),
             work(WorkReport::Incomplete { head: changed.clone() }),
             work(WorkReport::Stuck { head: changed, reason: "no\nway".into() }),
         ]),

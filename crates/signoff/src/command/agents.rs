@@ -49,19 +49,19 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let support = preflight::sandbox_support();
     let sandbox = if settings.sandbox() == Sandbox::Off { SandboxBackend::None } else { support.backend };
     let secrets = secrets(&settings, &settings::home().unwrap_or_default());
-    let any_configured = statuses.iter().any(|one| one.configured);
-    let asked_for = |one: &AgentStatus| one.configured || !any_configured || !args.names.is_empty();
-    let is_builtin = |one: &AgentStatus| matches!(one.agent.kind, AgentKind::Checks | AgentKind::Demo);
-    let listed = statuses.iter().map(|one| {
-        let row = one.row().redacted(&secrets);
-        let check = args.check && asked_for(one) && row.problem.is_none() && !is_builtin(one);
-        ListedAgent { status: one, row, check }
+    let any_configured = statuses.iter().any(|status| status.configured);
+    let asked_for = |status: &AgentStatus| status.configured || !any_configured || !args.names.is_empty();
+    let is_builtin = |status: &AgentStatus| matches!(status.agent.kind, AgentKind::Checks | AgentKind::Demo);
+    let listed = statuses.iter().map(|status| {
+        let row = status.row().redacted(&secrets);
+        let check = args.check && asked_for(status) && row.problem.is_none() && !is_builtin(status);
+        ListedAgent { status, row, check }
     });
     let (program, git) = (host::program()?, Git::new(host::environment()));
     let ctx = CheckContext { settings: &settings, checkout: &checkout, sandbox, secrets: &secrets, program, git };
     let rows = run_loop::runtime()?.block_on(ctx.rows(listed.collect(), console))?;
-    let counts = |one: &AgentStatus| one.configured || !args.names.is_empty();
-    let ok = statuses.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
+    let counts = |status: &AgentStatus| status.configured || !args.names.is_empty();
+    let ok = statuses.iter().zip(&rows).all(|(status, row)| row.works() || !(counts(status) || row.check.is_some()));
     let text = none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &support));
     console.print(&AgentsReport::new(rows, ok, sandbox), || text)?;
     Ok(if ok { CommandExit::Done } else { CommandExit::Failed })
@@ -71,21 +71,21 @@ fn none_found_text(rows: &[AgentRow]) -> String {
     if !rows.is_empty() {
         return String::new();
     }
-    let known: Vec<_> = signoff_engine::agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
-    format!("no agent is configured or on PATH (looked for {})\n", known.join(", "))
+    let programs: Vec<_> = signoff_engine::agent_probe::KNOWN_AGENTS.iter().map(|programs| programs.program).collect();
+    format!("no agent is configured or on PATH (looked for {})\n", programs.join(", "))
 }
 
 /// Returns the named agents, or all.
 fn select(statuses: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>> {
     for name in names {
-        if statuses.iter().all(|one| one.agent.name != *name) {
-            let known: Vec<_> = statuses.iter().map(|one| one.agent.name.as_str()).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        if statuses.iter().all(|status| status.agent.name != *name) {
+            let names: Vec<_> = statuses.iter().map(|status| status.agent.name.as_str()).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             let failure = CliError::usage(format!("there is no agent {name}"));
-            return Err(failure.hint(format!("configured or installed: {known}")));
+            return Err(failure.hint(format!("configured or installed: {names}")));
         }
     }
-    Ok(statuses.into_iter().filter(|one| names.is_empty() || names.contains(&one.agent.name)).collect())
+    Ok(statuses.into_iter().filter(|status| names.is_empty() || names.contains(&status.agent.name)).collect())
 }
 
 /// Time limit of a check. With the grace period it ends within a minute.
@@ -156,8 +156,8 @@ impl CheckContext<'_> {
         mut interrupted: Receiver<bool>,
     ) -> Result<Option<AgentCheckReport>> {
         let (user_home, variables) = (settings::home().unwrap_or_default(), agents::variables());
-        let temp_dir = TemporaryDirectory::new("trial")?;
-        let limit = host::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
+        let temp_dir = TemporaryDirectory::new("agent-check")?;
+        let limit = host::test_number("SIGNOFF_TEST_AGENT_CHECK_MS").map_or(LIMIT, Duration::from_millis);
         let agent = &listed.status.agent;
         let check = AgentCheck {
             settings: self.settings,
@@ -207,7 +207,7 @@ async fn run_check(check: &AgentCheck<'_>, interrupted: &mut Receiver<bool>) -> 
     tokio::pin!(ended);
     tokio::select! {
         ended = &mut ended => return Ok(Some(check.finish(&ended))),
-        _ = interrupted.wait_for(|is| *is) => {}
+        _ = interrupted.wait_for(|interrupted| *interrupted) => {}
     }
     stopper.stop();
     ended.await;

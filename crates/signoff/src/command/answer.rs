@@ -19,7 +19,7 @@ pub struct Args {
     /// The number of the task or of the question
     #[arg(value_name = "ID")]
     id: String,
-    /// One of the question's choices
+    /// The choice
     choice: String,
 }
 
@@ -33,14 +33,14 @@ pub struct RecordedAnswer {
 /// Answers an open question, identified by its own number or that of its task.
 pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<RecordedAnswer> {
     let question = open_question(project, id)?;
-    if !question.choices.iter().any(|known| known == choice) {
+    if !question.choices.iter().any(|offered| offered == choice) {
         return Err(CliError::usage(format!("`{choice}` is not a choice of {}", question.id))
             .hint(format!("choose one of {}", question.choices.join(", "))));
     }
     let question_ref = find_question(project, &question)?;
-    let asked = Some(question_ref.question);
+    let question_id = Some(question_ref.question);
     let choice = parse_choice(choice, &question)?;
-    let command = LoopCommand::Answer { question: asked, choice, by: host::user_name() };
+    let command = LoopCommand::Answer { question: question_id, choice, by: host::user_name() };
     let result = decide(project, question_ref.run, &question_ref.loop_id, command)?;
     Ok(RecordedAnswer { question, question_ref, result })
 }

@@ -55,7 +55,7 @@ fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Re
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {
         Ok(None) => None,
-        Ok(Some(why)) => Some(format!("{id} stays as it is in the tracker: {why}")),
+        Ok(Some(why)) => Some(format!("{id} was not changed in the tracker: {why}")),
         Err(error) => Some(format!("warning: {id} is still in progress in the tracker: {error}")),
     })
 }

@@ -84,11 +84,11 @@ fn show(console: &Console) -> Result<CommandExit> {
     Ok(CommandExit::Done)
 }
 
-fn set<'t>(words: &[String], target: &'t ConfigTarget) -> Result<Proposal<'t>> {
+fn set<'t>(assignments: &[String], target: &'t ConfigTarget) -> Result<Proposal<'t>> {
     let mut changes = Vec::new();
-    for words in words {
-        let typed = KeyChange::parse(words).map_err(|message| {
-            CliError::usage(message).at(format!("--set {words}")).hint("`signoff config` lists the keys")
+    for assignment in assignments {
+        let typed = KeyChange::parse(assignment).map_err(|message| {
+            CliError::usage(message).at(format!("--set {assignment}")).hint("`signoff config` lists the keys")
         })?;
         changes.extend(typed);
     }
@@ -149,10 +149,10 @@ impl<'t> Proposal<'t> {
     pub fn new(target: &'t ConfigTarget, edited: EditedFile) -> Result<Self> {
         let read = settings::load_as_if(&target.root, &target.path, &edited.text)?;
         let settings = read.map_err(|error| located_error(target, &edited, error))?;
-        let mut this = Self { target, edited, settings, notes: Vec::new(), keeps_backup: false };
-        this.note_overrides();
-        this.notes.extend(this.settings.unknown_tools().iter().map(ToString::to_string));
-        Ok(this)
+        let mut proposal = Self { target, edited, settings, notes: Vec::new(), keeps_backup: false };
+        proposal.note_overrides();
+        proposal.notes.extend(proposal.settings.unknown_tools().iter().map(ToString::to_string));
+        Ok(proposal)
     }
 
     /// Keeps a backup of the old file beside it.
@@ -327,7 +327,7 @@ impl ConfigTarget {
         if settings::text(&self.path, &self.name)?.unwrap_or_default() != self.text {
             return Ok(WriteResult::Changed);
         }
-        let backup = if keeps_backup { host::copy_aside(&self.path, ".bak")? } else { None };
+        let backup = if keeps_backup { host::copy_to_backup(&self.path, ".bak")? } else { None };
         replacement.write(text)?;
         Ok(WriteResult::Done { backup })
     }

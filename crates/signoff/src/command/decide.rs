@@ -58,8 +58,8 @@ fn record(project: &ReadOnlyProject, lease: &Lease, loop_id: &LoopId, command: L
     let mut run_state = project.store.preload(lease.run())?;
     // Agents continue after these decisions.
     let continues = matches!(command, LoopCommand::Answer { .. } | LoopCommand::Retry { .. });
-    let by_hand = if continues { commit_manual_changes(project, &run_state, loop_id)? } else { None };
-    let facts = facts(&run_state, loop_id, command, by_hand)?;
+    let manual_head = if continues { commit_manual_changes(project, &run_state, loop_id)? } else { None };
+    let facts = facts(&run_state, loop_id, command, manual_head)?;
     project.store.append_to(&mut run_state, lease, clock::now(), &facts)?;
     Ok(DecisionResult::Recorded { note: remove_parallel_worktrees(project, lease, loop_id, &mut run_state)? })
 }
@@ -105,7 +105,7 @@ fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_i
     if branch.is_empty() {
         return Ok(None);
     }
-    let _occupied = WorktreeLock::acquire(&project.layout(), Path::new(&workspace.worktree))?;
+    let _worktree_lock = WorktreeLock::acquire(&project.layout(), Path::new(&workspace.worktree))?;
     let repository = project.repository()?;
     let head = match repository.worktree(Path::new(&workspace.worktree)) {
         Ok(worktree) if worktree.exists() => Some(worktree.commit_all("Changes by hand")?.head),
@@ -116,9 +116,14 @@ fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_i
 }
 
 /// Returns the facts to record about a loop and its run.
-pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_hand: Option<Head>) -> Result<Vec<Fact>> {
-    let known = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
-    let Some((loop_state, policy)) = known else {
+pub fn facts(
+    run_state: &RunState,
+    loop_id: &LoopId,
+    command: LoopCommand,
+    manual_head: Option<Head>,
+) -> Result<Vec<Fact>> {
+    let state_and_policy = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
+    let Some((loop_state, policy)) = state_and_policy else {
         return Err(CliError::failed("the log has no loop for this task").hint("`signoff doctor` checks the store"));
     };
     let decided = command::decide(&loop_state.machine, command, policy)?;
@@ -126,7 +131,7 @@ pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_ha
     // A writer reports the head when it ends; only reviews and checks need it before.
     let next = step(loop_state.machine.clone(), &decided);
     let is_read = matches!(next.stage, Stage::Reviewing(_) | Stage::Checking { .. });
-    let moved = by_hand.filter(|_| is_read).map(|head| Event::HeadMoved { head });
+    let moved = manual_head.filter(|_| is_read).map(|head| Event::HeadMoved { head });
     // A waiting loop gets the new head before the decision. A loop that has ended ignores it until it is restarted.
     let ended = matches!(loop_state.machine.stage, Stage::Done(_));
     let events: Vec<Event> =
@@ -148,12 +153,12 @@ pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_ha
 /// The error for work that lands with its group, if the run is already over.
 fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
     let task = loop_state.task.map(|task| format!("task {task}")).unwrap_or_default();
-    let by_hand = loop_state
+    let merge_hint = loop_state
         .workspace
         .as_ref()
         .map(|_| format!(", or merge its branch by hand: git merge {}", loop_state.branch));
     CliError::usage(format!("{task} cannot land any more: its run {} is over", run_state.run))
-        .hint(format!("`signoff add` adds a new task{}", by_hand.unwrap_or_default()))
+        .hint(format!("`signoff add` adds a new task{}", merge_hint.unwrap_or_default()))
 }
 
 /// Posts a request and waits for the other process, which polls several times a second. If that process ends without an

@@ -13,7 +13,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, host};
 /// Run a demo on a small project, without a model
 ///
 /// Creates a project in a temporary directory, or in --directory, and works two tasks on it: one fails its review, is
-/// fixed and approved; the other one stops because a reviewer wants to discuss it. Needs no model, key or network.
+/// fixed and approved; the other one stops because a reviewer asks for a discussion. Needs no model, key or network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff demo --directory greeting")]
 pub struct Args {
@@ -39,7 +39,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     if !console.json {
         console.progress("$ signoff status\n");
         super::status::print(&*Project::open_at(&directory)?.store, console)?;
-        console.note(&format!("Look around: cd {} && signoff show 1", directory.display()));
+        console.note(&format!("Next: cd {} && signoff show 1", directory.display()));
     }
     // The demo is meant to end with a task that needs discussion.
     Ok(if exit == CommandExit::NeedsUser { CommandExit::Done } else { exit })

@@ -21,7 +21,7 @@ use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queri
 pub struct Args {
     /// The finding, or the first characters of its id (`signoff show ID` lists them)
     finding: String,
-    /// Why it is wrong
+    /// The reason why the finding is wrong
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// The task, if several have this finding [default: the latest of its branch]
@@ -68,35 +68,39 @@ fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result
     let ids: BTreeSet<&str> = found.iter().map(|finding_ref| finding_ref.finding.as_str()).collect();
     if ids.len() > 1 {
         let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(CliError::usage(format!("{prefix} stands for several findings: {ids}"))
-            .hint("give more characters of the id"));
+        return Err(
+            CliError::usage(format!("{prefix} matches several findings: {ids}")).hint("give more characters of the id")
+        );
     }
     pick_one(project, found, prefix)
 }
 
-/// Drops the places in checkpoint reviews whose task has the same finding: it is decided in the task.
+/// Drops findings of checkpoint reviews that the reviewed task also has: a dispute is recorded in the task.
 fn without_checkpoint_duplicates(found: Vec<FindingRef>) -> Vec<FindingRef> {
     let tasks: Vec<_> = found.iter().map(|finding_ref| (finding_ref.run, finding_ref.loop_id.clone())).collect();
     let is_elsewhere = |finding_ref: &FindingRef| {
-        finding_ref.loop_id.checkpoint_target().is_some_and(|(of, _)| tasks.contains(&(finding_ref.run, of)))
+        finding_ref
+            .loop_id
+            .checkpoint_target()
+            .is_some_and(|(reviewed, _)| tasks.contains(&(finding_ref.run, reviewed)))
     };
     found.into_iter().filter(|finding_ref| !is_elsewhere(finding_ref)).collect()
 }
 
 /// Picks one of the tasks that have the finding: the latest one where it is open. All must be on the same branch.
 fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> Result<FindingRef> {
-    let mut families = BTreeSet::new();
+    let mut branch_roots = BTreeSet::new();
     let mut best: Option<(bool, FindingRef)> = None;
     let several = found.len() > 1;
     let tasks: Vec<u64> = found.iter().filter_map(|finding_ref| Some(finding_ref.task?.0)).collect();
     for finding_ref in found {
-        families.insert(branch_root(project, &finding_ref)?);
+        branch_roots.insert(branch_root(project, &finding_ref)?);
         let open = several && is_open(project, &finding_ref)?;
-        if best.as_ref().is_none_or(|(was, other)| (open, finding_ref.task) >= (*was, other.task)) {
+        if best.as_ref().is_none_or(|(best_is_open, other)| (open, finding_ref.task) >= (*best_is_open, other.task)) {
             best = Some((open, finding_ref));
         }
     }
-    if families.len() > 1 {
+    if branch_roots.len() > 1 {
         let options: Vec<_> = tasks.iter().map(|task| format!("--task {task}")).collect();
         return Err(CliError::usage(format!("several tasks have the finding {prefix}"))
             .hint(format!("select one with {}", options.join(" or "))));

@@ -116,21 +116,21 @@ pub fn sandbox(settings: &Settings, support: &SandboxSupport) -> DoctorCheck {
     };
     let writers = if settings.sandboxes_writers() { "own worktree only" } else { "anywhere" };
     let missing = support.missing.as_deref();
-    let held = format!("reviewers: read-only; writers: {writers} ({by})");
+    let restrictions = format!("reviewers: read-only; writers: {writers} ({by})");
     match (settings.sandbox(), missing) {
         (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; signoff reverts reviewers' changes"),
         (Sandbox::On | Sandbox::Required, None) => {
-            DoctorCheck::passed("sandbox", format!("{held}; signoff reverts reviewers' changes"))
+            DoctorCheck::passed("sandbox", format!("{restrictions}; signoff reverts reviewers' changes"))
         }
         (Sandbox::Required, Some(_)) => match preflight::check_sandbox(settings) {
             Err(failure) => DoctorCheck::failed("sandbox", one_line(&failure)),
-            Ok(()) => DoctorCheck::passed("sandbox", held),
+            Ok(()) => DoctorCheck::passed("sandbox", restrictions),
         },
         (Sandbox::On, Some(missing)) if support.backend == SandboxBackend::None => {
             let open = "agents can write anywhere; signoff reverts reviewers' changes";
             DoctorCheck::warning("sandbox", format!("{open} ({missing})"))
         }
-        (Sandbox::On, Some(missing)) => DoctorCheck::warning("sandbox", format!("{held}; but {missing}")),
+        (Sandbox::On, Some(missing)) => DoctorCheck::warning("sandbox", format!("{restrictions}; but {missing}")),
     }
 }
 
@@ -144,17 +144,17 @@ fn store(project: &Project) -> Result<DoctorCheck> {
 
 /// Checks that the worktree of every unfinished task exists and is on its branch.
 fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     let mut existing: BTreeSet<String> = BTreeSet::new();
     for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
-            Some(problem) => wrong.push(format!("task {} ({path}): {problem}", row.id)),
+            Some(problem) => problems.push(format!("task {} ({path}): {problem}", row.id)),
             None => drop(existing.insert(path.clone())),
         }
     }
-    Ok(match (wrong.is_empty(), existing.len()) {
-        (false, _) => vec![DoctorCheck::failed("worktrees", wrong.join("; "))],
+    Ok(match (problems.is_empty(), existing.len()) {
+        (false, _) => vec![DoctorCheck::failed("worktrees", problems.join("; "))],
         (true, 0) => Vec::new(),
         (true, count) => {
             let worktrees = fit::count(count as u64, "worktree");
@@ -170,7 +170,7 @@ fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<Stri
         return Some("missing; `signoff work` recreates it".to_owned());
     }
     let at = Repository::discover(project.repository.git(), path).and_then(|worktree| worktree.checkout_head());
-    let is = match at {
+    let actual = match at {
         Ok(CheckoutHead::Branch { name, .. }) if name == branch => return None,
         // A sandboxed writer works on a detached head; the branch follows when it ends.
         Ok(CheckoutHead::Detached { commit })
@@ -183,5 +183,5 @@ fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<Stri
         Ok(CheckoutHead::Unborn { branch }) => format!("on branch {branch}, which has no commit"),
         Err(error) => error.to_string(),
     };
-    Some(format!("{is}, not on {branch}; `git -C {} switch {branch}` puts it there", path.display()))
+    Some(format!("{actual}, not on {branch}; `git -C {} switch {branch}` puts it there", path.display()))
 }

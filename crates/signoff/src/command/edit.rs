@@ -22,7 +22,7 @@ pub struct Args {
     /// The task, or `run-N` for the final review of a run
     #[arg(value_name = "ID", value_parser = task_or_run)]
     id: TaskOrRun,
-    /// APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED or NEEDS_DISCUSSION
+    /// The verdict: APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED or NEEDS_DISCUSSION
     #[arg(long, value_name = "VERDICT")]
     verdict: String,
     /// The reason for the verdict
@@ -93,20 +93,20 @@ fn edit_final_review(
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let person = host::user_name();
+    let user = host::user_name();
     match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
             let verdict = parse_verdict(&args.verdict)?;
             edit(&project, task, verdict, host::user_name(), &args.reason)?.print_note(console);
-            let text = format!("Task #{task} is {} by {person}\n", verdict.as_str());
+            let text = format!("Task #{task} is {} by {user}\n", verdict.as_str());
             super::print_task(&project, task, &text, console)
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;
             let verdict = parse_verdict(&args.verdict)?;
             edit_final_review(&project, run, verdict, &args.reason)?.print_note(console);
-            super::print_run(&project, run, &format!("Run {run} is {} by {person}\n", verdict.as_str()), console)
+            super::print_run(&project, run, &format!("Run {run} is {} by {user}\n", verdict.as_str()), console)
         }
     }
 }

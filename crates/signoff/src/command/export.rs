@@ -89,9 +89,9 @@ fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
 fn is_about(fact: &Fact, task: TaskId, own: Option<&LoopId>) -> bool {
     match fact {
         Fact::Task(id, _) => *id == task,
-        Fact::Loop(loop_id, _) => {
-            own.is_some_and(|own| loop_id == own || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *own))
-        }
+        Fact::Loop(loop_id, _) => own.is_some_and(|own| {
+            loop_id == own || loop_id.checkpoint_target().is_some_and(|(reviewed, _)| reviewed == *own)
+        }),
         Fact::Run(_) => false,
     }
 }

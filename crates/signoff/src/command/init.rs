@@ -72,9 +72,9 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport> {
 
 /// The usable agents; those known to be logged in come first.
 fn usable(seen: &[AgentStatus]) -> Vec<AgentKind> {
-    let mut usable: Vec<&AgentStatus> = seen.iter().filter(|one| one.problem().is_none()).collect();
-    usable.sort_by_key(|one| !matches!(one.login, AgentLogin::Key(_) | AgentLogin::Stored(_)));
-    usable.into_iter().map(|one| one.agent.kind).collect()
+    let mut usable: Vec<&AgentStatus> = seen.iter().filter(|status| status.problem().is_none()).collect();
+    usable.sort_by_key(|status| !matches!(status.login, AgentLogin::Key(_) | AgentLogin::Stored(_)));
+    usable.into_iter().map(|status| status.agent.kind).collect()
 }
 
 fn agent_line(seen: &AgentStatus) -> String {
@@ -97,7 +97,7 @@ fn text(report: &InitReport) -> String {
     lines.extend(report.kept.iter().map(|name| format!("kept the existing {name}")));
     lines.extend(report.agent_lines.iter().cloned());
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
-    lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
+    lines.extend(report.missing.iter().map(|message| format!("no check: {message}")));
     lines.extend(report.found.iter().map(|name| format!("found {name}: its settings apply too")));
     lines.extend(next(report));
     lines.iter().flat_map(|line| [line, "\n"]).collect()
@@ -106,9 +106,9 @@ fn text(report: &InitReport) -> String {
 /// The next step for the user.
 fn next(report: &InitReport) -> Vec<String> {
     if report.agents.is_empty() {
-        let known: Vec<_> = agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
+        let programs: Vec<_> = agent_probe::KNOWN_AGENTS.iter().map(|programs| programs.program).collect();
         return vec![
-            format!("no usable agent on PATH (looked for {})", known.join(", ")),
+            format!("no usable agent on PATH (looked for {})", programs.join(", ")),
             "next: install one and run `signoff init --force`, or describe yours in signoff.toml".to_owned(),
         ];
     }
@@ -147,8 +147,8 @@ const REVIEWER_LINES: [&str; 2] = [
 fn template_line(line: &str, set: &[SettingRow], has_checks: bool) -> String {
     let line = if has_checks && line == REVIEWER_LINES[0] { REVIEWER_LINES[1] } else { line };
     let over = OVERRIDING_LINES.into_iter().find(|(_, start)| line.starts_with(start));
-    let by = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
-    match by {
+    let overridden = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
+    match overridden {
         Some((start, row)) => {
             format!("{:<36} # set by {}; uncomment to override\n", format!("# {start}"), row.origin)
         }
@@ -181,9 +181,9 @@ fn models(agent: Option<AgentKind>) -> (&'static str, &'static str) {
     }
 }
 
-fn example_model(agent: Option<AgentKind>, about: &str) -> String {
+fn example_model(agent: Option<AgentKind>, comment: &str) -> String {
     let line = format!("# model = \"{}\"", models(agent).0);
-    format!("{line:<36} # {about}\n")
+    format!("{line:<36} # {comment}\n")
 }
 
 fn roles(first: Option<AgentKind>) -> String {
@@ -228,12 +228,12 @@ mod tests {
                     .unwrap_or_else(|error| panic!("{error}\n{text}"));
                 let workflow =
                     settings.task_workflow(&TaskSpec::from_text("Add login"), &TaskFlags::default()).unwrap();
-                let known = new_project().unwrap();
+                let default = new_project().unwrap();
                 let gate = |workflow: &Workflow| workflow.first_gate().unwrap().policy().unwrap().gate.clone();
-                let (mut own, new) = (gate(&workflow), gate(&known));
-                let seats: Vec<_> = own.reviewers.iter().map(|name| name.as_str().to_owned()).collect();
-                let wanted: &[&str] = if checks.is_empty() { &["spec", "code"] } else { &["spec", "code", "checks"] };
-                assert_eq!(seats, wanted);
+                let (mut own, new) = (gate(&workflow), gate(&default));
+                let reviewers: Vec<_> = own.reviewers.iter().map(|name| name.as_str().to_owned()).collect();
+                let expected: &[&str] = if checks.is_empty() { &["spec", "code"] } else { &["spec", "code", "checks"] };
+                assert_eq!(reviewers, expected);
                 own.reviewers.retain(|name| name.as_str() != CHECKS);
                 assert_eq!(own, new);
                 assert_eq!((settings.agents().len(), settings.checks().len()), (agents, checks.len()));

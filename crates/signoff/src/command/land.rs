@@ -45,7 +45,7 @@ struct LandUnit {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
-    let _turn = if args.dry_run { None } else { Some(landing::wait_for_turn(console)?) };
+    let _landing_lock = if args.dry_run { None } else { Some(landing::acquire_landing_lock(console)?) };
     let project = Project::open()?;
     let target = project.repository.default_branch()?;
     let units = if args.ids.is_empty() { unlanded(&project, &target)? } else { named(&project, &args.ids)? };
@@ -103,15 +103,16 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
     let missing = project.repository.missing_from_branch(target, &commits)?;
     for row in &rows {
         let Some((run, loop_id)) = project.store.loop_for_task(TaskId(row.id))? else { continue };
-        let known = match runs.entry(run) {
-            Entry::Occupied(known) => known.into_mut(),
+        let landing_run = match runs.entry(run) {
+            Entry::Occupied(landing_run) => landing_run.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(LandingRun::load(project, run, target)?),
         };
         let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
-        if known.lands_as_a_whole(&loop_id) {
-            let refused =
-                known.state == WholeRunState::Refused && is_missing && !is_in(project, known, row, &loop_id, target)?;
-            if known.state == WholeRunState::Unlanded || refused {
+        if landing_run.lands_as_a_whole(&loop_id) {
+            let refused = landing_run.state == WholeRunState::Refused
+                && is_missing
+                && !is_in(project, landing_run, row, &loop_id, target)?;
+            if landing_run.state == WholeRunState::Unlanded || refused {
                 let id = TaskOrRun::Run(run);
                 match units.iter_mut().find(|unit| unit.id == id) {
                     Some(unit) => unit.rows.push(row.clone()),
@@ -121,7 +122,7 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>> {
             continue;
         }
         let is_last = !rows.iter().any(|other| other.branch == row.branch && other.id > row.id);
-        if is_last && is_missing && !is_in(project, known, row, &loop_id, target)? {
+        if is_last && is_missing && !is_in(project, landing_run, row, &loop_id, target)? {
             units.push(LandUnit::for_task(row.clone()));
         }
     }
@@ -184,10 +185,10 @@ fn commit(row: &TaskRow) -> Option<Commit> {
     row.approved_commit.clone().map(Commit::new)
 }
 
-fn is_in(project: &Project, known: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
+fn is_in(project: &Project, landing_run: &LandingRun, row: &TaskRow, loop_id: &LoopId, target: &str) -> Result<bool> {
     let Some(commit) = commit(row) else { return Ok(false) };
     Ok(landing::is_on_branch(project, &commit, target)?
-        || landing::has_landed(project, &known.run_state, loop_id, target)?)
+        || landing::has_landed(project, &landing_run.run_state, loop_id, target)?)
 }
 
 /// A run with unlanded tasks.
@@ -239,7 +240,7 @@ impl LandUnit {
 
     /// Returns a report row with this status for each task.
     fn rows_with(&self, status: LandedStatus, commit: Option<&str>, reason: Option<&str>) -> Vec<LandedTask> {
-        let one = |row: &TaskRow| LandedTask {
+        let landed_task = |row: &TaskRow| LandedTask {
             task_id: row.id,
             status,
             commit: commit
@@ -247,7 +248,7 @@ impl LandUnit {
                 .map(str::to_owned),
             reason: reason.map(str::to_owned),
         };
-        self.rows.iter().map(one).collect()
+        self.rows.iter().map(landed_task).collect()
     }
 
     fn refused(&self, failure: &CliError, console: &Console) -> UnitResult {
@@ -290,10 +291,10 @@ fn land(project: &ReadOnlyProject, unit: &LandUnit, console: &Console) -> Result
     }
 }
 
-fn worse(one: CommandExit, other: CommandExit) -> CommandExit {
-    match (one, other) {
+fn worse(first: CommandExit, second: CommandExit) -> CommandExit {
+    match (first, second) {
         (CommandExit::Interrupted, _) | (_, CommandExit::Interrupted) => CommandExit::Interrupted,
-        (CommandExit::Done, other) => other,
-        (one, _) => one,
+        (CommandExit::Done, second) => second,
+        (first, _) => first,
     }
 }

@@ -60,7 +60,7 @@ impl LandedWhen {
 }
 
 /// Waits until no other `land` or `merge` runs in the repository.
-pub fn wait_for_turn(console: &Console) -> Result<Option<LandingLock>> {
+pub fn acquire_landing_lock(console: &Console) -> Result<Option<LandingLock>> {
     let repository = Repository::discover(&user_git(), &host::current_directory()?)?;
     wait_with_note(landing::lock_for_command(&repository), console)
 }
@@ -96,8 +96,8 @@ pub fn land_task(read_only: &ReadOnlyProject, task: TaskId, console: &Console) -
             return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
-        let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: true };
-        landing::check(records(&project), &target, asked)?;
+        let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview: true };
+        landing::check(records(&project), &target, candidate)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
     let commit = land_through_loop(read_only, task, console)?;
@@ -118,9 +118,9 @@ fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> 
 pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Result<Commit, EngineError> {
     let commit = landing::approved_commit(&project.repository, run_state)?;
     let (what, own) = (format!("run {}", run_state.run), landing::approved_range(run_state));
-    let asked =
+    let candidate =
         LandingCandidate { what: &what, run: run_state.run, commit: &commit, own: own.as_ref(), can_rereview: false };
-    landing::check(records(project), target, asked)?;
+    landing::check(records(project), target, candidate)?;
     Ok(commit)
 }
 
@@ -148,8 +148,8 @@ pub fn check_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<()> {
     }
     let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
     let can_rereview = lands_through_loop(&run_state, &loop_id, &row);
-    let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview };
-    Ok(landing::check(records(&project), &target, asked)?)
+    let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), can_rereview };
+    Ok(landing::check(records(&project), &target, candidate)?)
 }
 
 /// Lands the approved commit of a run, even if the branch has moved since.
@@ -236,7 +236,7 @@ fn refused(row: &TaskRow) -> CliError {
 /// For the last task of a plan, returns the commit that also checks off the plan's tasks.
 fn with_check_off_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], commit: Commit) -> Commit {
     let Some(branch) = row.branch.as_deref().filter(|branch| is_run_branch(branch)) else { return commit };
-    let later = |one: &TaskRow| one.branch == row.branch && one.id > row.id && one.base.is_some();
+    let later = |other: &TaskRow| other.branch == row.branch && other.id > row.id && other.base.is_some();
     if rows.iter().any(later) { commit } else { project.tip_if_check_off_commit(branch).map_or(commit, Commit::new) }
 }
 
@@ -262,8 +262,8 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
             project.store.append_to(&mut run_state, &lease, clock::now(), &granted)?;
         }
         let no_ask = console.no_ask || project.settings.no_ask();
-        let drive = RunLoopOptions { only: vec![task], no_ask, ..RunLoopOptions::default() };
-        let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
+        let options = RunLoopOptions { only: vec![task], no_ask, ..RunLoopOptions::default() };
+        let request = RunRequest { resumed: vec![lease], options, ..RunRequest::default() };
         let RunResult { summary, .. } = run_loop::run(project, request, console)?;
         if summary.interrupted {
             return Ok(None);

@@ -60,16 +60,16 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let mut shown: Vec<LogFile> = Vec::new();
     loop {
         // Read the status before the files, so that output written just before the end is still shown.
-        let work = work_status(&project, args.task, run)?;
+        let status = work_status(&project, args.task, run)?;
         read_new_facts(&project, &mut state)?;
         for file in log_files(&project, args, &state, &loop_id) {
-            let index = shown.iter().position(|one| one.path == file.path).unwrap_or_else(|| {
+            let index = shown.iter().position(|shown| shown.path == file.path).unwrap_or_else(|| {
                 shown.push(file);
                 shown.len() - 1
             });
-            shown[index].show(work == WorkStatus::Running, console)?;
+            shown[index].show(status == WorkStatus::Running, console)?;
         }
-        match work {
+        match status {
             WorkStatus::Running if args.follow => host::sleep_briefly(),
             WorkStatus::Abandoned if args.follow => {
                 console.note(&format!("No signoff is running: `signoff work {}` continues", args.task));
@@ -102,20 +102,20 @@ fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<()> 
     if made.contains(&wanted) {
         return Ok(());
     }
-    let known: Vec<String> = made.iter().map(u64::to_string).collect();
-    let hint = match known.as_slice() {
+    let attempts: Vec<String> = made.iter().map(u64::to_string).collect();
+    let hint = match attempts.as_slice() {
         [] => "it has no attempts yet".to_owned(),
-        [one] => format!("the only attempt is {one}"),
-        [_, ..] => format!("known attempts: {}", known.join(", ")),
+        [only] => format!("the only attempt is {only}"),
+        [_, ..] => format!("known attempts: {}", attempts.join(", ")),
     };
     Err(CliError::usage(format!("task {} has no attempt {wanted}", args.task)).hint(hint))
 }
 
 /// Returns the non-empty output files of the task's attempts.
 fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: &LoopId) -> Vec<LogFile> {
-    let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
+    let is_requested = |number: u64| args.attempt.is_none_or(|requested| requested == number);
     let mut found = Vec::new();
-    for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
+    for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(attempt, ..)| is_requested(attempt.0)) {
         let dir = queries::attempt_dir(project, &AttemptKey::new(state.run, loop_id, attempt));
         let files = if args.prompts {
             vec![("prompt", dir.prompt())]
@@ -147,10 +147,10 @@ struct LogFile {
 
 impl LogFile {
     /// Prints what was added since the last call.
-    fn show(&mut self, goes_on: bool, console: &Console) -> Result<()> {
+    fn show(&mut self, is_running: bool, console: &Console) -> Result<()> {
         loop {
             let first = self.shown == 0;
-            let text = self.read_part(goes_on);
+            let text = self.read_part(is_running);
             if text.is_empty() {
                 break;
             }
@@ -164,7 +164,7 @@ impl LogFile {
             self.mid_line = !text.ends_with('\n');
             console.text(&text)?;
         }
-        if self.mid_line && !goes_on {
+        if self.mid_line && !is_running {
             self.mid_line = false;
             console.text("\n")?;
         }
@@ -172,13 +172,13 @@ impl LogFile {
     }
 
     /// Reads the next part; empty at the end. An incomplete character is left for the next call.
-    fn read_part(&mut self, goes_on: bool) -> String {
+    fn read_part(&mut self, is_running: bool) -> String {
         let mut bytes = Vec::new();
         if let Ok(mut file) = File::open(&self.path) {
             file.seek(SeekFrom::Start(self.shown)).ok();
             file.take(MAX_READ as u64).read_to_end(&mut bytes).ok();
         }
-        if goes_on || bytes.len() == MAX_READ {
+        if is_running || bytes.len() == MAX_READ {
             bytes.truncate(bytes.len() - incomplete_char_len(&bytes));
         }
         self.shown += bytes.len() as u64;
@@ -187,8 +187,8 @@ impl LogFile {
 
     fn heading(&self) -> String {
         let Self { attempt, launch, stream, .. } = self;
-        let who = launch.reviewer.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-        format!("{attempt} {}{who} ({}), cycle {}: {stream}", launch.role, launch.agent, launch.cycle)
+        let reviewer = launch.reviewer.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        format!("{attempt} {}{reviewer} ({}), cycle {}: {stream}", launch.role, launch.agent, launch.cycle)
     }
 
     fn line(&self, text: String) -> LogLine {

@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
             return print_waiting(&project, task, run, console);
         }
     }
-    let _turn = landing::wait_for_turn(console)?;
+    let _landing_lock = landing::acquire_landing_lock(console)?;
     match landing::land_task(&project, task, console)? {
         Some(landed) => print_landed(task, &landed, console),
         None => Ok(CommandExit::Interrupted),
@@ -73,12 +73,12 @@ fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option
 
 fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &Console) -> Result<CommandExit> {
     if console.json {
-        let one = LandedTask { task_id: task.0, status: LandedStatus::Waiting, commit: None, reason: None };
-        console.json(&MergeReport::new(run.branch(), vec![one]))?;
+        let landed_task = LandedTask { task_id: task.0, status: LandedStatus::Waiting, commit: None, reason: None };
+        console.json(&MergeReport::new(run.branch(), vec![landed_task]))?;
         return Ok(CommandExit::Done);
     }
-    let person = host::user_name();
-    console.text(&format!("✓ Task #{task} is APPROVED by {person}, and lands with its group on {}\n", run.branch()))?;
+    let user = host::user_name();
+    console.text(&format!("✓ Task #{task} is APPROVED by {user}, and lands with its group on {}\n", run.branch()))?;
     if !project.store.is_held(run)? {
         console.note(&format!("`signoff run --resume {run}` continues"));
     }
@@ -87,8 +87,8 @@ fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &
 
 fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<CommandExit> {
     let (status, commit) = (landed.when.status(), Some(landed.commit.clone()));
-    let one = LandedTask { task_id: task.0, status, commit, reason: None };
-    let report = MergeReport::new(landed.target.clone(), vec![one]);
+    let landed_task = LandedTask { task_id: task.0, status, commit, reason: None };
+    let report = MergeReport::new(landed.target.clone(), vec![landed_task]);
     console.print(&report, || format!("{}\n", landed_line(task, landed)))
 }
 

@@ -56,13 +56,13 @@ impl Args {
     fn inputs(&self) -> Vec<ReviewInput<'_>> {
         let spec = self.spec.iter().map(|file| (ReviewerKind::Spec, file));
         let code = self.code.iter().map(|file| (ReviewerKind::Code, file));
-        let ours = spec.chain(code).map(|(kind, file)| ReviewInput {
+        let by_kind = spec.chain(code).map(|(kind, file)| ReviewInput {
             name: ReviewerName::new(kind.as_str()),
             kind: Some(kind),
             file,
         });
         let named = self.reviewer.iter().map(|(name, file)| ReviewInput { name: name.clone(), kind: None, file });
-        ours.chain(named).collect()
+        by_kind.chain(named).collect()
     }
 }
 
@@ -96,8 +96,10 @@ fn read_input(input: ReviewInput<'_>, console: &Console) -> Result<Review> {
     if let Some(kind) = input.kind
         && kind != review.kind
     {
-        let (was, is) = (review.kind.as_str(), kind.as_str());
-        console.note(&format!("warning: {shown} was parsed with --role {was}; it counts as the {is} review"));
+        let (parsed_as, counted_as) = (review.kind.as_str(), kind.as_str());
+        console.note(&format!(
+            "warning: {shown} was parsed with --role {parsed_as}; it counts as the {counted_as} review"
+        ));
     }
     Ok(with_reviewer(review, input.name, input.kind))
 }
@@ -127,8 +129,8 @@ fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-fn named_file(word: &str) -> Result<(ReviewerName, PathBuf), String> {
-    match word.split_once('=') {
+fn named_file(argument: &str) -> Result<(ReviewerName, PathBuf), String> {
+    match argument.split_once('=') {
         Some((name, file)) if !name.trim().is_empty() && !file.is_empty() => {
             Ok((ReviewerName::new(name.trim()), PathBuf::from(file)))
         }

@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     for name in names(&settings, &args.channels) {
         let channel = settings.channel(&name).ok_or_else(|| unknown(&settings, &name))?;
         let notify_channel = NotifyChannel::new(channel, context.clone());
-        let events = NotificationKind::ALL.into_iter().filter(|one| settings.channels_for(*one).contains(&name));
+        let events = NotificationKind::ALL.into_iter().filter(|kind| settings.channels_for(*kind).contains(&name));
         let events = events.map(NotificationKind::as_str).collect();
         let problem = notify_channel.send(&message).err().map(|why| why.to_string());
         rows.push(ChannelRow { what: notify_channel.description(), name, events, problem });

@@ -16,10 +16,10 @@ pub struct Args {
     /// The format the reviewer was asked to answer in
     #[arg(long, value_name = "NAME", value_parser = super::name_parser(Contract::ALL.map(Contract::as_str), Contract::parse))]
     contract: Contract,
-    /// What the reviewer looks for
+    /// The kind of the review
     #[arg(long, default_value = "code", value_parser = super::name_parser(ReviewerKind::ALL.map(ReviewerKind::as_str), ReviewerKind::parse))]
     role: ReviewerKind,
-    /// The word the reviewer was asked to repeat
+    /// The nonce that the answer must repeat
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
     nonce: Option<String>,
     /// Refuse an answer that does not repeat the nonce (a tool call is bound by its token instead)

@@ -88,9 +88,9 @@ fn print_review(
     run_loop::fail_with(std::mem::take(&mut result.summary.errors))?;
     let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
     let workflow = run_state.policy(loop_id).map(|policy| &policy.workflow);
-    let bar = args.fail_on.or(workflow.and_then(gate_fail_on)).unwrap_or(FailThreshold::Medium);
+    let threshold = args.fail_on.or(workflow.and_then(gate_fail_on)).unwrap_or(FailThreshold::Medium);
     let reviews = loop_state.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
-    super::print_merged(&reviews, bar, args.format, console)?;
+    super::print_merged(&reviews, threshold, args.format, console)?;
     if args.task.is_none() && is_inconclusive(&loop_state) {
         let attempts = result.ctx.layout.attempts(run, loop_id);
         let attempts = attempts.strip_prefix(result.ctx.repository.root()).unwrap_or(&attempts).display();

@@ -190,7 +190,7 @@ fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Con
     let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
     let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
     let mut request = RunRequest::open(lease, facts, no_ask);
-    request.drive.check_off_in_checkout = args.tick;
+    request.options.check_off_in_checkout = args.tick;
     run_loop::run(project, request, console)?.print_result(console)
 }
 
@@ -248,7 +248,7 @@ fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> 
     run_loop::run(project, request, console)?.print_result(console)
 }
 
-/// What would be done with a specification.
+/// The `--dry-run` text for a specification.
 fn specification_text(name: &str, text: &str) -> String {
     let lines = match text.lines().count() {
         1 => "1 line".to_owned(),

@@ -71,12 +71,12 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     // Install the handlers first: a reader of the address may send a signal at once.
     // A signal ends the server successfully.
     let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
-    let at = SocketAddr::new(args.host, args.port);
-    let usual = ConnectionLimits::default();
+    let addr = SocketAddr::new(args.host, args.port);
+    let default = ConnectionLimits::default();
     let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
-    let limits = ConnectionLimits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual };
-    let web = WebServer::start(Arc::new(WebBackend::new(root)), at, limits).await;
-    let web = web.map_err(|error| bind_error(&error, at))?;
+    let limits = ConnectionLimits { heartbeat: heartbeat.unwrap_or(default.heartbeat), ..default };
+    let web = WebServer::start(Arc::new(WebBackend::new(root)), addr, limits).await;
+    let web = web.map_err(|error| bind_error(&error, addr))?;
     if !args.host.is_loopback() {
         write_stderr(
             "warning: other machines can reach this page, and the connection is not encrypted: anyone who sees the \
@@ -100,11 +100,11 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     Ok(())
 }
 
-fn bind_error(error: &std::io::Error, at: SocketAddr) -> CliError {
+fn bind_error(error: &std::io::Error, addr: SocketAddr) -> CliError {
     if error.kind() == ErrorKind::AddrInUse {
-        return CliError::failed(format!("port {} is in use by another program", at.port()))
+        return CliError::failed(format!("port {} is in use by another program", addr.port()))
             .hint("`signoff serve --port 0` selects a free one");
     }
-    CliError::failed(format!("cannot serve on {at}: {error}"))
+    CliError::failed(format!("cannot serve on {addr}: {error}"))
         .hint("`signoff serve --port 0` selects a free port on 127.0.0.1")
 }

@@ -28,12 +28,12 @@ struct StatusData {
 }
 
 impl StatusData {
-    /// Loads tasks and runs. With `asks_git`, git finds out which tasks have landed, which is slow: only `--json` needs
-    /// it.
-    fn load(asks_git: bool) -> Result<Self> {
+    /// Loads tasks and runs. With `mark_landed`, git determines which tasks have landed. This is slow; only `--json`
+    /// needs it.
+    fn load(mark_landed: bool) -> Result<Self> {
         let Some(project) = ReadOnlyProject::find()? else { return Ok(Self::default()) };
         let mut context = TaskContext::load(&project, project.tasks()?)?;
-        if asks_git {
+        if mark_landed {
             project.mark_landed(&mut context.tasks);
         }
         Ok(Self { context, questions: project.store.questions()? })

@@ -189,7 +189,7 @@ struct Feed {
     run: Option<RunId>,
     /// `None` as long as there is no store.
     open: Option<WatchedStore>,
-    /// The watched store was deleted or replaced, and the caller does not know it yet.
+    /// The watched store was deleted or replaced, and `was_replaced` has not reported it yet.
     replaced: bool,
     output_read_at: Option<Timestamp>,
     transcripts: BTreeMap<AttemptKey, TranscriptReader>,
@@ -368,7 +368,7 @@ pub fn check_run_exists(project: Option<&ReadOnlyProject>, run: RunId) -> Result
     }
     let hint = match runs.as_slice() {
         [] => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
-        [one] => format!("the only one is run {}", one.id),
+        [only] => format!("the only one is run {}", only.id),
         [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
     };
     Err(CliError::usage(format!("there is no run {run}")).hint(hint))

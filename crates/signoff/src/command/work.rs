@@ -55,7 +55,7 @@ pub fn work(project: Project, args: &Args, console: &Console) -> Result<CommandE
     let Args { ref tasks, watch, jobs } = *args;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
-        drive: RunLoopOptions { only: tasks.clone(), watch, no_ask, ..RunLoopOptions::default() },
+        options: RunLoopOptions { only: tasks.clone(), watch, no_ask, ..RunLoopOptions::default() },
         jobs: jobs.map(usize::from),
         resumed: resumable(&project, tasks)?,
         ..RunRequest::default()
@@ -103,8 +103,8 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     let all = project.read_only().tasks()?;
     let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
     let rows: Vec<&TaskRow> = all.iter().filter(named).collect();
-    let of = |status: TaskStatus| rows.iter().copied().filter(move |row| row.status == status);
-    let blocked: Vec<TaskRow> = of(TaskStatus::Blocked).cloned().collect();
+    let with_status = |status: TaskStatus| rows.iter().copied().filter(move |row| row.status == status);
+    let blocked: Vec<TaskRow> = with_status(TaskStatus::Blocked).cloned().collect();
     if console.json {
         console.json(&RunReport::new(None, None, blocked.clone(), Vec::new()))?;
     }
@@ -112,7 +112,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
         return Err(blocked_error(first, &all));
     }
     let exit = exit_of(&rows, &all, tasks);
-    console.note(&match (of(TaskStatus::Pending).count(), of(TaskStatus::InProgress).count()) {
+    console.note(&match (with_status(TaskStatus::Pending).count(), with_status(TaskStatus::InProgress).count()) {
         (0, 0) => nothing_to_do_text(&rows, &all, tasks),
         (0, _) => "Nothing to do here: another signoff process is running".to_owned(),
         (_, _) => "Nothing is ready: pending tasks wait for other tasks (`signoff status`)".to_owned(),
@@ -195,7 +195,7 @@ fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> S
         ([], _) if !waiting.is_empty() => decisions_text(&waiting, all),
         ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
         ([], false) => "Nothing to do: the named tasks have ended (`signoff status`)".to_owned(),
-        ([one], _) => format!("Nothing to do: task {} failed: {}", one.id, next(one)),
+        ([row], _) => format!("Nothing to do: task {} failed: {}", row.id, next(row)),
         ([first, ..], _) => format!(
             "Nothing to do: {} tasks failed (`{}`); the first one: {}",
             failed.len(),

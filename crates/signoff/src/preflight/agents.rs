@@ -34,8 +34,9 @@ pub struct AgentProblem {
 /// Probes every configured agent and every other installed one.
 pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>> {
     let configured = settings.agents();
-    let other = |known: &&KnownAgent| configured.iter().all(|agent| agent.kind != known.kind);
-    let installed = agent_probe::KNOWN_AGENTS.iter().filter(other).map(|known| agent_probe::default_agent(known.kind));
+    let other = |builtin: &&KnownAgent| configured.iter().all(|agent| agent.kind != builtin.kind);
+    let installed =
+        agent_probe::KNOWN_AGENTS.iter().filter(other).map(|builtin| agent_probe::default_agent(builtin.kind));
     let mut statuses: Vec<AgentStatus> = configured.iter().cloned().map(|agent| probe(agent, true, checkout)).collect();
     let found = installed.map(|agent| probe(agent, false, checkout));
     statuses.extend(found.filter(AgentStatus::is_installed));
@@ -48,7 +49,7 @@ pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus
 pub fn installed() -> Result<Vec<AgentStatus>> {
     let statuses = agent_probe::KNOWN_AGENTS
         .iter()
-        .map(|known| probe(agent_probe::default_agent(known.kind), false, Path::new("/")));
+        .map(|builtin| probe(agent_probe::default_agent(builtin.kind), false, Path::new("/")));
     let mut statuses: Vec<AgentStatus> = statuses.filter(AgentStatus::is_installed).collect();
     ask_versions(&mut statuses)?;
     Ok(statuses)
@@ -71,11 +72,11 @@ pub fn variables() -> BTreeSet<String> {
 fn ask_versions(statuses: &mut [AgentStatus]) -> Result<()> {
     let temp_dir = TemporaryDirectory::new("agents")?;
     thread::scope(|scope| {
-        for (number, one) in statuses.iter_mut().enumerate() {
-            let Some(program) = one.version_program() else { continue };
+        for (number, status) in statuses.iter_mut().enumerate() {
+            let Some(program) = status.version_program() else { continue };
             let home = temp_dir.path().join(number.to_string());
             if std::fs::create_dir(&home).is_ok() {
-                scope.spawn(move || one.version = Some(version(&program, &home)));
+                scope.spawn(move || status.version = Some(version(&program, &home)));
             }
         }
     });
@@ -110,14 +111,14 @@ fn version_cache(root: &Path) -> VersionCache {
 /// Stores the versions in the cache, so that the next run need not ask again.
 fn cache_versions(statuses: &[AgentStatus], root: &Path) {
     let mut cache = version_cache(root);
-    for one in statuses {
-        if let (Some(program), Some(version)) = (one.version_program(), &one.version) {
-            remember(&mut cache, &program, version);
+    for status in statuses {
+        if let (Some(program), Some(version)) = (status.version_program(), &status.version) {
+            cache_version(&mut cache, &program, version);
         }
     }
 }
 
-fn remember(versions: &mut VersionCache, program: &Path, version: &Result<AgentVersion, VersionError>) {
+fn cache_version(versions: &mut VersionCache, program: &Path, version: &Result<AgentVersion, VersionError>) {
     match version {
         Ok(version) => versions.insert(program, Some(*version)),
         Err(VersionError::NotReported(_)) => versions.insert(program, None),
@@ -155,7 +156,7 @@ impl AgentStatus {
         };
         let (problem, hint) = self.problem().map(|problem| (problem.message, problem.hint)).unzip();
         let version = self.version.as_ref().and_then(|version| version.as_ref().ok());
-        let least = agent_probe::known_agent(self.agent.kind).and_then(|known| known.min_version);
+        let least = agent_probe::known_agent(self.agent.kind).and_then(|agent| agent.min_version);
         let note = match &self.version {
             Some(Err(VersionError::NotReported(why))) => Some(why.clone()),
             Some(Ok(_) | Err(VersionError::NotStarted(_))) | None => None,
@@ -211,9 +212,11 @@ pub fn program_problem(
 
 fn missing(agent: &AgentConfig) -> AgentProblem {
     let program = agent_probe::program_of(agent).unwrap_or_default();
-    let known = agent_probe::known_agent(agent.kind).filter(|_| agent.command.is_empty());
-    let install = known
-        .map_or_else(|| "install it".to_owned(), |known| format!("install it (`npm install -g {}`)", known.package));
+    let known_agent = agent_probe::known_agent(agent.kind).filter(|_| agent.command.is_empty());
+    let install = known_agent.map_or_else(
+        || "install it".to_owned(),
+        |known_agent| format!("install it (`npm install -g {}`)", known_agent.package),
+    );
     let hint = format!("{install}, or set [agents.{}] command in signoff.toml", agent.name);
     AgentProblem { message: format!("program {program} was not found"), hint }
 }
@@ -227,7 +230,7 @@ fn version_problem(
     match version {
         Ok(version) => {
             let least = agent_probe::required_version(agent.kind, version)?;
-            let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
+            let package = agent_probe::known_agent(agent.kind).map_or("", |agent| agent.package);
             let message = format!("version {version} is too old: it must be {least} or later");
             let hint = format!("update it (`npm install -g {package}@latest`, or with your package manager)");
             Some(AgentProblem { message, hint })
@@ -257,7 +260,7 @@ pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option
         return version_problem(agent, program, &Ok(version));
     }
     let least =
-        agent_probe::known_agent(agent.kind).and_then(|known| known.min_version).unwrap_or(AgentVersion(0, 0, 0));
+        agent_probe::known_agent(agent.kind).and_then(|agent| agent.min_version).unwrap_or(AgentVersion(0, 0, 0));
     version_problem(agent, program, &cached_version(&mut cache, program, least))
 }
 
@@ -273,7 +276,7 @@ fn cached_version(cache: &mut VersionCache, program: &Path, least: AgentVersion)
     // If there is no directory to run it in, the agent is started without the check.
     let temp_dir =
         TemporaryDirectory::new("agents").map_err(|failure| VersionError::NotReported(failure.to_string()))?;
-    let asked = agent_probe::query_version(program, temp_dir.path());
-    remember(cache, program, &asked);
-    asked
+    let version = agent_probe::query_version(program, temp_dir.path());
+    cache_version(cache, program, &version);
+    version
 }

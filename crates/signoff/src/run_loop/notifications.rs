@@ -106,11 +106,12 @@ impl<R: Renderer> NotifyingRenderer<R> {
     /// Looks up the number of the question a notification is about.
     fn question(&self, notification: &Notification) -> Option<String> {
         let row = notification.about.as_deref()?;
-        let asked = row.question.as_ref()?;
+        let question = row.question.as_ref()?;
         let task = row.task.map(|task| task.0);
-        let same =
-            |one: &QuestionRow| one.run_id == notification.run.0 && one.task_id == task && one.text == asked.text;
-        self.store.questions().ok()?.into_iter().rfind(same).map(|one| one.id)
+        let same = |stored: &QuestionRow| {
+            stored.run_id == notification.run.0 && stored.task_id == task && stored.text == question.text
+        };
+        self.store.questions().ok()?.into_iter().rfind(same).map(|stored| stored.id)
     }
 
     /// Passes the notes of the channels on to the inner renderer.
@@ -162,7 +163,7 @@ pub fn resend_undelivered(project: &Project, console: &Console) {
 
 /// The environment in which channels run.
 pub fn channel_context(root: &Path, presence: TerminalPresence) -> ChannelContext {
-    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
     let variables = host::environment().into_iter().map(|(name, value)| (text(name), text(value)));
     let variables = variables.collect();
     // Without its own path signoff can start no command either; starting one then fails with an error.
@@ -192,6 +193,6 @@ pub fn project(root: &Path) -> String {
 /// The retry options; tests set a shorter backoff.
 fn notify_timeouts() -> NotifyTimeouts {
     let backoff = host::test_number("SIGNOFF_TEST_NOTIFY_MS").map(Duration::from_millis);
-    let usual = NotifyTimeouts::default();
-    NotifyTimeouts { backoff: backoff.unwrap_or(usual.backoff), ..usual }
+    let default = NotifyTimeouts::default();
+    NotifyTimeouts { backoff: backoff.unwrap_or(default.backoff), ..default }
 }

@@ -29,7 +29,7 @@ pub struct BackgroundWorker {
 
 impl BackgroundWorker {
     /// Starts the threads for the repository at `root`. Lookups use the store of the dispatcher, if there is one, because
-    /// it knows the state of the driven runs.
+    /// it has cached the state of the driven runs.
     pub fn new(root: PathBuf, store: Option<Arc<SqliteStore>>, sender: &ScreenSender) -> Self {
         let ((lookups, lookup_requests), (decisions, decision_requests)) = (mpsc::channel(), mpsc::channel());
         let (lookup_root, sender_clone) = (root.clone(), sender.clone());
@@ -195,10 +195,10 @@ fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData> {
 
 fn follow(project: &ReadOnlyProject, attempt: AttemptKey) -> Result<FollowedTranscript> {
     let kinds = queries::AgentKinds::load(project);
-    let view = queries::run_state(&*project.store, attempt.run)?;
-    let over = !queries::running_attempts(&view, &attempt.loop_id).contains(&attempt.attempt);
+    let run_state = queries::run_state(&*project.store, attempt.run)?;
+    let over = !queries::running_attempts(&run_state, &attempt.loop_id).contains(&attempt.attempt);
     let dir = queries::attempt_dir(project, &attempt);
-    let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, &attempt.loop_id, attempt.attempt), MAX_SHOWN);
+    let transcript = TranscriptReader::tail(&dir, kinds.kind(&run_state, &attempt.loop_id, attempt.attempt), MAX_SHOWN);
     Ok(FollowedTranscript { attempt, transcript, ended: over, pending: Arc::default() })
 }
 

@@ -92,7 +92,7 @@ impl DrawingThread {
             if !self.apply_messages(messages) {
                 break;
             }
-            self.follow_the_foreground();
+            self.update_terminal_ownership();
             self.draw();
             if self.frames > 0 {
                 host::panic_for_test("drawing");
@@ -124,12 +124,12 @@ impl DrawingThread {
 
     fn input(&mut self, input: TerminalInput) {
         match input {
-            TerminalInput::Key(key) => self.press(key),
+            TerminalInput::Key(key) => self.handle_key(key),
             TerminalInput::Pasted(c) => self.tui.paste(c.encode_utf8(&mut [0; 4]), host::now()),
         }
     }
 
-    fn press(&mut self, key: KeyEvent) {
+    fn handle_key(&mut self, key: KeyEvent) {
         if key == KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL) {
             // In raw mode the terminal does not stop the process group, so do it here.
             kill_process_group(getpgrp(), Signal::TSTP).ok();
@@ -265,7 +265,7 @@ impl DrawingThread {
     }
 
     /// Releases the terminal when the process is in the background and takes it again in the foreground.
-    fn follow_the_foreground(&mut self) {
+    fn update_terminal_ownership(&mut self) {
         if self.closed || self.stopped {
             return;
         }

@@ -28,14 +28,14 @@ impl KeyReader {
     /// be in the foreground: reading in the background stops it.
     pub fn wait(&mut self, longest: Duration) -> Option<Vec<TerminalInput>> {
         let stdin = io::stdin();
-        let begun = self.parser.is_incomplete();
-        let over = !has_input(&stdin, if begun { ESCAPE_TIMEOUT } else { longest });
+        let is_partial = self.parser.is_incomplete();
+        let over = !has_input(&stdin, if is_partial { ESCAPE_TIMEOUT } else { longest });
         self.empty_reads = if over && self.parser.pasting { self.empty_reads + 1 } else { 0 };
         if self.empty_reads > MAX_EMPTY_READS {
             self.parser.give_up_paste();
         }
         match over {
-            true if begun => Some(self.parser.parse(&[], true)),
+            true if is_partial => Some(self.parser.parse(&[], true)),
             true => Some(Vec::new()),
             false => Some(self.parser.parse(&read_available(&stdin)?, false)),
         }
@@ -51,8 +51,8 @@ fn read_available(stdin: &Stdin) -> Option<Vec<u8>> {
 
 fn has_input(stdin: &Stdin, longest: Duration) -> bool {
     let longest = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
-    let mut waits = [PollFd::new(stdin, PollFlags::IN)];
-    poll(&mut waits, Some(&longest)).is_ok_and(|ready| ready > 0)
+    let mut fds = [PollFd::new(stdin, PollFlags::IN)];
+    poll(&mut fds, Some(&longest)).is_ok_and(|ready| ready > 0)
 }
 
 /// The first byte of an escape sequence.
@@ -117,7 +117,7 @@ impl KeyParser {
             return left;
         }
         let Some((&first, more)) = bytes.split_first() else { return bytes };
-        let (press, left) = match first {
+        let (input, left) = match first {
             ESCAPE if !over && is_partial_sequence(more) => return bytes,
             ESCAPE => parse_escape(more),
             0x00..0x20 | 0x7f => (control_key(first), more),
@@ -127,7 +127,7 @@ impl KeyParser {
                 None => (None, more),
             },
         };
-        found.extend(press.map(TerminalInput::Key));
+        found.extend(input.map(TerminalInput::Key));
         left
     }
 
@@ -138,7 +138,7 @@ impl KeyParser {
             return left;
         }
         let Some((&first, more)) = bytes.split_first() else { return bytes };
-        let (press, left) = match first {
+        let (input, left) = match first {
             ESCAPE if PASTE_END.starts_with(bytes) => return bytes,
             b'\r' | b'\n' | b'\t' => (Some(' '), more),
             0x00..0x20 | 0x7f => (None, more),
@@ -148,7 +148,7 @@ impl KeyParser {
                 None => (None, more),
             },
         };
-        found.extend(press.map(TerminalInput::Pasted));
+        found.extend(input.map(TerminalInput::Pasted));
         left
     }
 }

@@ -74,7 +74,7 @@ impl RawTerminal {
 
     /// Draws a frame, unless the terminal has been restored in the meantime.
     pub fn draw(&mut self, frame: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        let _turn = io::stdout().lock();
+        let _stdout_lock = io::stdout().lock();
         match &mut self.0 {
             Some(terminal) if is_taken() => counted_write(|| terminal.draw(frame).map(drop)),
             Some(_) | None => Ok(()),
@@ -111,7 +111,7 @@ impl StallDetector {
     pub fn is_stalled(&mut self) -> bool {
         let (write, now) = (WRITES.load(Ordering::Acquire), host::now());
         match self.0 {
-            Some((known, since)) if known == write => now.duration_since(since) > STALL_LIMIT,
+            Some((previous, since)) if previous == write => now.duration_since(since) > STALL_LIMIT,
             Some(_) | None => {
                 self.0 = Some((write, now)).filter(|_| write % 2 == 1);
                 false

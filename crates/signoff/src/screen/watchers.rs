@@ -56,10 +56,10 @@ impl InboxWatcher {
 
     fn read(&mut self, project: &ReadOnlyProject) -> Result<InboxHints> {
         let (tasks, runs) = (project.tasks_from_tables()?, project.runs()?);
-        let is_taken_up = |status: TaskStatus| matches!(status, TaskStatus::InProgress | TaskStatus::Paused);
-        let taken_up = tasks.iter().filter(|row| is_taken_up(row.status)).filter_map(|row| row.run_id);
+        let may_be_driven = |status: TaskStatus| matches!(status, TaskStatus::InProgress | TaskStatus::Paused);
+        let task_runs = tasks.iter().filter(|row| may_be_driven(row.status)).filter_map(|row| row.run_id);
         let open = runs.iter().filter(|run| !run.failed_as_a_whole()).map(|run| run.id);
-        self.open = taken_up.chain(open).collect();
+        self.open = task_runs.chain(open).collect();
         self.held = queries::held_runs(&*project.store, &self.open)?;
         let abandoned = self.open.difference(&self.held).copied().map(RunId).collect();
         Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, abandoned))

@@ -19,14 +19,14 @@ use crate::{CliError, Project, ReadOnlyProject, Result, host, queries, settings}
 pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
     let conflict = |failure: CliError| request_error(&failure, RequestErrorKind::Conflict);
     match action {
-        WebAction::Answer { question, choice } => answered(&question, &choice).map_err(conflict),
-        WebAction::Retry { task } => retried(&open_project(task)?, task).map_err(conflict),
-        WebAction::Cancel { task } => cancelled(&open_project(task)?, task).map_err(conflict),
+        WebAction::Answer { question, choice } => answer_question(&question, &choice).map_err(conflict),
+        WebAction::Retry { task } => retry_task(&open_project(task)?, task).map_err(conflict),
+        WebAction::Cancel { task } => cancel_task(&open_project(task)?, task).map_err(conflict),
         WebAction::Edit { task, verdict, reason } => {
-            edited(&open_project(task)?, task, &verdict, &reason).map_err(conflict)
+            edit_verdict(&open_project(task)?, task, &verdict, &reason).map_err(conflict)
         }
-        WebAction::Dispute { finding, task, reason } => disputed(&finding, task, &reason).map_err(conflict),
-        WebAction::Add(new) => added(new).map_err(|failure| request_error(&failure, RequestErrorKind::Invalid)),
+        WebAction::Dispute { finding, task, reason } => dispute_finding(&finding, task, &reason).map_err(conflict),
+        WebAction::Add(new) => add_task(new).map_err(|failure| request_error(&failure, RequestErrorKind::Invalid)),
     }
 }
 
@@ -40,7 +40,7 @@ fn done(message: String, hint: Option<String>) -> ActionOutcome {
     ActionOutcome { message, hint, added_task: None }
 }
 
-fn answered(question: &str, choice: &str) -> Result<ActionOutcome> {
+fn answer_question(question: &str, choice: &str) -> Result<ActionOutcome> {
     let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
     let project = ReadOnlyProject::find()?.ok_or_else(none)?;
     let answer::RecordedAnswer { question, question_ref, result } = answer::answer(&project, question, choice)?;
@@ -57,7 +57,7 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome> {
     Ok(done(message, hint))
 }
 
-fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
+fn retry_task(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
     let result = retry::retry(project, TaskId(task))?;
     let hint = match result {
         DecisionResult::HandedOver => None,
@@ -69,31 +69,31 @@ fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
     Ok(done(format!("Task #{task} continues"), hint))
 }
 
-fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
+fn cancel_task(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
     let notes = cancel::cancel(project, TaskId(task))?;
     Ok(done(format!("Task #{task} cancelled"), joined(notes.into_iter())))
 }
 
-fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome> {
+fn edit_verdict(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome> {
     let verdict = parse_verdict(verdict)?;
     let result = edit::edit(project, TaskId(task), verdict, host::user_name(), reason)?;
     let message = format!("Task #{task} is {} by {}", verdict.as_str(), host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
-fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
+fn dispute_finding(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
     let (finding_ref, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
     let message = format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
-fn added(new: AddTask) -> Result<ActionOutcome> {
+fn add_task(new: AddTask) -> Result<ActionOutcome> {
     let spec = spec(new)?;
     let (project, title) = (Project::open()?, spec.title.clone());
     // Store no choice that equals the default.
-    let usual = project.settings.expected(&TaskSpec { auto_review: None, ..spec.clone() })?.auto_review;
-    let spec = TaskSpec { auto_review: spec.auto_review.filter(|asked| *asked != usual), ..spec };
+    let default = project.settings.expected(&TaskSpec { auto_review: None, ..spec.clone() })?.auto_review;
+    let spec = TaskSpec { auto_review: spec.auto_review.filter(|auto_review| *auto_review != default), ..spec };
     add::check_dependencies(&project, &spec)?;
     let task = add::add(&project, spec)?;
     Ok(ActionOutcome {

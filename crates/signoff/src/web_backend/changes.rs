@@ -44,10 +44,10 @@ struct FollowedStore {
 
 impl ChangeWatcher {
     pub fn new(root: &Path) -> Self {
-        let own = root.join(DIRECTORY);
-        let mut this = Self { store_dir: own, open: None, error: None, polls: 0, transcript_lengths: BTreeMap::new() };
-        this.open();
-        this
+        let store_dir = root.join(DIRECTORY);
+        let mut watcher = Self { store_dir, open: None, error: None, polls: 0, transcript_lengths: BTreeMap::new() };
+        watcher.open();
+        watcher
     }
 
     /// Opens the store. Returns true if it was opened or if the error is a new one.
@@ -113,10 +113,10 @@ fn task_of(attempt: &Path) -> Option<u64> {
 }
 
 impl FollowedStore {
-    fn new(own: &Path) -> Result<Option<Self>> {
+    fn new(store_dir: &Path) -> Result<Option<Self>> {
         // Read the identity before opening: a file replaced in between is noticed by the next poll.
-        let id = StoreId::from_directory(own);
-        let Some(store) = SqliteStore::open_existing(own)?.map(Arc::new) else { return Ok(None) };
+        let id = StoreId::from_directory(store_dir);
+        let Some(store) = SqliteStore::open_existing(store_dir)?.map(Arc::new) else { return Ok(None) };
         let follower = LogFollower::from_now(store.clone())?;
         let driven = open_runs_driven(&store)?;
         Ok(Some(Self { id, store, follower, driven }))

@@ -43,10 +43,11 @@ impl DiffCache {
         let Some(run) = row.run_id.filter(|_| row.base.is_some()) else { return Ok(None) };
         let (seq, at) = (project.store.last_seq(RunId(run))?, host::now());
         let store_id = StoreId::from_directory(project.layout().root());
-        let is_new =
-            |known: &&CachedDiff| known.seq == seq && known.store == store_id && at.duration_since(known.at) < MAX_AGE;
-        if let Some(known) = self.lock().get(&row.id).filter(is_new) {
-            return Ok(known.diff.clone());
+        let is_new = |cached: &&CachedDiff| {
+            cached.seq == seq && cached.store == store_id && at.duration_since(cached.at) < MAX_AGE
+        };
+        if let Some(cached) = self.lock().get(&row.id).filter(is_new) {
+            return Ok(cached.diff.clone());
         }
         let diff = project.repository().and_then(|repository| compute(&repository, row));
         let diff = diff.map_or_else(|failure| Some(error_text(&failure)), |diff| diff.map(truncated));
@@ -55,11 +56,11 @@ impl DiffCache {
     }
 
     fn keep(&self, task: u64, new: CachedDiff) {
-        let mut known = self.lock();
-        known.insert(task, new);
-        if known.len() > MAX_DIFFS {
-            let oldest = known.iter().min_by_key(|(_, known)| known.at).map(|(task, _)| *task);
-            oldest.map(|task| known.remove(&task));
+        let mut cache = self.lock();
+        cache.insert(task, new);
+        if cache.len() > MAX_DIFFS {
+            let oldest = cache.iter().min_by_key(|(_, cached)| cached.at).map(|(task, _)| *task);
+            oldest.map(|task| cache.remove(&task));
         }
     }
 

@@ -62,6 +62,6 @@ pub fn sees(reviewer: &str, answer: &str) -> ScriptRule {
 }
 
 /// Both reviewers of a plan find nothing.
-pub fn content(script: AgentScript) -> AgentScript {
+pub fn approving_agent(script: AgentScript) -> AgentScript {
     script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code")))
 }

@@ -7,13 +7,13 @@ use signoff_testkit::{ProgramOutput, TestEnv};
 use crate::test_env;
 
 /// Recorded output of real agents.
-const SAID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
 
 /// Installs a program that prints its version and otherwise replays a recording of a real agent.
-fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
+fn program(env: &TestEnv, name: &str, version: &str, recording: &str) {
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in --version) echo '{version}'; echo asked >> \"${{0%/*}}/../asked\"; exit;; esac\n\
-         cat > /dev/null\nit={SAID}/{name}/{said}\n[ ! -f $it.stdout ] || cat $it.stdout\n\
+         cat > /dev/null\nit={RECORDINGS}/{name}/{recording}\n[ ! -f $it.stdout ] || cat $it.stdout\n\
          [ ! -f $it.stderr ] || cat $it.stderr >&2\n[ ! -f $it.code ] || read code < $it.code\nexit ${{code:-0}}\n"
     );
     env.write(&format!("../agents/{name}"), script);
@@ -28,11 +28,11 @@ fn shell(env: &TestEnv, script: &str) -> ProgramOutput {
          export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_SANDBOX=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));
-    ProgramOutput { stdout: timeless(&out.stdout), ..out }
+    ProgramOutput { stdout: without_durations(&out.stdout), ..out }
 }
 
 /// Replaces durations, which differ from run to run.
-fn timeless(text: &str) -> String {
+fn without_durations(text: &str) -> String {
     let line = |line: &str| match line.split_once(" s, ") {
         Some((before, after)) => {
             let before = before.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
@@ -130,8 +130,8 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     configured(&env, CLAUDE);
-    let look = "signoff agents --check; echo exit $?; ls -a ../tmp; git status --short; ls .signoff 2> /dev/null || echo nothing";
-    insta::assert_snapshot!(shell(&env, look), @"
+    let script = "signoff agents --check; echo exit $?; ls -a ../tmp; git status --short; ls .signoff 2> /dev/null || echo nothing";
+    insta::assert_snapshot!(shell(&env, script), @"
     exit 0
     --- stdout
     ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
@@ -161,7 +161,7 @@ fn a_check_reports_what_works_and_leaves_nothing_behind() {
     ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     env.write("../agents/claude", "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n");
-    insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_TRIAL_MS=200 signoff agents --check; ls ../tmp"), @"
+    insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_AGENT_CHECK_MS=200 signoff agents --check; ls ../tmp"), @"
     exit 0
     --- stdout
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
@@ -197,7 +197,7 @@ fn checks_run_in_parallel_and_each_is_reported_when_it_is_done() {
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     let meets = |kind: &str, version: &str, does: &str| {
         let script = format!(
-            "#!/bin/sh\ncase $1 in --version) echo {version}; exit;; esac\ncat > /dev/null\n{does}\ncat {SAID}/{kind}/work.stdout\n"
+            "#!/bin/sh\ncase $1 in --version) echo {version}; exit;; esac\ncat > /dev/null\n{does}\ncat {RECORDINGS}/{kind}/work.stdout\n"
         );
         env.write(&format!("../agents/{kind}"), script);
     };
@@ -298,7 +298,7 @@ fn a_program_of_the_repository_is_checked_whatever_its_kind() {
 }
 
 /// A program of an npm package, which is run by `node`.
-fn packaged(env: &TestEnv, wants: &str) {
+fn install_npm_package(env: &TestEnv, wants: &str) {
     let package = format!(r#"{{"version":"2.1.325","bin":{{"claude":"claude"}},"engines":{{"node":"{wants}"}}}}"#);
     env.write("../agents/package.json", package);
     env.write("../agents/claude", "#!/usr/bin/env node\nimport 'x';\n");
@@ -307,11 +307,11 @@ fn packaged(env: &TestEnv, wants: &str) {
 #[test]
 fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
     let env = test_env();
-    packaged(&env, ">=20");
+    install_npm_package(&env, ">=20");
     configured(&env, CLAUDE);
-    let look = "signoff agents; echo exit $?; signoff doctor > ../printed; echo exit $?\n\
+    let script = "signoff agents; echo exit $?; signoff doctor > ../printed; echo exit $?\n\
                 while read line; do case $line in *agents:*) echo \"$line\";; esac; done < ../printed\nsignoff work; echo exit $?";
-    insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {look}")), @"
+    insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {script}")), @"
     exit 0
     --- stdout
     ✗ claude: [ROOT]/agents/claude, not logged in
@@ -332,7 +332,7 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
         "../agents/node",
         "#!/bin/sh\ncase $1 in --version) echo v18.19.1;; *) echo Node.js v18.19.1 >&2; exit 1;; esac\n",
     );
-    insta::assert_snapshot!(shell(&env, &format!("chmod +x ../agents/node; {look}")), @"
+    insta::assert_snapshot!(shell(&env, &format!("chmod +x ../agents/node; {script}")), @"
     exit 0
     --- stdout
     ✗ claude: [ROOT]/agents/claude, not logged in
@@ -358,8 +358,9 @@ fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
         "#!/bin/sh\ncase $1 in --version) echo asked >> \"${0%/*}/../asked\"; exit 1;; esac\n",
     );
     configured(&env, CLAUDE);
-    let look = "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff agents; signoff work > /dev/null; cat ../asked";
-    insta::assert_snapshot!(shell(&env, look), @"
+    let script =
+        "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff agents; signoff work > /dev/null; cat ../asked";
+    insta::assert_snapshot!(shell(&env, script), @"
     exit 0
     --- stdout
     ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
@@ -393,10 +394,10 @@ fn init_writes_a_valid_configuration_that_uses_all_installed_agents() {
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.166.0", "work");
     env.write("../home/.codex/auth.json", "{}");
-    let look = "git init -q -b main; ANTHROPIC_API_KEY=k signoff init; signoff config > /dev/null; echo config $?\n\
+    let script = "git init -q -b main; ANTHROPIC_API_KEY=k signoff init; signoff config > /dev/null; echo config $?\n\
                 ANTHROPIC_API_KEY=k signoff agents --check; echo agents $?\n\
                 signoff config | while read line; do case $line in roles.*|*.agent*) echo ${line%%#*};; esac; done";
-    insta::assert_snapshot!(shell(&env, look), @r#"
+    insta::assert_snapshot!(shell(&env, script), @r#"
     exit 0
     --- stdout
     wrote signoff.toml
@@ -423,9 +424,9 @@ fn without_a_login_init_uses_the_default_order_and_matching_examples() {
     let env = test_env();
     program(&env, "gemini", "0.61.0", "plain");
     program(&env, "opencode", "1.18.33", "plain");
-    let look = "git init -q -b main; signoff init > /dev/null\n\
+    let script = "git init -q -b main; signoff init > /dev/null\n\
                 while read line; do case $line in implement*|*model*=*) echo \"$line\";; esac; done < signoff.toml";
-    insta::assert_snapshot!(shell(&env, look), @r#"
+    insta::assert_snapshot!(shell(&env, script), @r#"
     exit 0
     --- stdout
     # model = "gemini-2.5-pro"           # the model to use
@@ -488,9 +489,9 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
 }
 
 /// The output for a task whose agent replays this recording.
-fn failed(said: &str) -> String {
+fn failed(recording: &str) -> String {
     let env = test_env();
-    program(&env, "claude", "2.1.325 (Claude Code)", said);
+    program(&env, "claude", "2.1.325 (Claude Code)", recording);
     configured(&env, CLAUDE);
     let worked = shell(&env, "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff work");
     let shown = shell(&env, "signoff show 1; ls .signoff/worktrees").stdout;
@@ -539,8 +540,8 @@ fn an_agent_that_does_not_reach_the_report_server_has_not_approved() {
     let env = test_env();
     let script = format!(
         "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\ncat > /dev/null\n\
-         case $SIGNOFF_ROLE in review) cat {SAID}/claude/reports-down.stdout;;\n\
-         *) echo work > f.txt; cat {SAID}/claude/work.stdout;; esac\n"
+         case $SIGNOFF_ROLE in review) cat {RECORDINGS}/claude/reports-down.stdout;;\n\
+         *) echo work > f.txt; cat {RECORDINGS}/claude/work.stdout;; esac\n"
     );
     env.write("../agents/claude", script);
     configured(&env, &format!("{REVIEWED}{CLAUDE}"));

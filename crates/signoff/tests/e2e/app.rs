@@ -105,15 +105,16 @@ fn commands(help: &str) -> Vec<String> {
 }
 
 /// Every command and subcommand with its help text.
-fn helps(env: &TestEnv, path: &[&str]) -> Vec<(String, ProgramOutput)> {
+fn help_texts(env: &TestEnv, path: &[&str]) -> Vec<(String, ProgramOutput)> {
     let help = env.run(&[path, &["--help"]].concat());
-    let below: Vec<_> = commands(&help.stdout).iter().flat_map(|name| helps(env, &[path, &[name]].concat())).collect();
+    let below: Vec<_> =
+        commands(&help.stdout).iter().flat_map(|name| help_texts(env, &[path, &[name]].concat())).collect();
     [(path.join(" "), help)].into_iter().chain(below).collect()
 }
 
 #[test]
 fn every_command_has_a_description_and_an_example() {
-    let helps = helps(&test_env(), &[]);
+    let helps = help_texts(&test_env(), &[]);
     assert!(helps.len() > 20, "{} commands", helps.len());
     for (command, help) in &helps {
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{command}");

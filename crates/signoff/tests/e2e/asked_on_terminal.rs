@@ -74,7 +74,7 @@ fn is_done(screen: &TerminalScreen, title: &str) -> bool {
 }
 
 /// Waits until the question is on the screen.
-fn asked(project: &TestProject) -> TestTerminal {
+fn open_question(project: &TestProject) -> TestTerminal {
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for(KEYS);
     terminal
@@ -82,7 +82,7 @@ fn asked(project: &TestProject) -> TestTerminal {
 
 #[test]
 fn one_task_asks_while_the_other_works() {
-    let (project, let_go) = beside_another();
+    let (project, release_agent) = beside_another();
     let terminal = project.env.terminal(&["work", "-j", "2"]);
     let screen = terminal.wait_until("both", |screen| screen.contains(KEYS) && screen.contains("Reading it."));
     insta::assert_snapshot!(dialogue(&screen), @"
@@ -101,7 +101,7 @@ fn one_task_asks_while_the_other_works() {
     terminal.send(key::ENTER);
     terminal.wait_until("the first is through", |screen| is_done(screen, "Log in"));
     assert_eq!(task(&project, "2"), "\"in_progress\" null");
-    let_go("");
+    release_agent("");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
     insta::assert_snapshot!(from("  #1 [1/1] a person", &end.screen), @"
@@ -122,7 +122,7 @@ fn one_task_asks_while_the_other_works() {
 #[test]
 fn starting_over_is_offered_if_there_is_an_earlier_phase() {
     let project = project();
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     terminal.send("4");
     terminal.wait_for("› 4 restart   start over at implement (pass 2/10)");
     terminal.send(key::ENTER);
@@ -138,7 +138,7 @@ fn starting_over_is_offered_if_there_is_an_earlier_phase() {
 
 #[test]
 fn a_question_answered_elsewhere_disappears() {
-    let (project, let_go) = beside_another();
+    let (project, release_agent) = beside_another();
     let terminal = project.env.terminal(&["work", "-j", "2"]);
     terminal.wait_for(KEYS);
     terminal.send("3");
@@ -146,7 +146,7 @@ fn a_question_answered_elsewhere_disappears() {
     assert_eq!(project.run(&["answer", "1", "continue"]).code, Some(0));
     let screen = terminal.wait_until("no question", |screen| is_done(screen, "Log in"));
     assert!(!screen.contains("› 3 stop"), "{screen}");
-    let_go("");
+    release_agent("");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
     assert_eq!(task(&project, "1"), "\"completed\" \"APPROVED\"");
@@ -155,7 +155,7 @@ fn a_question_answered_elsewhere_disappears() {
 #[test]
 fn a_question_left_for_later_stays_open() {
     let project = project();
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     assert!(!terminal.is_sane(), "keys come one by one while the screen is shown");
     terminal.send(key::ESC);
     let end = terminal.finish();
@@ -170,7 +170,7 @@ fn a_question_left_for_later_stays_open() {
       [1/1] Question: 1 review did not lead to approval. One more fix and review, pr
     oceed with the findings open, or stop?
         signoff answer 1 CHOICE (continue, proceed, stop, restart)
-    Left for later: signoff answer 1 CHOICE (continue, proceed, stop, restart)
+    Question postponed: answer it with signoff answer 1 CHOICE (continue, proceed, stop, restart)
     ");
     assert_eq!(task(&project, "1"), "\"waiting\" null");
     assert_eq!(project.run(&["answer", "1", "continue"]).code, Some(0));
@@ -202,13 +202,13 @@ fn several_questions_are_asked_one_after_the_other() {
 #[test]
 fn ctrl_c_ends_it_and_the_question_is_asked_again_next_time() {
     let project = project();
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     terminal.send(key::CTRL_C);
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(130), true), "{end}");
     assert!(!end.screen.contains(KEYS), "{end}");
     assert_eq!(task(&project, "1"), "\"waiting\" null");
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     terminal.send(&format!("1{}", key::ENTER));
     let end = terminal.finish();
     insta::assert_snapshot!(end, @"
@@ -227,7 +227,7 @@ fn ctrl_c_ends_it_and_the_question_is_asked_again_next_time() {
 fn a_signal_restores_the_terminal() {
     for signal in [HUP, TERM] {
         let project = project();
-        let terminal = asked(&project);
+        let terminal = open_question(&project);
         terminal.signal(signal);
         let end = terminal.finish();
         assert_eq!((end.code, end.sane), (Some(130), true), "{signal}: {end}");
@@ -312,7 +312,7 @@ fn keys_pressed_before_the_question_are_ignored() {
 
 #[test]
 fn a_small_terminal_is_sufficient() {
-    let (project, let_go) = beside_another();
+    let (project, release_agent) = beside_another();
     let terminal = project.env.terminal_with(TerminalSize::new(40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
     let screen = terminal.wait_for("Esc: later");
     insta::assert_snapshot!(dialogue(&screen), @"
@@ -327,7 +327,7 @@ fn a_small_terminal_is_sufficient() {
     terminal.resize(TerminalSize::DEFAULT);
     terminal.wait_for(KEYS);
     terminal.send(key::ESC);
-    let_go("");
+    release_agent("");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(3), true), "{end}");
 }

@@ -4,7 +4,7 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
-use crate::actors::{clean, content, developer, issue, sees};
+use crate::actors::{approving_agent, clean, developer, issue, sees};
 
 /// A plan of one task, reviewed for spec and code.
 fn project(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
@@ -24,7 +24,7 @@ fn question(project: &TestProject) -> String {
     format!("{} {} {}", question["id"], question["text"], question["choices"])
 }
 
-fn end(project: &TestProject) -> String {
+fn task_outcome(project: &TestProject) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let task = &shown["task"];
     format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
@@ -45,7 +45,7 @@ fn calls(project: &TestProject, reviewer: &str) -> usize {
 fn failing_twice(reviewer: &str) -> TestProject {
     project(|script| {
         let fails = |call: u32| ScriptRule::role("review").reviewer(reviewer).call(call).exit(9);
-        content(script.rule(fails(1)).rule(fails(2)))
+        approving_agent(script.rule(fails(1)).rule(fails(2)))
     })
 }
 
@@ -103,19 +103,23 @@ fn a_question_is_shown_until_it_is_answered() {
         Action: Proceed
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    assert_eq!((calls(&project, "spec"), calls(&project, "code")), (1, 3), "who answered is not asked again");
-    insta::assert_snapshot!(end(&project), @r#""completed" "APPROVED" "approved" null"#);
+    assert_eq!(
+        (calls(&project, "spec"), calls(&project, "code")),
+        (1, 3),
+        "a reviewer that answered does not run again"
+    );
+    insta::assert_snapshot!(task_outcome(&project), @r#""completed" "APPROVED" "approved" null"#);
 }
 
 /// One reviewer always fails.
-fn failing(reviewer: &str) -> TestProject {
+fn failing_reviewer(reviewer: &str) -> TestProject {
     project(|script| {
-        content(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
+        approving_agent(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
     })
 }
 
 /// A reviewer that never approves.
-fn endless() -> TestProject {
+fn never_approving_reviewer() -> TestProject {
     project(|script| {
         script.rule(sees("spec", &clean("spec"))).rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
     })
@@ -123,7 +127,7 @@ fn endless() -> TestProject {
 
 #[test]
 fn an_invalid_answer_names_the_choices() {
-    let project = failing("code");
+    let project = failing_reviewer("code");
     insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
     exit 2
     --- stderr
@@ -160,7 +164,7 @@ fn an_invalid_answer_names_the_choices() {
 
 #[test]
 fn no_ask_is_a_flag_and_a_setting() {
-    let project = failing("code");
+    let project = failing_reviewer("code");
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md", "--no-ask"])), @"
     exit 1
       [1/3] Review: INCONCLUSIVE - code: exit code 9
@@ -170,10 +174,10 @@ fn no_ask_is_a_flag_and_a_setting() {
     ✗ Task #1 failed: a question was open with --no-ask (no_one_to_ask)
         Next: signoff show 1, then signoff retry 1
     ");
-    let project = failing("code");
+    let project = failing_reviewer("code");
     project.configure("no_ask = true\n");
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(1));
-    insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
+    insta::assert_snapshot!(task_outcome(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
 }
 
 /// The second task waits for a file that is created only after the first task's question was answered and its
@@ -183,7 +187,7 @@ fn a_running_program_applies_an_answer_at_once() {
     let project = TestProject::new(PROGRAM);
     let gate = project.state().with_file_name("go-on");
     project.set_agent(|script| {
-        content(
+        approving_agent(
             script
                 .rule(
                     ScriptRule::role("implement").task("2").write("b.txt", "b\n").wait_for(&gate.display().to_string()),
@@ -207,7 +211,7 @@ fn a_running_program_applies_an_answer_at_once() {
     std::fs::write(&gate, "").unwrap();
     let worked = project.env.finish(work);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!(end(&project), r#""completed" "APPROVED" "approved" null"#);
+    assert_eq!(task_outcome(&project), r#""completed" "APPROVED" "approved" null"#);
 }
 
 /// Polls a condition. Every poll runs the program, so many polls take a while.
@@ -217,7 +221,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 
 #[test]
 fn an_answer_that_ends_the_task_reports_the_result() {
-    let project = endless();
+    let project = never_approving_reviewer();
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(project.run(&["answer", "q1", "stop"]), @"
     exit 0
@@ -234,7 +238,7 @@ fn an_answer_that_ends_the_task_reports_the_result() {
     Nothing to do: resolve the tasks that block the run first (`signoff` shows them)
     ");
     assert_eq!(project.run(&["run", "--resume"]).to_string(), project.run(&["work"]).to_string());
-    let project = endless();
+    let project = never_approving_reviewer();
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
     exit 0

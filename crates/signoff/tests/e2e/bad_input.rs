@@ -24,7 +24,7 @@ fn project() -> TestProject {
 }
 
 /// After the repair, the same command finishes the task, and no work was lost.
-fn finishes(project: &TestProject) {
+fn assert_work_finishes(project: &TestProject) {
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle)"), "{output}");
@@ -121,7 +121,7 @@ fn no_agent() {
     ");
     project.set_agent(agent);
     project.configure("");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_missing_agent() {
     ");
     assert_eq!(project.git("for-each-ref refs/heads/signoff"), "");
     project.configure("");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn broken_configuration() {
     hint: save it as UTF-8
     ");
     project.configure("");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_database_of_garbage() {
     // The file was not overwritten.
     assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
     fs::write(file(&project), good).unwrap();
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_damaged_page() {
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");
     fs::write(file(&project), good).unwrap();
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
 #[test]
 fn all_files_of_signoff_are_deleted_between_two_runs() {
     let project = project();
-    finishes(&project);
+    assert_work_finishes(&project);
     fs::remove_dir_all(project.env.work().join(".signoff")).unwrap();
     let output = project.run(&["status"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -375,7 +375,7 @@ fn all_files_of_signoff_are_deleted_between_two_runs() {
     hint: rename the other branch, `git branch -m signoff/task-1-do-it OTHER`; then run `signoff work`
     ");
     project.git("branch -m signoff/task-1-do-it other");
-    finishes(&project);
+    assert_work_finishes(&project);
     let both = "for-each-ref --format='%(refname:short) %(tree)' refs/heads/signoff refs/heads/other";
     let printed = project.git(both);
     let trees: Vec<&str> = printed.lines().filter_map(|line| line.split_once(' ')).map(|(_, tree)| tree).collect();
@@ -400,14 +400,14 @@ fn a_lock_on_a_ref_is_waited_for_and_then_named() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
     fs::remove_file(&lock).unwrap();
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
 fn a_lock_on_the_persons_index_is_ignored() {
     let project = project();
     fs::write(project.env.work().join(".git/index.lock"), "").unwrap();
-    finishes(&project);
+    assert_work_finishes(&project);
     assert!(project.env.work().join(".git/index.lock").exists());
 }
 
@@ -450,7 +450,7 @@ fn a_full_disk() {
     hint: free disk space and run the command again; nothing was lost
     ");
     project.env.shell("rm .signoff/filler");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn a_disk_that_fills_while_an_agent_talks() {
     hint: nothing was lost: `signoff work` continues
     ");
     project.env.shell("rm -f .signoff/runs/*/*/*/stdout");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -484,11 +484,11 @@ fn a_full_database() {
     error: the disk is full
     hint: free disk space and run the command again; nothing was lost
     ");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 /// Works the task; something happens while its implementer runs and lasts until the program ends.
-fn worked_while<T>(project: &TestProject, env: &[(&str, &str)], happens: impl FnOnce() -> T) -> ProgramOutput {
+fn work_while<T>(project: &TestProject, env: &[(&str, &str)], happens: impl FnOnce() -> T) -> ProgramOutput {
     project.set_agent(|script| {
         let waits = ScriptRule::role("implement").write("work.txt", "work\n").wait_for("../../../../go");
         agent(script.rule(waits))
@@ -506,7 +506,7 @@ fn worked_while<T>(project: &TestProject, env: &[(&str, &str)], happens: impl Fn
 #[test]
 fn no_agent_starts_if_its_start_cannot_be_recorded() {
     let project = project();
-    let output = worked_while(&project, &IMPATIENT, || {
+    let output = work_while(&project, &IMPATIENT, || {
         let connection = rusqlite::Connection::open(file(&project)).unwrap();
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
         connection
@@ -521,7 +521,7 @@ fn no_agent_starts_if_its_start_cannot_be_recorded() {
     hint: run the command again when the other program is done
     ");
     assert_eq!(project.calls().all().len(), 1, "{}", project.calls().summary());
-    finishes(&project);
+    assert_work_finishes(&project);
     insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -537,7 +537,7 @@ fn a_database_that_is_moved_away_while_in_use() {
             fs::rename(home.join(format!("{from}{more}")), home.join(format!("{to}{more}"))).unwrap();
         }
     };
-    let output = worked_while(&project, &[], || moved("signoff.db", "elsewhere"));
+    let output = work_while(&project, &[], || moved("signoff.db", "elsewhere"));
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -549,14 +549,14 @@ fn a_database_that_is_moved_away_while_in_use() {
     hint: restore the file and run the command again; otherwise the next command creates an empty store; the agents' commits are on their branches
     ");
     moved("elsewhere", "signoff.db");
-    finishes(&project);
+    assert_work_finishes(&project);
     assert_eq!(project.calls().with_role("implement").count(), 1);
 }
 
 #[test]
 fn a_new_database_does_not_reuse_task_numbers() {
     let project = project();
-    finishes(&project);
+    assert_work_finishes(&project);
     let before = project.list(".signoff/reviews");
     for name in ["signoff.db", "signoff.db-wal", "signoff.db-shm"] {
         fs::remove_file(project.env.work().join(".signoff").join(name)).ok();
@@ -607,7 +607,7 @@ fn missing_checks() {
     assert!(doctor.stdout.contains("✗ agents: reviewer tests runs the project's checks"), "{doctor}");
     assert_eq!(project.calls().all().len(), 0, "no agent was called");
     project.configure(&format!("{checks}[checks]\ntest = \"true\"\n"));
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -700,7 +700,7 @@ fn an_answer_without_a_question() {
 fn a_detached_head() {
     let project = project();
     project.git("checkout -q --detach");
-    finishes(&project);
+    assert_work_finishes(&project);
     assert_eq!(project.env.shell("git symbolic-ref -q HEAD").code, Some(1));
 }
 
@@ -742,7 +742,7 @@ fn an_existing_branch() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
     project.git("branch -m signoff/task-1-do-it mine");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -756,7 +756,7 @@ fn a_branch_name_that_is_a_directory_of_branches() {
     hint: rename the other branch, `git branch -m signoff OTHER`; then run `signoff work`
     ");
     project.git("branch -m signoff mine");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -812,7 +812,7 @@ fn without_git() {
     error: git is not installed, or not in PATH
     hint: install git 2.32 or newer
     ");
-    finishes(&project);
+    assert_work_finishes(&project);
 }
 
 #[test]
@@ -830,5 +830,5 @@ fn a_directory_that_is_not_writable() {
     assert_eq!(output.code, Some(1), "{output}");
     assert!(output.stderr.contains(".signoff/signoff.db\nhint: check that the file"), "{output}");
     project.env.shell(open);
-    finishes(&project);
+    assert_work_finishes(&project);
 }

@@ -26,10 +26,10 @@ fn slow(script: AgentScript, task: &str, attempts: u32) -> AgentScript {
 
 /// A reviewer that finds something at every checkpoint.
 fn reviewers(script: AgentScript) -> AgentScript {
-    let looks = ScriptRule::role("review")
+    let checkpoint_review = ScriptRule::role("review")
         .prompt_contains("at a checkpoint")
         .say("- task-{task}.txt:1 [LOW] task {task} goes astray\n\n**Verdict: CHANGES_REQUESTED**\n");
-    script.rule(looks).rule(ScriptRule::role("review").say(APPROVED))
+    script.rule(checkpoint_review).rule(ScriptRule::role("review").say(APPROVED))
 }
 
 fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
@@ -40,7 +40,7 @@ fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
 }
 
 /// The checkpoints in the log, as `loop:iteration`.
-fn fired(project: &TestProject) -> String {
+fn recorded_checkpoints(project: &TestProject) -> String {
     let reviewed = "select loop_id from events where kind = 'loop.checkpoint_ended' order by position";
     let mut attempts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let started = "select position, kind, loop_id from events where kind in ('loop.attempt_started', \
@@ -87,7 +87,7 @@ fn a_checkpoint_reviews_all_active_loops() {
     });
     let output = project.run(&["run", "SPEC.md", "--effort", "high"]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(fired(&project), "1:3 2:1");
+    assert_eq!(recorded_checkpoints(&project), "1:3 2:1");
     let rows =
         "select loop_id, task_id is null, passed, verdict from loop_reviews where task_id is null order by loop_id";
     assert_eq!(query(&project, rows), "1|1|0|changes_requested\n2|1|0|changes_requested");
@@ -125,15 +125,16 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
         .wait_for(&looking)
         .write("b.txt", "drop table users\n")
         .say("TASK_COMPLETE\n");
-    let looks = ScriptRule::role("review").task("2").prompt_contains("at a checkpoint");
+    let checkpoint_review = ScriptRule::role("review").task("2").prompt_contains("at a checkpoint");
     // The merged review is written right before the approval is recorded.
     let reviews = project.env.work().join(".signoff/reviews").display().to_string();
     let merged = format!("until ls '{reviews}'/*task-2*.md >/dev/null 2>&1; do :; done");
-    let looks = looks.shell(&touch(&looking)).wait_for(&approved).shell(&merged).say(TABLE_IS_GONE);
+    let checkpoint_review =
+        checkpoint_review.shell(&touch(&looking)).wait_for(&approved).shell(&merged).say(TABLE_IS_GONE);
     let judges = ScriptRule::role("review").task("2").cycle(1).shell(&touch(&approved)).say(APPROVED);
     let fixes = ScriptRule::role("fix").task("2").write("b.txt", "add a column\n").say("TASK_COMPLETE\n");
     project.set_agent(|script| {
-        let script = planners(script).rule(completes).rule(looks).rule(judges).rule(fixes);
+        let script = planners(script).rule(completes).rule(checkpoint_review).rule(judges).rule(fixes);
         let first = ScriptRule::role("implement").task("1").call(1).wait_for(&begun).append("a.txt", "a\n");
         let second = ScriptRule::role("implement").task("1").append("a.txt", "a\n").say("TASK_COMPLETE\n");
         script.rule(first.say("ITERATION_DONE\n")).rule(second).rule(ScriptRule::role("review").say(APPROVED))
@@ -198,10 +199,10 @@ fn a_disputed_checkpoint_finding_is_disputed_on_its_task() {
 #[test]
 fn the_cost_of_a_checkpoint_review_counts_for_its_task() {
     let used = |rule: ScriptRule| rule.usage(serde_json::json!({"cost_usd": 0.25}));
-    let looks = ScriptRule::role("review").prompt_contains("at a checkpoint");
+    let checkpoint_review = ScriptRule::role("review").prompt_contains("at a checkpoint");
     let project = project(|script| {
         let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-        let script = slow(planners(script), "1", 2).rule(quick).rule(used(looks).say(APPROVED));
+        let script = slow(planners(script), "1", 2).rule(quick).rule(used(checkpoint_review).say(APPROVED));
         script.rule(ScriptRule::role("review").say(APPROVED))
     });
     let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);

@@ -62,28 +62,28 @@ fn a_complete_run_on_a_small_project() {
       ! 2. implement Say goodbye in the visitor's language    completed  NEEDS_DISCUSSION (1 cycle)
     --- stderr
     Created a project in greeting
-    Look around: cd greeting && signoff show 1
+    Next: cd greeting && signoff show 1
     "#);
-    let look = |script: &str| env.shell(&format!("cd greeting && {script}")).stdout;
-    insta::assert_snapshot!(look("git status --short; git log --format=%s --reverse main..signoff/task-1-add-a-greeting-by-name"), @"
+    let shell = |script: &str| env.shell(&format!("cd greeting && {script}")).stdout;
+    insta::assert_snapshot!(shell("git status --short; git log --format=%s --reverse main..signoff/task-1-add-a-greeting-by-name"), @"
     Add a greeting by name - initial implementation
     Address review feedback (cycle 1)
     ");
-    insta::assert_snapshot!(look("signoff"), @"
+    insta::assert_snapshot!(shell("signoff"), @"
     Needs attention:
       ! 2. Say goodbye in the visitor's language: completed NEEDS_DISCUSSION (1 cycle)
           signoff show 2, then signoff retry 2 or signoff edit 2 --verdict APPROVED
 
     2 completed
     ");
-    insta::assert_snapshot!(look("signoff doctor"), @"
+    insta::assert_snapshot!(shell("signoff doctor"), @"
     ✓ repository: on branch main
     ✓ agents: demo
     ✓ store: the log is readable and the tables match it
     ✓ sandbox: reviewers: read-only; writers: own worktree only (Landlock, version 7); signoff reverts reviewers' changes
     ");
     // The approved program works.
-    insta::assert_snapshot!(look("cd .signoff/worktrees/task-1 && sh test.sh && sh greet.sh Ann"), @"Hello, Ann!");
+    insta::assert_snapshot!(shell("cd .signoff/worktrees/task-1 && sh test.sh && sh greet.sh Ann"), @"Hello, Ann!");
     insta::assert_snapshot!(env.run(&["demo", "--directory", "greeting"]), @"
     exit 2
     --- stderr

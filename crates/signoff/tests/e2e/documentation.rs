@@ -78,8 +78,8 @@ fn every_link_resolves() {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
             assert!(target.exists(), "{}: {link}", path.display());
-            let there = anchor.is_empty() || anchors(&fs::read_to_string(target).unwrap()).any(|one| one == anchor);
-            assert!(there, "{}: {link}", path.display());
+            let exists = anchor.is_empty() || anchors(&fs::read_to_string(target).unwrap()).any(|name| name == anchor);
+            assert!(exists, "{}: {link}", path.display());
         }
     }
 }
@@ -90,8 +90,8 @@ fn the_guide_lists_all_of_its_chapters() {
     let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
     let listed: Vec<_> = links(&summary).into_iter().map(|link| source.join(link)).collect();
     for chapter in chapters() {
-        let there = chapter.ends_with("SUMMARY.md") || listed.contains(&chapter);
-        assert!(there, "SUMMARY.md does not list {}", chapter.display());
+        let is_listed = chapter.ends_with("SUMMARY.md") || listed.contains(&chapter);
+        assert!(is_listed, "SUMMARY.md does not list {}", chapter.display());
     }
 }
 

@@ -137,18 +137,18 @@ pub(crate) fn in_a_script(line: &str) -> Vec<String> {
         let before = before.trim_end();
         before.is_empty() || [":", "-", "exec", "&&", ";", "!"].iter().any(|end| before.ends_with(end))
     };
-    places.filter(|(before, _)| begins(before)).map(|(_, command)| up_to_its_end(command)).collect()
+    places.filter(|(before, _)| begins(before)).map(|(_, command)| first_command(command)).collect()
 }
 
 /// The text in backticks in a paragraph that begins with `signoff`.
 fn in_sentences(paragraph: &str) -> Vec<String> {
     let spans = paragraph.split('`').skip(1).step_by(2);
     let spans = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
-    spans.filter(|span| span.starts_with("signoff ")).map(|span| up_to_its_end(&span)).collect()
+    spans.filter(|span| span.starts_with("signoff ")).map(|span| first_command(&span)).collect()
 }
 
 /// The command without redirections, pipes and following commands.
-fn up_to_its_end(text: &str) -> String {
+fn first_command(text: &str) -> String {
     let mut quoted = false;
     let end = text.find(|c: char| {
         quoted ^= c == '"';

@@ -28,7 +28,7 @@ const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
 
 #[test]
 fn every_line_of_a_script_that_calls_signoff_runs() {
-    let project = prepared();
+    let project = project_for_scripts();
     // `scripts/test` reports if it is missing.
     let has_jq = project.env.shell("command -v jq").code == Some(0);
     let mut failed = Vec::new();
@@ -60,7 +60,7 @@ fn every_line_of_a_script_that_calls_signoff_runs() {
 }
 
 /// A project with an iterated task, a branch with a new commit, and whatever else the scripts need.
-fn prepared() -> TestProject {
+fn project_for_scripts() -> TestProject {
     let project = iterate::project(iterate::team);
     project.run(&iterate::BEGIN);
     project.set_agent(|script| {

@@ -75,8 +75,8 @@ fn a_tool_without_an_agent_starts_nothing() {
     No tasks yet: `signoff add "…"` adds one
     "#);
     let doctor = project.run(&["doctor"]).stdout;
-    let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
+    let warnings: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
+    insta::assert_snapshot!(warnings.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
     assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
     assert_eq!(project.run(&["iterate", "--lite", "--queue", "Add login"]).code, Some(0), "nor does lite");
 }
@@ -121,7 +121,7 @@ fn an_old_file_is_converted_and_a_copy_is_kept_when_work_begins() {
     project.env.shell(&format!("chmod 600 {ITERATE}"));
     assert_eq!(project.run(&["config"]).code, Some(0));
     assert_eq!(project.run(&["doctor"]).code, Some(0));
-    assert_eq!(project.read(ITERATE), OLD, "who only looks changes nothing");
+    assert_eq!(project.read(ITERATE), OLD, "a read-only command changes nothing");
     let output = project.run(&["iterate", "--queue", "Add login"]);
     insta::assert_snapshot!(output, @"
     exit 0

@@ -32,7 +32,7 @@ fn developers(script: AgentScript) -> AgentScript {
         .rule(ScriptRule::role("fix").append("task-{task}.txt", "fixed {cycle}\n").say("Fixed.\n"))
 }
 
-fn content(script: AgentScript) -> AgentScript {
+fn approving_agent(script: AgentScript) -> AgentScript {
     script.rule(ScriptRule::role("review").say(APPROVED))
 }
 
@@ -56,7 +56,7 @@ fn printed(output: &ProgramOutput) -> String {
 #[test]
 fn a_run_prints_its_plan_its_groups_and_their_landings() {
     let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
-    let project = project(|script| content(developers(planners(script)).rule(refused)));
+    let project = project(|script| approving_agent(developers(planners(script)).rule(refused)));
     let before = project.checkout();
     insta::assert_snapshot!(printed(&project.run(&["run", "SPEC.md", "-j", "1"])), @"
     exit 0
@@ -137,7 +137,7 @@ fn a_run_prints_its_plan_its_groups_and_their_landings() {
 fn the_second_group_starts_from_the_landed_first_group() {
     let sees =
         ScriptRule::role("implement").task("3").shell("cat task-1.txt task-2.txt > seen.txt").say("TASK_COMPLETE\n");
-    let project = project(|script| content(developers(planners(script).rule(sees))));
+    let project = project(|script| approving_agent(developers(planners(script).rule(sees))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("show signoff/run-1:seen.txt"), "work\nwork\n");
@@ -145,7 +145,8 @@ fn the_second_group_starts_from_the_landed_first_group() {
 
 #[test]
 fn a_run_that_failed_in_planning_is_not_resumed() {
-    let project = project(|script| content(developers(script.rule(ScriptRule::role("enumerate").say("No idea.")))));
+    let project =
+        project(|script| approving_agent(developers(script.rule(ScriptRule::role("enumerate").say("No idea.")))));
     assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(1));
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
@@ -165,7 +166,7 @@ fn findings_of_a_plan_review_belong_to_no_loop() {
         .phase("enumerate_review")
         .cycle(1)
         .say("- SPEC.md:3 nobody notes failed logins\n\n**Verdict: CHANGES_REQUESTED**\n");
-    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    let project = project(|script| approving_agent(developers(planners(script.rule(refuses)))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     let issues = query(&project, "select loop_id is null, loop_review_id is null, description from review_issues");
@@ -174,7 +175,7 @@ fn findings_of_a_plan_review_belong_to_no_loop() {
 }
 
 /// A reviewer that never approves task 2.
-fn stubborn(script: AgentScript) -> AgentScript {
+fn never_approving_task_2(script: AgentScript) -> AgentScript {
     script.rule(ScriptRule::role("review").task("2").say(&changes("still wrong")))
 }
 
@@ -182,7 +183,7 @@ fn stubborn(script: AgentScript) -> AgentScript {
 fn refused_run() -> TestProject {
     let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
     let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
-    let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
+    let project = project(|script| approving_agent(developers(planners(script).rule(refuses).rule(fixes))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
     assert_eq!(output.code, Some(1), "{output}");
     project
@@ -331,7 +332,7 @@ fn a_final_review_overruled_by_a_person_is_not_reported_as_approved_by_reviewers
 #[test]
 fn a_task_overruled_by_a_person_counts_as_decided_by_a_person() {
     let refuses = ScriptRule::role("review").task("2").say(&changes("it is wrong"));
-    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    let project = project(|script| approving_agent(developers(planners(script.rule(refuses)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     let finding = query(&project, "select id from findings where loop_id = '2'");
     assert_eq!(project.run(&["dispute", &finding, "--reason", "it is right"]).code, Some(0));
@@ -344,7 +345,7 @@ fn a_task_overruled_by_a_person_counts_as_decided_by_a_person() {
 
 #[test]
 fn an_approved_task_that_waits_for_its_group_is_not_reported_as_blocked() {
-    let project = project(|script| content(stubborn(developers(planners(script)))));
+    let project = project(|script| approving_agent(never_approving_task_2(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -390,7 +391,7 @@ fn the_suggested_commands_after_a_failed_final_review_work() {
 
 #[test]
 fn a_task_after_a_cancelled_one_is_not_reported_as_workable() {
-    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
+    let project = TestProject::with_agent(PROGRAM, |script| approving_agent(developers(script)));
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
     project.run(&["cancel", "1"]);
@@ -401,7 +402,7 @@ fn a_task_after_a_cancelled_one_is_not_reported_as_workable() {
 
 #[test]
 fn a_run_without_a_final_review_offers_no_decision_about_one() {
-    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
+    let project = TestProject::with_agent(PROGRAM, |script| approving_agent(developers(script)));
     project.run(&["add", "First"]);
     project.run(&["work"]);
     for (run, why) in [("run-1", "run 1 has had no final review"), ("run-7", "there is no run 7")] {
@@ -415,7 +416,7 @@ fn a_run_without_a_final_review_offers_no_decision_about_one() {
 
 #[test]
 fn with_land_the_run_ends_on_the_default_branch() {
-    let project = project(|script| content(developers(planners(script))));
+    let project = project(|script| approving_agent(developers(planners(script))));
     let output = project.run(&["run", "SPEC.md", "--land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
@@ -431,7 +432,7 @@ fn with_land_the_run_ends_on_the_default_branch() {
 
 #[test]
 fn a_run_that_a_dirty_checkout_blocks_lands_once_it_is_clean() {
-    let project = project(|script| content(developers(planners(script))));
+    let project = project(|script| approving_agent(developers(planners(script))));
     project.env.write("README.md", "# Mine\n");
     let output = project.run(&["run", "SPEC.md", "--land"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -446,7 +447,7 @@ fn a_run_that_a_dirty_checkout_blocks_lands_once_it_is_clean() {
 
 /// A completed run.
 fn finished_run() -> TestProject {
-    let project = project(|script| content(developers(planners(script))));
+    let project = project(|script| approving_agent(developers(planners(script))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     project
@@ -473,7 +474,7 @@ fn work_based_on_a_foreign_commit_does_not_land() {
     let refuses = ScriptRule::role("review").phase("final_review").say(&changes("what is evil.txt?"));
     let evil = ScriptRule::role("implement").task("2").shell(FOREIGN);
     let evil = evil.write("task-2.txt", "work\n").say("Done.\nTASK_COMPLETE\n");
-    let project = project(|script| content(developers(planners(script).rule(refuses).rule(evil))));
+    let project = project(|script| approving_agent(developers(planners(script).rule(refuses).rule(evil))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
     assert_eq!(output.code, Some(1), "{output}");
     let reported = output.stderr.lines().filter(|line| line.contains("Evil")).count();
@@ -520,7 +521,7 @@ fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
     for ids in [&["1"][..], &["2", "3"], &["run-1"], &["run-1", "1"]] {
         let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("no glue"));
         let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
-        let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
+        let project = project(|script| approving_agent(developers(planners(script).rule(refuses).rule(fixes))));
         assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(0));
         let words: Vec<&str> = ["land"].iter().chain(ids).copied().collect();
         let output = project.run(&words);
@@ -532,9 +533,9 @@ fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
 }
 
 /// The program is killed before the final review: the first group is approved and on the run's branch.
-fn half_a_run() -> TestProject {
+fn run_before_final_review() -> TestProject {
     let waits = ScriptRule::role("implement").task("3").write("../../../../begun", "").wait_for("../../../../go");
-    let project = project(|script| content(developers(planners(script.rule(waits)))));
+    let project = project(|script| approving_agent(developers(planners(script.rule(waits)))));
     let mut program = project.start(&["run", "SPEC.md"]);
     wait_until("the second group is at work", || project.env.root().join("begun").exists());
     program.kill().expect("the program can be killed");
@@ -544,7 +545,7 @@ fn half_a_run() -> TestProject {
 
 #[test]
 fn no_command_lands_a_run_before_its_final_review() {
-    let project = half_a_run();
+    let project = run_before_final_review();
     let refused = "error: run 1 cannot land: its final review has not begun\nhint: `signoff status` shows its progress; \
                    `signoff run --resume 1` continues it if it was stopped";
     let commands: [&[&str]; 5] =
@@ -562,7 +563,7 @@ fn no_command_lands_a_run_before_its_final_review() {
 fn an_improved_task_does_not_bypass_a_failed_final_review() {
     let project = refused_run();
     let improves = ScriptRule::role("fix").task("4").write("better.txt", "better\n").say("Better.\n");
-    project.set_agent(|script| content(developers(planners(script.rule(improves)))));
+    project.set_agent(|script| approving_agent(developers(planners(script.rule(improves)))));
     let improved = project.run(&["improve", "1", "--review"]);
     assert_eq!(improved.code, Some(0), "{improved}");
     let commands: [&[&str]; 4] = [&["land"], &["land", "4", "--dry-run"], &["land", "4"], &["merge", "4"]];
@@ -581,7 +582,7 @@ fn an_improved_task_does_not_bypass_a_failed_final_review() {
 
 #[test]
 fn a_run_without_a_branch_of_its_own_lands_task_by_task() {
-    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
+    let project = TestProject::with_agent(PROGRAM, |script| approving_agent(developers(script)));
     project.run(&["add", "First", "-a"]);
     project.run(&["add", "Second", "-a"]);
     assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
@@ -597,7 +598,8 @@ fn fixes_of_the_final_review_land_too() {
     let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
     let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
     let gives_up = ScriptRule::role("implement").task("2").say("TASK_STUCK: no\n");
-    let project = project(|script| content(developers(planners(script).rule(gives_up).rule(refuses).rule(fixes))));
+    let project =
+        project(|script| approving_agent(developers(planners(script).rule(gives_up).rule(refuses).rule(fixes))));
     assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(1));
     project.run(&["cancel", "2"]);
     let output = project.run(&["run", "--resume"]);
@@ -620,7 +622,7 @@ fn a_runs_branch_that_an_agent_resets_loses_nothing() {
         .shell("git update-ref refs/heads/signoff/run-1 $(git rev-parse main)")
         .write("task-3.txt", "work\n")
         .say("TASK_COMPLETE\n");
-    let project = project(|script| content(developers(planners(script).rule(rewinds))));
+    let project = project(|script| approving_agent(developers(planners(script).rule(rewinds))));
     let output = project.run(&["run", "SPEC.md", "--land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt", "{output}");
@@ -690,15 +692,16 @@ fn an_empty_specification_is_refused() {
 }
 
 /// A reviewer that asks for a discussion once, in its first review of a phase.
-fn wavers(phase: &str) -> ScriptRule {
+fn asks_for_discussion(phase: &str) -> ScriptRule {
     ScriptRule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
 }
 
 #[test]
 fn a_question_about_the_run_is_answered_by_its_number() {
-    let project = project(|script| content(developers(planners(script.rule(wavers("final_review"))))));
-    let asked = project.run(&["run", "SPEC.md", "-j", "1"]);
-    insta::assert_snapshot!(asked.stderr, @"
+    let project =
+        project(|script| approving_agent(developers(planners(script.rule(asks_for_discussion("final_review"))))));
+    let output = project.run(&["run", "SPEC.md", "-j", "1"]);
+    insta::assert_snapshot!(output.stderr, @"
     Run 1 waits for you: signoff answer q1 CHOICE (fix, proceed, stop)
       then: signoff run --resume 1
     ");
@@ -726,9 +729,9 @@ fn a_question_about_the_run_is_answered_by_its_number() {
 #[test]
 fn an_answer_about_a_part_decides_the_exit_code() {
     for (phase, choice, code) in [("enumerate_review", "stop", 1), ("final_review", "proceed", 3)] {
-        let project = project(|script| content(developers(planners(script.rule(wavers(phase))))));
-        let asked = project.run(&["run", "SPEC.md"]);
-        assert_eq!(asked.code, Some(3), "{phase} {choice}: {asked}");
+        let project = project(|script| approving_agent(developers(planners(script.rule(asks_for_discussion(phase))))));
+        let waiting = project.run(&["run", "SPEC.md"]);
+        assert_eq!(waiting.code, Some(3), "{phase} {choice}: {waiting}");
         let answered = project.run(&["answer", "q1", choice, "--json"]);
         assert_eq!(answered.code, Some(0), "{phase} {choice}: {answered}");
         assert!(answered.json()["task_id"].is_null(), "{answered}");
@@ -740,7 +743,7 @@ fn an_answer_about_a_part_decides_the_exit_code() {
 
 #[test]
 fn a_cancelled_task_cannot_land_after_its_run_is_over() {
-    let project = project(|script| content(stubborn(developers(planners(script)))));
+    let project = project(|script| approving_agent(never_approving_task_2(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     project.run(&["cancel", "2"]);
     let output = project.run(&["run", "--resume"]);
@@ -760,7 +763,7 @@ fn a_cancelled_task_cannot_land_after_its_run_is_over() {
 
 #[test]
 fn a_force_merged_task_lands_with_its_group() {
-    let project = project(|script| content(stubborn(developers(planners(script)))));
+    let project = project(|script| approving_agent(never_approving_task_2(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["merge", "2", "--force", "--reason", "it is fine"]), @"
     exit 0
@@ -782,7 +785,7 @@ fn resuming_a_run_that_another_program_works_on_says_so() {
         .wait_for("../../../../go")
         .write("task-1.txt", "work\n")
         .say("TASK_COMPLETE\n");
-    let project = project(|script| content(developers(planners(script.rule(waits)))));
+    let project = project(|script| approving_agent(developers(planners(script.rule(waits)))));
     let program = project.start(&["run", "SPEC.md"]);
     wait_until("the agent is at work", || project.env.root().join("begun").exists());
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"

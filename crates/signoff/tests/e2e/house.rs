@@ -125,7 +125,7 @@ fn the_map_is_short_and_names_files_that_exist() {
 #[test]
 fn the_recipes_name_files_that_exist() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    // Upper-case words such as `NAME` stand for a name that the reader chooses.
+    // Upper-case words such as `NAME` are placeholders.
     let is_placeholder = |part: &str| part.starts_with(|letter: char| letter.is_ascii_uppercase());
     let paths = text.split('`').filter(|text| text.starts_with("crates/") && !text.split('/').any(is_placeholder));
     for path in paths {

@@ -39,7 +39,7 @@ fn asking(tasks: usize) -> TestProject {
     project
 }
 
-fn let_go(project: &TestProject, task: u64) {
+fn release_agent(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").expect("a file");
 }
 

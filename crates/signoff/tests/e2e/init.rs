@@ -278,10 +278,10 @@ fn the_checks_of_a_project_are_detected() {
         }
         let tools = ["make", "cargo", "npm", "pnpm", "pytest", "go"];
         let checks = init(&env, &tools, "--json").json()["checks"].clone();
-        let one = |check: &serde_json::Value| {
+        let line = |check: &serde_json::Value| {
             format!("{}: {}", check["name"].as_str().unwrap(), check["command"].as_str().unwrap())
         };
-        checks.as_array().unwrap().iter().map(one).collect::<Vec<_>>().join("; ")
+        checks.as_array().unwrap().iter().map(line).collect::<Vec<_>>().join("; ")
     };
     assert_eq!(found(&[]), "");
     assert_eq!(found(&[("Makefile", "lint :\n\tx\ntests:\n")]), "lint: make lint");
@@ -393,9 +393,9 @@ fn outside_a_repository_it_fails() {
 #[test]
 fn in_a_subdirectory_it_prepares_the_root_of_the_repository() {
     let env = test_env();
-    let said =
+    let messages =
         env.shell("git init -q; mkdir -p a/b; cd a/b; signoff init -q --json >/dev/null; ls -A; cd ../..; ls -A");
-    insta::assert_snapshot!(said, @"
+    insta::assert_snapshot!(messages, @"
     exit 0
     --- stdout
     .git

@@ -197,13 +197,13 @@ fn a_commit_after_the_approval_voids_it() {
     });
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
-    let standing = || project.run(&["status"]).stdout;
-    assert_eq!(standing(), "  ✓ 1. implement T    completed  APPROVED (1 cycle)\n");
+    let status = || project.run(&["status"]).stdout;
+    assert_eq!(status(), "  ✓ 1. implement T    completed  APPROVED (1 cycle)\n");
     project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
     let void = "  ! 1. implement T    completed  not approved  changed_after_review\n";
-    assert_eq!(standing(), void);
+    assert_eq!(status(), void);
     project.git("pack-refs --all");
-    assert_eq!(standing(), void, "refs may be packed");
+    assert_eq!(status(), void, "refs may be packed");
     insta::assert_snapshot!(project.run(&["--strict"]), @"
     exit 0
     --- stdout
@@ -239,18 +239,18 @@ fn a_landed_task_stays_approved_when_its_branch_moves_on() {
     project.run(&["work"]);
     project.run(&["merge", "1"]);
     assert_eq!(project.run(&["improve", "1", "--review"]).code, Some(3));
-    assert_eq!(standings(&project)[0], APPROVAL);
+    assert_eq!(verdicts_and_reasons(&project)[0], APPROVAL);
 }
 
 /// Approves everything; every implementer writes its own file.
-fn content(script: AgentScript) -> AgentScript {
+fn approving_agent(script: AgentScript) -> AgentScript {
     script
         .rule(ScriptRule::role("implement").write("task-{task}.txt", "x\n"))
         .rule(ScriptRule::role("review").say(APPROVED))
 }
 
 /// Verdict and reason of every task.
-fn standings(project: &TestProject) -> Vec<String> {
+fn verdicts_and_reasons(project: &TestProject) -> Vec<String> {
     let rows = project.run(&["status", "--json"]).json()["tasks"].as_array().cloned().unwrap_or_default();
     rows.iter().map(|row| format!("{} {}", row["final_verdict"], row["reason"])).collect()
 }
@@ -271,44 +271,44 @@ fn a_persons_approval_is_for_one_commit_too() {
     let commits = "cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m more";
     project.env.shell(commits);
     project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen it"]);
-    assert_eq!(standings(&project), ["\"APPROVED\" \"edited_by_person\""]);
+    assert_eq!(verdicts_and_reasons(&project), ["\"APPROVED\" \"edited_by_person\""]);
     project.env.shell(commits);
-    assert_eq!(standings(&project), [VOID]);
+    assert_eq!(verdicts_and_reasons(&project), [VOID]);
     project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen that too"]);
-    assert_eq!(standings(&project), ["\"APPROVED\" \"edited_by_person\""]);
+    assert_eq!(verdicts_and_reasons(&project), ["\"APPROVED\" \"edited_by_person\""]);
 }
 
 #[test]
 fn a_new_commit_on_the_branch_of_a_plan_voids_the_last_approval() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     project.configure(TWO);
     project.env.write("plan.md", "# Plan\n\n- [ ] T001 First\n- [ ] T002 Second\n");
     project.commit("Plan");
     let run = project.run(&["run", "plan.md", "--as", "plan"]);
-    assert_eq!(standings(&project), [APPROVAL, APPROVAL], "{run}");
+    assert_eq!(verdicts_and_reasons(&project), [APPROVAL, APPROVAL], "{run}");
     project.env.shell("cd .signoff/worktrees/run-1 && git commit -q --allow-empty -m later");
-    assert_eq!(standings(&project), [APPROVAL, VOID]);
+    assert_eq!(verdicts_and_reasons(&project), [APPROVAL, VOID]);
 }
 
 #[test]
 fn an_approval_is_for_the_tasks_own_branch() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     project.run(&["add", "First", "-a"]);
     project.run(&["add", "Second", "-a"]);
     project.run(&["work"]);
-    assert_eq!(standings(&project), [APPROVAL, APPROVAL]);
+    assert_eq!(verdicts_and_reasons(&project), [APPROVAL, APPROVAL]);
     project.env.shell("git -C .signoff/worktrees/task-1 reset -q --hard signoff/task-2-second");
-    assert_eq!(standings(&project), [VOID, APPROVAL]);
+    assert_eq!(verdicts_and_reasons(&project), [VOID, APPROVAL]);
     // A branch may be deleted after it was merged.
     project.git("worktree remove --force .signoff/worktrees/task-2");
     project.git("branch -q -D signoff/task-2-second");
-    assert_eq!(standings(&project), [VOID, APPROVAL]);
+    assert_eq!(verdicts_and_reasons(&project), [VOID, APPROVAL]);
 }
 
 #[test]
 fn branches_are_read_from_every_ref_storage() {
     for how in ["--separate-git-dir=../elsewhere.git", "--ref-format=reftable"] {
-        let project = TestProject::with_agent(PROGRAM, content);
+        let project = TestProject::with_agent(PROGRAM, approving_agent);
         // An older git has no other ref format.
         let made = format!("rm -rf .git; git init -q -b main {how} && git add -A && git commit -q -m Start");
         if project.env.shell(&made).code != Some(0) {
@@ -316,9 +316,9 @@ fn branches_are_read_from_every_ref_storage() {
         }
         project.run(&["add", "T", "-a"]);
         let work = project.run(&["work"]);
-        assert_eq!(standings(&project), [APPROVAL], "{how}: {work}");
+        assert_eq!(verdicts_and_reasons(&project), [APPROVAL], "{how}: {work}");
         project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
-        assert_eq!(standings(&project), [VOID], "{how}");
+        assert_eq!(verdicts_and_reasons(&project), [VOID], "{how}");
     }
 }
 

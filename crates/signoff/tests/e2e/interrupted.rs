@@ -101,7 +101,7 @@ impl Started {
 }
 
 /// The next `work` completes the rest.
-fn goes_on(project: &TestProject) -> String {
+fn finish_work(project: &TestProject) -> String {
     let output = project.run(&["work", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
     format!("{}---\n{}", project.calls().summary(), project.run(&["status"]).stdout)
@@ -136,7 +136,7 @@ fn one_ctrl_c_lets_the_agent_finish_and_starts_no_other() {
       signoff work    works what is pending
     ");
     assert!(project.run(&["show", "1"]).stdout.ends_with("Next: signoff work 1\n"));
-    insta::assert_snapshot!(goes_on(&project), @"
+    insta::assert_snapshot!(finish_work(&project), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 0
@@ -166,7 +166,7 @@ fn two_ctrl_c_stop_the_agent() {
     --- stderr
     Interrupted: `signoff work` continues
     ");
-    insta::assert_snapshot!(goes_on(&project), @"
+    insta::assert_snapshot!(finish_work(&project), @"
     implement task 1 cycle 0: did not end
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -188,8 +188,8 @@ fn three_ctrl_c_do_not_wait_for_an_agent_that_does_not_end() {
     let mut started = Started::with(ScriptRule::role("implement").ignore_term().shell(deaf));
     started.interrupt();
     started.send(INT);
-    let asked = started.project.env.root().join("asked");
-    wait_until("the agent was asked to end", || asked.exists());
+    let asked_file = started.project.env.root().join("asked");
+    wait_until("the agent was asked to end", || asked_file.exists());
     started.send(INT);
     let (project, output) = started.end();
     assert_eq!(output.code, Some(130), "{output}");
@@ -207,7 +207,7 @@ fn a_termination_signal_stops_the_agent() {
         let (project, output) = started.end();
         assert_eq!(output.code, Some(130), "{signal}: {output}");
         assert!(project.calls().all().iter().all(|call| call.end.is_none()), "{signal}");
-        assert_eq!(goes_on(&project).matches("did not end").count(), 1, "{signal}");
+        assert_eq!(finish_work(&project).matches("did not end").count(), 1, "{signal}");
     }
 }
 

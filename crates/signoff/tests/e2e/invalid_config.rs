@@ -30,7 +30,7 @@ fn line(text: &str) -> usize {
 }
 
 /// Expects one error with its position and a hint, without internals.
-fn refused(output: &ProgramOutput, place: &str) {
+fn assert_refused(output: &ProgramOutput, place: &str) {
     assert_eq!(output.code, Some(2), "{place}: {output}");
     assert_eq!(output.stdout, "", "{place}: {output}");
     let errors = output.stderr.lines().filter(|line| line.starts_with("error: ")).count();
@@ -40,7 +40,7 @@ fn refused(output: &ProgramOutput, place: &str) {
 }
 
 /// Expects only the original task; once the file is repaired, it is worked.
-fn untouched(project: &TestProject) {
+fn assert_nothing_started(project: &TestProject) {
     assert_eq!(project.calls().all().len(), 0);
     assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
     fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
@@ -58,18 +58,18 @@ fn no_invalid_file_starts_anything() {
     for entry in fs::read_dir(corpus).expect("the corpus") {
         let text = fs::read_to_string(entry.expect("a readable file").path()).expect("text");
         project.env.write("signoff.toml", &text);
-        refused(&project.run(&["work"]), &format!("signoff.toml:{}", line(&text)));
+        assert_refused(&project.run(&["work"]), &format!("signoff.toml:{}", line(&text)));
         files += 1;
     }
     assert!(files >= 150, "{files} files");
-    refused(&project.run(&["add", "Another one"]), &place(&project));
-    refused(&project.run(&["run", "README.md"]), &place(&project));
-    refused(&project.run(&["review"]), &place(&project));
-    untouched(&project);
+    assert_refused(&project.run(&["add", "Another one"]), &error_location(&project));
+    assert_refused(&project.run(&["run", "README.md"]), &error_location(&project));
+    assert_refused(&project.run(&["review"]), &error_location(&project));
+    assert_nothing_started(&project);
 }
 
 /// The position of the error in the last written file.
-fn place(project: &TestProject) -> String {
+fn error_location(project: &TestProject) -> String {
     format!("signoff.toml:{}", line(&project.read("signoff.toml")))
 }
 
@@ -94,9 +94,9 @@ fn a_file_that_is_not_text_is_refused() {
         project.env.write("signoff.toml", &bytes);
         let output = project.run(&["work"]);
         assert!(output.stderr.len() < 1000, "{what}: {output}");
-        refused(&output, &format!("signoff.toml:{line}"));
+        assert_refused(&output, &format!("signoff.toml:{line}"));
     }
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// A byte order mark and an empty file are valid.
@@ -113,47 +113,47 @@ fn unusual_but_valid_files_are_accepted() {
 #[test]
 fn a_missing_prompt_is_an_error_before_any_agent_starts() {
     let project = project();
-    let told = |text: &str| {
+    let error_of = |text: &str| {
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
     project.env.shell("mkdir docs");
-    insta::assert_snapshot!(told("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
+    insta::assert_snapshot!(error_of("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:4
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
+    insta::assert_snapshot!(error_of("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
     exit 2
     --- stderr
     error: the prompt docs is not a regular file
       --> signoff.toml:3
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
+    insta::assert_snapshot!(error_of("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
       --> signoff.toml:2
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
+    insta::assert_snapshot!(error_of("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:3
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
+    insta::assert_snapshot!(error_of("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
       --> signoff.toml:2
     hint: create it, or name another file
     ");
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// Prompts that this command does not need are checked, too.
@@ -166,48 +166,48 @@ fn every_named_prompt_must_exist() {
         ("jobs = 2\nreviewerPromptPath = \"pr/none.md\"\n", "signoff.toml:2"),
     ] {
         project.env.write("signoff.toml", text);
-        refused(&project.run(&["config"]), place);
-        refused(&project.run(&["work"]), place);
+        assert_refused(&project.run(&["config"]), place);
+        assert_refused(&project.run(&["work"]), place);
         let doctor = project.run(&["doctor"]);
-        let said = format!("✗ prompts: there is no prompt pr/none.md; {place}; hint: ");
-        assert!(doctor.code == Some(1) && doctor.stdout.contains(&said), "{doctor}");
+        let problem = format!("✗ prompts: there is no prompt pr/none.md; {place}; hint: ");
+        assert!(doctor.code == Some(1) && doctor.stdout.contains(&problem), "{doctor}");
     }
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 #[test]
 fn variables_and_flags_are_checked_as_well() {
     let project = project();
-    let told = |words: &str| project.env.shell(words);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @r#"
+    let error_of = |words: &str| project.env.shell(words);
+    insta::assert_snapshot!(error_of("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @r#"
     exit 2
     --- stderr
     error: `max_cost_usd` is "much": expected an amount of dollars such as 20.0, more than 0 and at most 1000000
       --> SIGNOFF_LIMITS_MAX_COST_USD
     hint: give SIGNOFF_LIMITS_MAX_COST_USD another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
+    insta::assert_snapshot!(error_of("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
     exit 2
     --- stderr
     error: `attempt` is 30: expected a duration such as "90s", "30m" or "2h"
       --> SIGNOFF_LIMITS_ATTEMPT
     hint: give SIGNOFF_LIMITS_ATTEMPT another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"
+    insta::assert_snapshot!(error_of("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"
     exit 2
     --- stderr
     error: no such setting: did you mean `SIGNOFF_LIMITS_ATTEMPT`?
       --> SIGNOFF_LIMITS_ATEMPT
     hint: give SIGNOFF_LIMITS_ATEMPT another value, or leave it out
     ");
-    insta::assert_snapshot!(told("SIGNOFF_PRESET=tasks signoff work"), @r#"
+    insta::assert_snapshot!(error_of("SIGNOFF_PRESET=tasks signoff work"), @r#"
     exit 2
     --- stderr
     error: `preset` is "tasks", which is not a workflow: did you mean `task`?
       --> SIGNOFF_PRESET
     hint: give SIGNOFF_PRESET another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("signoff work --jobs 0"), @"
+    insta::assert_snapshot!(error_of("signoff work --jobs 0"), @"
     exit 2
     --- stderr
     error: invalid value '0' for '--jobs <N>': 0 is not in 1..=65535
@@ -215,7 +215,7 @@ fn variables_and_flags_are_checked_as_well() {
     For more information, try '--help'.
     ");
     project.env.write("signoff.toml", "");
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// Prompts that exist and cannot be read, with their error messages.
@@ -231,18 +231,18 @@ fn an_unreadable_prompt_is_an_error_before_any_agent_starts() {
     let project = project();
     let commands: [&[&str]; 4] = [&["work"], &["run", "plan.md"], &["iterate", "More"], &["review"]];
     project.env.write("plan.md", "### Task 1: One\n\nDo it.\n");
-    for (make, said) in UNREADABLE {
+    for (make, message) in UNREADABLE {
         project.env.shell(&format!("rm -rf own.md && {}", make.replace("PROMPT", "own.md")));
         project.env.write("signoff.toml", "jobs = 2\n[prompts]\nreview = \"own.md\"\n");
         for command in commands {
             let output = project.run(command);
-            refused(&output, "signoff.toml:3");
-            assert!(output.stderr.contains(&said.replace("PROMPT", "own.md")), "{output}");
+            assert_refused(&output, "signoff.toml:3");
+            assert!(output.stderr.contains(&message.replace("PROMPT", "own.md")), "{output}");
         }
         let flag = project.env.shell("signoff run queue --review --reviewer-prompt own.md");
-        refused(&flag, "--reviewer-prompt");
+        assert_refused(&flag, "--reviewer-prompt");
     }
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// The built-in prompt never replaces a shared one.
@@ -252,18 +252,18 @@ fn an_unreadable_shared_prompt_does_not_fall_back_to_the_built_in_one() {
     project.env.write("signoff.toml", "");
     for name in ["review", "general"] {
         let path = format!(".signoff/prompts/{name}.md");
-        for (make, said) in UNREADABLE {
+        for (make, message) in UNREADABLE {
             project.env.shell(&format!("mkdir -p .signoff/prompts && {}", make.replace("PROMPT", &path)));
             let output = project.run(&["work"]);
-            refused(&output, &path);
-            assert!(output.stderr.contains(&said.replace("PROMPT", &path)), "{output}");
+            assert_refused(&output, &path);
+            assert!(output.stderr.contains(&message.replace("PROMPT", &path)), "{output}");
             let doctor = project.run(&["doctor"]);
             assert_eq!(doctor.code, Some(1), "{doctor}");
-            assert!(doctor.stdout.contains(&said.replace("PROMPT", &path)), "{doctor}");
+            assert!(doctor.stdout.contains(&message.replace("PROMPT", &path)), "{doctor}");
             project.env.shell("rm -r .signoff/prompts");
         }
     }
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// A prompt that disappears while its task runs ends the attempt; no review uses other rules.
@@ -282,7 +282,7 @@ fn a_prompt_that_disappears_during_the_run_leaves_no_agent_running() {
     assert_eq!(project.calls().with_role("review").count(), 0);
     let running = project.env.shell("signoff show 1 --json | grep -c '\"running\"'").stdout;
     assert_eq!(running.trim(), "0");
-    refused(&project.run(&["retry", "1"]), ".signoff/prompts/review.md");
+    assert_refused(&project.run(&["retry", "1"]), ".signoff/prompts/review.md");
     project.env.write(".signoff/prompts/review.md", "Be strict.\n");
     let again = project.run(&["retry", "1"]);
     assert!(again.stdout.contains("✓ Task #1 completed"), "{again}");
@@ -311,17 +311,17 @@ fn a_started_task_stays_unchanged() {
     project.set_agent(agent);
     for (text, place) in UNREVIEWED {
         project.env.write("signoff.toml", text);
-        refused(&project.run(&["retry", "1"]), place);
+        assert_refused(&project.run(&["retry", "1"]), place);
         fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
         assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["status"], "failed");
     }
     assert_eq!(project.calls().all().len(), calls);
     project.run(&["retry", "1", "--queue"]);
     project.env.write("signoff.toml", UNREVIEWED[0].0);
-    refused(&project.run(&["work"]), UNREVIEWED[0].1);
-    refused(&project.run(&["work", "1"]), UNREVIEWED[0].1);
-    refused(&project.run(&["run", "--resume"]), UNREVIEWED[0].1);
-    refused(&project.run(&["run", "queue"]), UNREVIEWED[0].1);
+    assert_refused(&project.run(&["work"]), UNREVIEWED[0].1);
+    assert_refused(&project.run(&["work", "1"]), UNREVIEWED[0].1);
+    assert_refused(&project.run(&["run", "--resume"]), UNREVIEWED[0].1);
+    assert_refused(&project.run(&["run", "queue"]), UNREVIEWED[0].1);
     assert_eq!(project.calls().all().len(), calls);
     fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
     let worked = project.run(&["work"]);
@@ -331,21 +331,21 @@ fn a_started_task_stays_unchanged() {
 #[test]
 fn fallback_agents_are_checked_too() {
     let project = project();
-    let told = |other: &str| {
+    let error_of = |other: &str| {
         let text = format!(
             "[agents.scripted]\nfallback = \"other\"\n[roles]\nimplement = \"scripted\"\n[agents.other]\n{other}\n"
         );
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
-    insta::assert_snapshot!(told("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
+    insta::assert_snapshot!(error_of("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
     exit 2
     --- stderr
     error: agent other: program ./codex was not found
       --> signoff.toml:7
     hint: install it, or set [agents.other] command in signoff.toml
     ");
-    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
+    insta::assert_snapshot!(error_of("kind = \"command\"\ncommand = [\"./no\"]"), @"
     exit 2
     --- stderr
     error: agent other: program ./no was not found
@@ -353,7 +353,7 @@ fn fallback_agents_are_checked_too() {
     hint: install it, or set [agents.other] command in signoff.toml
     ");
     project.env.write("tool", "#!/bin/sh\n");
-    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./tool\"]"), @"
+    insta::assert_snapshot!(error_of("kind = \"command\"\ncommand = [\"./tool\"]"), @"
     exit 2
     --- stderr
     error: agent other: ./tool is not executable
@@ -362,7 +362,7 @@ fn fallback_agents_are_checked_too() {
     ");
     let doctor = project.run(&["doctor"]);
     assert!(doctor.stdout.contains("✗ agents: agent other: ./tool is not executable"), "{doctor}");
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// Reading it would block forever.
@@ -379,7 +379,7 @@ fn a_pipe_in_place_of_a_file_is_refused() {
         fs::remove_file(project.env.work().join(name)).expect("the pipe");
     }
     project.env.write("signoff.toml", "");
-    untouched(&project);
+    assert_nothing_started(&project);
 }
 
 /// The main checkout's file applies in every worktree.
@@ -389,20 +389,20 @@ fn all_worktrees_of_a_repository_share_one_file() {
     project.env.write("signoff.toml", "jobs = 3\n");
     project.commit("Configure");
     project.git("worktree add -q ../other");
-    let there = |words: &str| project.env.shell(&format!("cd ../other && {words}"));
+    let in_other = |words: &str| project.env.shell(&format!("cd ../other && {words}"));
     project.env.write("signoff.toml", "jobs = 7\n");
-    assert!(there("signoff config jobs").stdout.contains('7'));
-    assert_eq!(there("signoff configure --set jobs=9").code, Some(0));
+    assert!(in_other("signoff config jobs").stdout.contains('7'));
+    assert_eq!(in_other("signoff configure --set jobs=9").code, Some(0));
     assert_eq!(project.read("signoff.toml"), "jobs = 9\n");
-    assert_eq!(there("cat signoff.toml").stdout, "jobs = 3\n");
-    assert_eq!(there("signoff init").code, Some(2));
+    assert_eq!(in_other("cat signoff.toml").stdout, "jobs = 3\n");
+    assert_eq!(in_other("signoff init").code, Some(2));
     fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
-    assert_eq!(there("signoff init").code, Some(0));
+    assert_eq!(in_other("signoff init").code, Some(0));
     assert!(project.read("signoff.toml").contains("[agents"));
     project.env.write("signoff.toml", "jobs = 0\n");
     for command in ["config", "configure --show", "doctor", "work"] {
-        refused(&there(&format!("signoff {command}")), "signoff.toml:1");
+        assert_refused(&in_other(&format!("signoff {command}")), "signoff.toml:1");
     }
     project.env.write("signoff.toml", "");
-    untouched(&project);
+    assert_nothing_started(&project);
 }

@@ -240,22 +240,22 @@ fn three_iterations_until_the_final_review() {
 fn calls(project: &TestProject) -> String {
     let line = |call: &signoff_testkit::calls::AgentCall| {
         let start = &call.start;
-        let who =
+        let reviewer =
             if start.reviewer.is_empty() { start.role.clone() } else { format!("{} {}", start.role, start.reviewer) };
-        format!("{:<16} {who} {}\n", start.phase, start.cycle)
+        format!("{:<16} {reviewer} {}\n", start.phase, start.cycle)
     };
     project.calls().all().iter().map(line).collect()
 }
 
 /// All reviewers approve at once.
-fn content(script: AgentScript) -> AgentScript {
+fn approving_agent(script: AgentScript) -> AgentScript {
     let script = script.rule(ScriptRule::role("review").say("NO ISSUES\n"));
     team(script)
 }
 
 const QUICK: &str = "[presets.phases.phase.1]\nparallel = false\n[presets.phases.phase.2]\nparallel = false\n";
 
-fn quick(agent: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
+fn short_workflow(agent: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
     let project = TestProject::with_agent(PROGRAM, agent);
     project.configure(&format!("{more}{QUICK}"));
     project
@@ -263,7 +263,7 @@ fn quick(agent: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProj
 
 #[test]
 fn lite_has_no_final_review() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     insta::assert_snapshot!(project.env.run_with_input(&["iterate", "--lite", "-"], "Add a greeting\n\nA short one."), @"
     exit 0
     --- stdout
@@ -303,7 +303,7 @@ fn lite_has_no_final_review() {
 
 #[test]
 fn a_tool_without_an_agent_is_an_error_except_with_lite() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     let tool = "[presets.phases.phase.3]\ntool = \"mcp__codex__codex\"\n[presets.phases.phase.8]\ntool = \"mcp__codex__codex\"\n";
     project.configure(&format!("{QUICK}{tool}"));
     insta::assert_snapshot!(project.run(&BEGIN), @r#"
@@ -320,7 +320,7 @@ fn a_tool_without_an_agent_is_an_error_except_with_lite() {
 
 #[test]
 fn lite_reviews_with_the_main_agent_even_if_another_is_configured() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     let other = "[roles]\nimplement = \"scripted\"\n[agents.other]\nkind = \"command\"\ncommand = [\"false\"]\n[presets.phases.phase.8]\nagent = \"other\"\nmodel = \"its-own\"\n";
     project.configure(&format!("{QUICK}{other}"));
     let ended = project.run(&["iterate", "Add a greeting", "--lite"]);
@@ -329,7 +329,7 @@ fn lite_reviews_with_the_main_agent_even_if_another_is_configured() {
 
 #[test]
 fn running_out_of_iterations_is_not_a_pass() {
-    let project = quick(team, "");
+    let project = short_workflow(team, "");
     project.set_agent(|script| team(script.rule(ScriptRule::role("review").say("HIGH plan.md:1 nobody can leave\n"))));
     insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--max-iterations", "2"]), @"
     exit 1
@@ -358,7 +358,7 @@ fn running_out_of_iterations_is_not_a_pass() {
     let task = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&task["outcome"], &task["reason"]), (&"failed".into(), &"passes_exhausted".into()));
     // A retry adds one iteration.
-    project.set_agent(content);
+    project.set_agent(approving_agent);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
@@ -390,7 +390,7 @@ fn running_out_of_iterations_is_not_a_pass() {
 
 #[test]
 fn the_iteration_limit_must_be_a_number() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     for wrong in ["0", "1001", "-1", "often", ""] {
         let output = project.run(&["iterate", "Add a greeting", &format!("--max-iterations={wrong}")]);
         assert_eq!(output.code, Some(2), "{wrong}: {output}");
@@ -407,17 +407,17 @@ fn the_iteration_limit_must_be_a_number() {
 
 /// Stops at the code review after one fix with a question, and answers it.
 fn asking(answer: &str) -> (TestProject, String) {
-    let project = quick(team, "[presets.phases.gates.code_review]\nmax_fixes = 1\non_exhausted = \"ask\"\n");
+    let project = short_workflow(team, "[presets.phases.gates.code_review]\nmax_fixes = 1\non_exhausted = \"ask\"\n");
     project.set_agent(|script| {
         let script = script.rule(ScriptRule::role("review").reviewer("code").call(3).say("NO ISSUES\n"));
         let script = script.rule(ScriptRule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"));
-        content(script)
+        approving_agent(script)
     });
-    let asked = project.run(&BEGIN);
-    assert_eq!(asked.code, Some(3), "{asked}");
+    let begun = project.run(&BEGIN);
+    assert_eq!(begun.code, Some(3), "{begun}");
     assert_eq!(project.run(&["answer", "1", answer]).code, Some(0));
     let status = project.run(&["status"]).stdout;
-    (project, format!("{}\n{status}", asked.stdout))
+    (project, format!("{}\n{status}", begun.stdout))
 }
 
 #[test]
@@ -529,7 +529,7 @@ fn a_person_says_stop() {
 
 #[test]
 fn a_missing_agent_is_an_error_before_anything_starts() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     let missing = "[presets.phases.phase.7]\nagent = \"tidy\"\n[agents.tidy]\nkind = \"command\"\ncommand = [\"no-such-program\"]\n[roles]\nimplement = \"scripted\"\n";
     project.configure(&format!("{QUICK}{missing}"));
     insta::assert_snapshot!(project.run(&BEGIN), @"
@@ -553,7 +553,7 @@ fn a_missing_agent_is_an_error_before_anything_starts() {
 
 #[test]
 fn an_iterated_task_can_be_queued_and_cancelled() {
-    let project = quick(content, "");
+    let project = short_workflow(approving_agent, "");
     insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--queue"]), @"
     exit 0
     --- stdout

@@ -137,8 +137,8 @@ impl Story {
 
     /// Resumes until the work is done. If nothing was recorded before the kill, starts again.
     fn go_on(self, project: &TestProject, variables: &[(&str, &str)]) -> ProgramOutput {
-        let known = project.run(&["status", "--json"]).json();
-        let any = |key: &str| known[key].as_array().is_some_and(|rows| !rows.is_empty());
+        let status = project.run(&["status", "--json"]).json();
+        let any = |key: &str| status[key].as_array().is_some_and(|rows| !rows.is_empty());
         let begun = any("tasks") || any("runs");
         project.env.run_with(if begun { self.resume } else { self.begin }, variables)
     }
@@ -251,15 +251,15 @@ fn exit(result: &Path) -> serde_json::Value {
 }
 
 /// The first passing of a failpoint, one in the middle, and the last.
-fn some(count: u64) -> BTreeSet<u64> {
+fn first_middle_last(count: u64) -> BTreeSet<u64> {
     [1, count / 2 + 1, count].into()
 }
 
-fn every(count: u64) -> BTreeSet<u64> {
+fn all_passes(count: u64) -> BTreeSet<u64> {
     (1..=count).collect()
 }
 
-fn every_third(count: u64) -> BTreeSet<u64> {
+fn every_third_pass(count: u64) -> BTreeSet<u64> {
     (1..=count).step_by(3).collect()
 }
 
@@ -307,22 +307,22 @@ fn undisturbed_every_failpoint_is_passed() {
 
 #[test]
 fn killed_while_an_event_is_recorded() {
-    killed_at(QUEUE, &["append", "appended"], some);
+    killed_at(QUEUE, &["append", "appended"], first_middle_last);
 }
 
 #[test]
 fn killed_while_a_worktree_is_created() {
-    killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "workspace_created"], some);
+    killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "workspace_created"], first_middle_last);
 }
 
 #[test]
 fn killed_around_an_agent() {
-    killed_at(QUEUE, &["prepare", "spawn", "exit", "phase", "phased"], some);
+    killed_at(QUEUE, &["prepare", "spawn", "exit", "phase", "phased"], first_middle_last);
 }
 
 #[test]
 fn killed_while_work_is_committed() {
-    killed_at(QUEUE, &["commit", "committed", "artifact"], some);
+    killed_at(QUEUE, &["commit", "committed", "artifact"], first_middle_last);
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn a_run_of_groups_resumes_after_a_kill_at_any_failpoint() {
 
 #[test]
 fn a_run_of_groups_resumes_after_a_kill_while_it_lands() {
-    killed_at(GROUPS, &LANDING, some);
+    killed_at(GROUPS, &LANDING, first_middle_last);
 }
 
 #[test]
@@ -482,24 +482,24 @@ fn killed_again_while_it_recovers() {
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
 fn killed_at_every_place_every_time() {
-    killed_at(QUEUE, &PLACES, every);
+    killed_at(QUEUE, &PLACES, all_passes);
 }
 
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
 fn a_plan_killed_at_every_place_every_time() {
-    killed_at(PLAN, &PLACES[1..], every);
+    killed_at(PLAN, &PLACES[1..], all_passes);
     killed_at(PLAN, &["append"], |count| (2..=count).collect());
 }
 
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
 fn a_run_of_groups_killed_at_every_place_every_third_time() {
-    killed_at(GROUPS, &LANDING, every);
+    killed_at(GROUPS, &LANDING, all_passes);
     // Killed before its first event it becomes another run, and before its tasks are recorded they get other numbers:
     // then the results are equivalent, but not equal.
     assert_eq!(PLACES[0], "append");
-    killed_at(GROUPS, &PLACES[1..], every_third);
+    killed_at(GROUPS, &PLACES[1..], every_third_pass);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn second_after_the_first(script: AgentScript) -> AgentScript {
 }
 
 /// Agents that each add their own file.
-fn apart(script: AgentScript) -> AgentScript {
+fn separate_files(script: AgentScript) -> AgentScript {
     script
         .rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
         .rule(ScriptRule::role("review").say(APPROVED))
@@ -226,7 +226,7 @@ const TOGETHER: &str = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"te
 fn a_check_that_fails_on_the_task_alone_is_reported_as_a_plain_failure() {
     let fixes = ScriptRule::role("fix").write("tested.txt", "so\n").say("Fixed.\n");
     let checks = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"test ! -f part-1.txt || test -f tested.txt\"\n";
-    let project = queued(|script| apart(script).rule(fixes), "");
+    let project = queued(|script| separate_files(script).rule(fixes), "");
     project.configure(checks);
     project.commit("Check");
     let worked = project.run(&["work", "1"]);
@@ -238,7 +238,7 @@ fn a_check_that_fails_on_the_task_alone_is_reported_as_a_plain_failure() {
 
 #[test]
 fn checks_that_print_only_zeros_and_fail_have_failed() {
-    let project = approved(|script| apart(script).rule(ScriptRule::role("fix").exit(3)), "");
+    let project = approved(|script| separate_files(script).rule(ScriptRule::role("fix").exit(3)), "");
     let zeros = "test ! -f part-1.txt || { head -c 262144 /dev/zero; exit 1; }";
     let check = |number| format!("zeros-{number} = \"{zeros}\"\n");
     project
@@ -258,7 +258,7 @@ test = """pwd >> $(git rev-parse --git-common-dir)/../ran; echo 'greeting.txt:1:
 
 #[test]
 fn checks_that_fail_on_the_target_too_do_not_send_work_back() {
-    let project = approved(apart, "");
+    let project = approved(separate_files, "");
     project.configure(RED_BASE);
     for task in ["1", "2"] {
         let merged = project.run(&["merge", task]);
@@ -277,7 +277,7 @@ fn checks_that_fail_on_the_target_too_do_not_send_work_back() {
 fn only_new_failures_of_a_check_that_fails_on_the_target_are_sent_back() {
     let bad = ScriptRule::role("implement").write("bad.txt", "bad\n").say("Done.\n");
     let fixes = ScriptRule::role("fix").delete("bad.txt").write("good.txt", "good\n").say("Fixed.\n");
-    let project = TestProject::with_agent(PROGRAM, |script| apart(script.rule(bad).rule(fixes)));
+    let project = TestProject::with_agent(PROGRAM, |script| separate_files(script.rule(bad).rule(fixes)));
     project.env.write("greeting.txt", "hello\n");
     project.run(&["add", "Greet", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
@@ -293,7 +293,7 @@ fn only_new_failures_of_a_check_that_fails_on_the_target_are_sent_back() {
 #[test]
 fn a_reviewer_of_kind_checks_does_not_blame_the_base_on_the_task() {
     let project = TestProject::with_agent(PROGRAM, |script| {
-        apart(script.rule(ScriptRule::role("implement").task("2").write("bad.txt", "bad\n").say("Done.\n")))
+        separate_files(script.rule(ScriptRule::role("implement").task("2").write("bad.txt", "bad\n").say("Done.\n")))
     });
     let checks = "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
                   [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n";
@@ -316,7 +316,7 @@ fn a_reviewer_of_kind_checks_does_not_blame_the_base_on_the_task() {
 #[test]
 fn work_that_fails_only_together_is_sent_back() {
     let project = approved(
-        |script| apart(script).rule(ScriptRule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
+        |script| separate_files(script).rule(ScriptRule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
         TOGETHER,
     );
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
@@ -404,7 +404,7 @@ fn only_approved_work_lands() {
 fn land_lands_all_tasks_in_order_and_continues_after_a_refusal() {
     let project = approved(|script| two_on_one_file(script).rule(ScriptRule::role("fix").exit(3)), "");
     project.run(&["add", "Apart", "-a"]);
-    project.set_agent(|script| apart(script).rule(ScriptRule::role("fix").exit(3)));
+    project.set_agent(|script| separate_files(script).rule(ScriptRule::role("fix").exit(3)));
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["land", "--dry-run"]), @"
     exit 0
@@ -454,7 +454,7 @@ fn land_lands_all_tasks_in_order_and_continues_after_a_refusal() {
 
 #[test]
 fn a_checkout_with_changes_is_left_alone() {
-    let project = approved(apart, "");
+    let project = approved(separate_files, "");
     project.env.write("greeting.txt", "mine\n");
     let before = (project.checkout(), project.read("greeting.txt"));
     insta::assert_snapshot!(project.run(&["merge", "1"]), @"
@@ -539,7 +539,7 @@ fn landing_on_the_runs_branch_leaves_the_checkout_alone() {
 
 #[test]
 fn foreign_work_is_reviewed_before_it_lands() {
-    let project = queued(apart, EACH);
+    let project = queued(separate_files, EACH);
     let killed = project.env.run_with(&["work", "1"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
     assert_eq!(killed.signal, Some(9));
     // A person commits to the branch and leaves an uncommitted file.
@@ -607,7 +607,8 @@ fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
 
 #[test]
 fn two_programs_that_land_at_once_take_turns() {
-    let project = queued(|script| apart(script).rule(ScriptRule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
+    let project =
+        queued(|script| separate_files(script).rule(ScriptRule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
     project.run(&["add", "Greet three", "-a"]);
     for task in ["1", "2", "3"] {
         project.run(&["work", task]);
@@ -627,7 +628,7 @@ fn two_programs_that_land_at_once_take_turns() {
 /// Only one program at a time works on the run of a task.
 #[test]
 fn two_concurrent_land_commands_take_turns() {
-    let project = approved(apart, "");
+    let project = approved(separate_files, "");
     let (begun, go) = (project.env.root().join("begun"), project.env.root().join("go"));
     let check = format!("touch {}; until [ -e {} ]; do sleep 0.02; done", begun.display(), go.display());
     project.configure(&format!("[checks]\ntest = \"{check}\"\n"));
@@ -644,7 +645,7 @@ fn two_concurrent_land_commands_take_turns() {
 
 #[test]
 fn a_program_that_waits_for_the_landing_lock_can_be_stopped() {
-    let project = queued(apart, EACH);
+    let project = queued(separate_files, EACH);
     let lock = project.env.work().join(".git/signoff/landing.lock");
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
     let held = fs::File::create(lock).unwrap();
@@ -653,9 +654,9 @@ fn a_program_that_waits_for_the_landing_lock_can_be_stopped() {
     let lands = || {
         let shown = project.run(&["show", "1", "--json"]);
         let attempts = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap_or_default();
-        attempts["attempts"].as_array().is_some_and(|all| all.iter().any(|one| one["role"] == "land"))
+        attempts["attempts"].as_array().is_some_and(|all| all.iter().any(|attempt| attempt["role"] == "land"))
     };
-    wait_until("it wants to land", lands);
+    wait_until("the landing agent runs", lands);
     processes::signal_group(program.id(), 15);
     assert_eq!(project.env.finish(program).code, Some(130));
     drop(held);
@@ -689,7 +690,7 @@ const FOLLOWING: [&str; 4] = ["index_locked:1", "target_moved:1", "files_followe
 #[test]
 fn a_checkout_update_that_was_killed_loses_nothing_and_any_command_repairs_it() {
     for place in FOLLOWING {
-        let project = approved(apart, "");
+        let project = approved(separate_files, "");
         project.env.write("notes.txt", "mine\n");
         let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.signal, Some(9), "{place}: {killed}");
@@ -738,7 +739,7 @@ fn a_file_changed_after_a_kill_is_kept_and_a_hint_is_printed() {
 #[test]
 fn a_merge_killed_during_its_checks_is_checked_again() {
     for place in ["land_checks:1", "target_moved:1", "landed:1"] {
-        let project = approved(apart, TOGETHER);
+        let project = approved(separate_files, TOGETHER);
         let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.signal, Some(9), "{place}: {killed}");
         let again = project.run(&["merge", "1"]);
@@ -750,7 +751,7 @@ fn a_merge_killed_during_its_checks_is_checked_again() {
 
 #[test]
 fn a_worktree_with_uncommitted_files_is_kept() {
-    let project = approved(apart, "");
+    let project = approved(separate_files, "");
     project.env.write(".signoff/worktrees/task-1/mine.txt", "mine\n");
     insta::assert_snapshot!(printed(project.run(&["merge", "1"])), @"
     exit 0
@@ -774,7 +775,8 @@ fn work_based_on_unreviewed_work_does_not_land() {
     for (first, more) in [(&["add", "One", "-a"][..], proceed), (&["add", "One"], "")] {
         let project = TestProject::with_agent(PROGRAM, |script| {
             let refuses = ScriptRule::role("review").task("1").say(&changes("a back door"));
-            apart(script.rule(refuses)).rule(ScriptRule::role("fix").append("part-1.txt", "fix\n").say("Fixed.\n"))
+            separate_files(script.rule(refuses))
+                .rule(ScriptRule::role("fix").append("part-1.txt", "fix\n").say("Fixed.\n"))
         });
         project.configure(more);
         project.run(first);
@@ -828,11 +830,11 @@ fn an_interrupted_landing_lands_with_the_others() {
         assert_eq!(killed.signal, Some(9), "{killed}");
     };
     for cut_off in [in_the_way as fn(&TestProject), killed] {
-        let project = queued(apart, "");
+        let project = queued(separate_files, "");
         project.run(&["work", "1"]);
         cut_off(&project);
-        let asked = project.run(&["land", "--dry-run"]);
-        assert_eq!(asked.stdout, "Task #1 would land on main: Greet one\n", "{asked}");
+        let dry_run = project.run(&["land", "--dry-run"]);
+        assert_eq!(dry_run.stdout, "Task #1 would land on main: Greet one\n", "{dry_run}");
         let landed = project.run(&["land"]);
         assert_eq!((landed.code, landed.stderr.as_str()), (Some(0), ""), "{landed}");
         assert_eq!(project.read("part-1.txt"), "part 1\n");
@@ -880,7 +882,7 @@ fn work_that_merges_newer_commits_lands_as_reviewed() {
 fn work_based_on_the_first_part_of_an_approved_improvement_does_not_land() {
     let project = TestProject::with_agent(PROGRAM, |script| {
         let improves = ScriptRule::role("fix").delete("part-1.txt").write("mended.txt", "mended\n").say("Fixed.\n");
-        apart(script.rule(ScriptRule::role("review").task("2").say(&changes("a back door")))).rule(improves)
+        separate_files(script.rule(ScriptRule::role("review").task("2").say(&changes("a back door")))).rule(improves)
     });
     project.run(&["add", "One"]);
     project.run(&["work"]);
@@ -902,7 +904,7 @@ fn work_based_on_the_first_part_of_an_approved_improvement_does_not_land() {
 
 #[test]
 fn an_obstacle_of_another_task_does_not_block_this_one() {
-    let project = queued(apart, "");
+    let project = queued(separate_files, "");
     assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
     project.env.write("part-1.txt", "mine\n");
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
@@ -914,7 +916,7 @@ fn an_obstacle_of_another_task_does_not_block_this_one() {
 
 #[test]
 fn a_rewritten_target_branch_is_reported_with_a_hint() {
-    let project = queued(apart, "");
+    let project = queued(separate_files, "");
     project.env.write("README.md", "# Mine\n");
     project.commit("Mine");
     assert_eq!(project.run(&["work", "1"]).code, Some(0));
@@ -934,7 +936,7 @@ fn a_rewritten_target_branch_is_reported_with_a_hint() {
 
 #[test]
 fn an_approved_commit_that_git_removed_is_not_reported_as_landed() {
-    let project = approved(apart, "");
+    let project = approved(separate_files, "");
     let row = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
     let commit = row()["approved_commit"].as_str().unwrap().to_owned();
     project.git("worktree remove --force .signoff/worktrees/task-1");
@@ -943,14 +945,14 @@ fn an_approved_commit_that_git_removed_is_not_reported_as_landed() {
     project.git("reflog expire --expire=now --all");
     project.git("gc -q --prune=now");
     assert_eq!((&row()["state"], &row()["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
-    let gone = format!("error: task 1 cannot land: its approved commit {commit} no longer exists");
+    let error = format!("error: task 1 cannot land: its approved commit {commit} no longer exists");
     for command in [&["merge", "1"][..], &["land", "1"], &["land", "1", "--dry-run"]] {
         let output = project.run(command);
         assert_eq!(output.code, Some(1), "{command:?}: {output}");
-        assert!(output.stderr.contains(&gone), "{command:?}: {output}");
+        assert!(output.stderr.contains(&error), "{command:?}: {output}");
     }
     let output = project.run(&["land"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert!(output.stderr.contains(&gone), "{output}");
+    assert!(output.stderr.contains(&error), "{output}");
     assert!(output.stdout.contains("✓ Task #2 is in main"), "the other one lands: {output}");
 }

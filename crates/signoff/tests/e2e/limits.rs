@@ -35,7 +35,7 @@ fn chain(agents: &[(&str, &str)]) -> TestProject {
     project
 }
 
-fn asked(project: &TestProject) -> String {
+fn started_agents(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
 }
 
@@ -80,7 +80,7 @@ fn a_final_message_counts_even_if_the_agent_does_not_exit() {
     for limit in ["silence = \"1s\"", "attempt = \"1s\""] {
         let project = hangs_after("work", limit);
         let work = project.run(&["work"]);
-        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude "), "{work}");
+        assert_eq!((work.code, started_agents(&project).as_str()), (Some(0), "claude "), "{work}");
         let note = "claude finished but did not exit; it was stopped, and its work counts";
         assert!(work.stderr.contains(note), "{work}");
         assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
@@ -91,7 +91,7 @@ fn a_final_message_counts_even_if_the_agent_does_not_exit() {
 fn a_rate_limit_is_waited_out_even_if_the_agent_does_not_exit() {
     let project = hangs_after("status-429", "silence = \"1s\"");
     let work = project.run(&["work"]);
-    assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude claude "), "{work}");
+    assert_eq!((work.code, started_agents(&project).as_str()), (Some(0), "claude claude "), "{work}");
     assert!(work.stdout.contains("Rate limited"), "{work}");
 }
 
@@ -99,7 +99,7 @@ fn a_rate_limit_is_waited_out_even_if_the_agent_does_not_exit() {
 fn an_agent_stopped_before_its_final_message_has_failed() {
     let project = hangs_after("hang", "silence = \"1s\"");
     let work = project.run(&["work"]);
-    assert_eq!((work.code, asked(&project).as_str()), (Some(1), "claude "), "{work}");
+    assert_eq!((work.code, started_agents(&project).as_str()), (Some(1), "claude "), "{work}");
 }
 
 /// The output without times.
@@ -163,8 +163,8 @@ fn status_names_the_agent_that_is_waited_for_and_the_fallbacks() {
     let mut wait = status()["wait"].clone();
     wait["until"] = "(later)".into();
     insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
-    let told = project.run(&["status"]).stdout;
-    insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
+    let status = project.run(&["status"]).stdout;
+    insta::assert_snapshot!(status.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
 }
@@ -202,7 +202,7 @@ fn an_agent_resumes_after_the_stated_delay() {
     --- stderr
     warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it
     ");
-    assert_eq!(asked(&project), "gemini gemini ");
+    assert_eq!(started_agents(&project), "gemini gemini ");
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
 }
 
@@ -229,7 +229,7 @@ fn a_fallback_starts_without_a_wait_and_nothing_has_failed() {
     warning: agent codex is probably not logged in; `signoff agents --check codex` checks it
     codex does not report which model it used, so it counts as $0: set `model` in [agents.codex]
     "#);
-    assert_eq!(asked(&project), "claude codex ");
+    assert_eq!(started_agents(&project), "claude codex ");
     let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&status["status"], &status["wait"]), (&"completed".into(), &Value::Null));
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
@@ -306,8 +306,8 @@ fn an_agent_that_ignores_the_cap_is_reported_once_and_a_planner_is_not_a_task() 
     project.configure("[limits]\ngrace = \"3s\"\n[limits.run]\nmax_cost_usd = 1.0\n");
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
-    let told = project.run(&["run", "SPEC.md"]).stderr;
-    insta::assert_snapshot!(told, @"Run 1 (plan) is paused: run limit: $1.50 of $1.00 is spent");
+    let stderr = project.run(&["run", "SPEC.md"]).stderr;
+    insta::assert_snapshot!(stderr, @"Run 1 (plan) is paused: run limit: $1.50 of $1.00 is spent");
 }
 
 /// Invalid numbers in a usage report are ignored, and a later report cannot lower the cost.
@@ -321,8 +321,8 @@ fn usage_counts_even_if_some_numbers_are_invalid() {
     project.configure("jobs = 1\n[limits.run]\nmax_cost_usd = 1.0\n");
     add(&project, 2);
     let program = project.start(&["work"]);
-    let known = || accounts(&project).1 > 0.0;
-    wait_until("what it used is on record", known);
+    let is_recorded = || accounts(&project).1 > 0.0;
+    wait_until("what it used is on record", is_recorded);
     fs::write(project.env.root().join("go"), "").unwrap();
     assert_eq!(project.env.finish(program).code, Some(3));
     let (standing, cost) = accounts(&project);

@@ -432,7 +432,7 @@ fn a_persons_verdict_is_shown_whatever_came_after_it() {
 }
 
 /// A task whose review has findings, and their ids.
-fn objected(description: &str) -> (TestProject, Vec<String>) {
+fn task_with_findings(description: &str) -> (TestProject, Vec<String>) {
     let project =
         TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(description)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
@@ -453,7 +453,7 @@ fn last_prompt(project: &TestProject, role: &str) -> String {
 
 #[test]
 fn an_improvement_starts_with_the_open_findings_of_the_branch() {
-    let (project, ids) = objected(&changes("the migration deletes the users table"));
+    let (project, ids) = task_with_findings(&changes("the migration deletes the users table"));
     project.set_agent(|script| {
         developer(script)
             .rule(ScriptRule::role("review").prompt_contains("deletes the users table").say(&changes("still deleted")))
@@ -472,7 +472,7 @@ fn an_improvement_starts_with_the_open_findings_of_the_branch() {
 
 #[test]
 fn a_review_of_a_task_judges_the_open_findings_of_its_branch() {
-    let (project, ids) = objected(&changes("the migration deletes the users table"));
+    let (project, ids) = task_with_findings(&changes("the migration deletes the users table"));
     project.set_agent(|script| developer(script).rule(ScriptRule::role("review").say(APPROVED)));
     project.run(&["review", "1"]);
     let reviewer = last_prompt(&project, "review");
@@ -490,11 +490,11 @@ fn a_review_of_a_task_judges_the_open_findings_of_its_branch() {
 #[test]
 fn a_disputed_finding_stays_disputed_in_an_improvement() {
     let two = changes("alpha problem").replace("\n\n", "\n- [Important] b.py:2 beta problem\n\n");
-    let (project, ids) = objected(&two);
+    let (project, ids) = task_with_findings(&two);
     assert_eq!(ids.len(), 2, "{two}");
     let shown = project.run(&["show", "1", "--json"]).json();
     let alpha = shown["ledger"].as_array().unwrap().iter();
-    let mut alpha = alpha.filter(|one| one["description"].as_str().unwrap().contains("alpha"));
+    let mut alpha = alpha.filter(|finding| finding["description"].as_str().unwrap().contains("alpha"));
     let alpha = alpha.next().unwrap();
     let alpha = alpha["id"].as_str().unwrap();
     project.run(&["dispute", alpha, "--reason", "alpha is wanted"]);
@@ -505,7 +505,7 @@ fn a_disputed_finding_stays_disputed_in_an_improvement() {
     assert!(settled.contains(alpha) && !wanted.contains("alpha problem"), "{fixer}");
     let shown = project.run(&["show", "2", "--json"]).json();
     let state = |id: &str| {
-        let found = shown["ledger"].as_array().unwrap().iter().find(|one| one["id"] == id);
+        let found = shown["ledger"].as_array().unwrap().iter().find(|entry| entry["id"] == id);
         found.expect(id)["state"].clone()
     };
     let states: Vec<_> = ids.iter().map(|id| (id == alpha, state(id))).collect();
@@ -515,10 +515,10 @@ fn a_disputed_finding_stays_disputed_in_an_improvement() {
 #[test]
 fn a_disputed_finding_that_is_reported_again_is_not_the_summary() {
     let two = changes("alpha problem").replace("\n\n", "\n- [Important] b.py:2 beta problem\n\n");
-    let (project, _) = objected(&two);
+    let (project, _) = task_with_findings(&two);
     let shown = project.run(&["show", "1", "--json"]).json();
     let ledger = shown["ledger"].as_array().unwrap();
-    let alpha = ledger.iter().find(|one| one["description"] == "alpha problem").unwrap()["id"].as_str();
+    let alpha = ledger.iter().find(|entry| entry["description"] == "alpha problem").unwrap()["id"].as_str();
     project.run(&["dispute", alpha.unwrap(), "--reason", "alpha is wanted"]);
     let retried = project.run(&["retry", "1"]).stdout;
     assert!(retried.contains("Review: CHANGES_REQUESTED - beta problem"), "{retried}");

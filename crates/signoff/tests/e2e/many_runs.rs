@@ -59,8 +59,8 @@ fn different_files() {
         script.rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("TASK_COMPLETE\n"))
     });
     run_them(&project, |branch, tasks| {
-        let there = project.git(&format!("ls-tree --name-only {branch}"));
-        tasks.iter().map(|task| format!("part-{task}.txt")).filter(|name| !there.contains(name)).collect()
+        let files = project.git(&format!("ls-tree --name-only {branch}"));
+        tasks.iter().map(|task| format!("part-{task}.txt")).filter(|name| !files.contains(name)).collect()
     });
 }
 

@@ -49,7 +49,7 @@ fn shared(project: &TestProject, name: &str) -> PathBuf {
     project.state().join(name)
 }
 
-fn word(path: PathBuf) -> String {
+fn path_text(path: PathBuf) -> String {
     path.display().to_string()
 }
 
@@ -209,7 +209,7 @@ fn invalid_arguments_do_not_use_up_the_token() {
 
 /// The agent writes its report URL and token to a file.
 fn leaks_token(rule: ScriptRule, project: &TestProject, name: &str) -> ScriptRule {
-    let path = word(shared(project, name));
+    let path = path_text(shared(project, name));
     let tell =
         format!("printf '%s %s' \"$SIGNOFF_MCP_URL\" \"$SIGNOFF_MCP_TOKEN\" > {path}.new && mv {path}.new {path}");
     rule.shell(&tell)
@@ -229,7 +229,7 @@ fn waiting_reviewer(end: impl FnOnce(ScriptRule) -> ScriptRule) -> (TestProject,
     let project = project("tool", |script| script);
     let go = shared(&project, "go");
     project.set_agent(|script| {
-        let review = leaks_token(ScriptRule::role("review"), &project, "token").wait_for(&word(go.clone()));
+        let review = leaks_token(ScriptRule::role("review"), &project, "token").wait_for(&path_text(go.clone()));
         script.rule(ScriptRule::role("implement").write("a.txt", "hello\n").say("Done.\n")).rule(end(review))
     });
     (project, go)
@@ -337,7 +337,7 @@ fn a_token_is_invalid_after_its_attempt_has_ended() {
             .rule(ScriptRule::role("implement").task("1").write("a.txt", "hello\n").say("Done.\n"))
             .rule(
                 leaks_token(ScriptRule::role("implement"), &project, "second")
-                    .wait_for(&word(go.clone()))
+                    .wait_for(&path_text(go.clone()))
                     .write("b.txt", "hello\n")
                     .say("Done.\n"),
             )
@@ -475,7 +475,7 @@ fn a_reviewer_that_cannot_write_can_report() {
     let (state, path) = (shared(&project, "calls"), shared(&project, "script.json"));
     script.save(&path);
     // A reviewer logs its call in a directory that it may write to.
-    let (program, script, calls) = (word(fake_agent::program()), word(path), word(state));
+    let (program, script, calls) = (path_text(fake_agent::program()), path_text(path), path_text(state));
     let line = format!("FAKE_AGENT_STATE=${{TMPDIR:-{calls}}}/state exec {program} {script}");
     project.env.write(
         "signoff.toml",
@@ -494,7 +494,7 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 "#;
 
 /// Runs `signoff mcp` with these requests and returns the answers.
-fn asked(env: &TestEnv, requests: &[(&str, Value)]) -> Vec<Value> {
+fn mcp_answers(env: &TestEnv, requests: &[(&str, Value)]) -> Vec<Value> {
     let mut input = HELLO.to_owned();
     for ((method, params), id) in requests.iter().zip(1..) {
         input += &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -519,7 +519,7 @@ fn a_persons_client_gets_the_same_data_as_the_commands() {
             .rule(ScriptRule::role("review").tool(LOOP, passed()))
     });
     project.run(&["work"]);
-    let answers = asked(
+    let answers = mcp_answers(
         &project.env,
         &[
             ("tools/list", json!({})),
@@ -554,7 +554,7 @@ fn a_persons_client_gets_the_same_data_as_the_commands() {
 #[test]
 fn a_persons_client_works_before_the_first_task_but_only_in_a_repository() {
     let project = TestProject::new(PROGRAM);
-    let answers = asked(&project.env, &[call("list_tasks", json!({})), call("show_task", json!({ "id": 1 }))]);
+    let answers = mcp_answers(&project.env, &[call("list_tasks", json!({})), call("show_task", json!({ "id": 1 }))]);
     assert_eq!(answers[0]["structuredContent"]["tasks"], json!([]));
     assert_eq!(answers[1]["isError"], true);
     insta::assert_snapshot!(crate::test_env().run(&["mcp"]), @"

@@ -22,23 +22,23 @@ const TERM: i32 = 15;
 const YARD: &str = "../../../../yard";
 
 /// A review with a finding in each of these files.
-fn wants(files: &[&str]) -> String {
+fn review_with_findings(files: &[&str]) -> String {
     let lines = files.iter().map(|file| format!("- {file} lacks the word of {}\n", &file[..1]));
     format!("{}\n**Verdict: CHANGES_REQUESTED**\n", lines.collect::<String>())
 }
 
 /// Three files, and a reviewer that requests a change of each before it approves.
 fn three_files(script: AgentScript) -> AgentScript {
-    wanting(script, &["a.txt:1", "b.txt:1", "c.txt:1"])
+    rejecting_once(script, &["a.txt:1", "b.txt:1", "c.txt:1"])
 }
 
-fn wanting(script: AgentScript, files: &[&str]) -> AgentScript {
+fn rejecting_once(script: AgentScript, files: &[&str]) -> AgentScript {
     let implement = ["a.txt", "b.txt", "c.txt"]
         .into_iter()
         .fold(ScriptRule::role("implement"), |rule, file| rule.write(file, "one\n"));
     script
         .rule(implement.say("Done.\n"))
-        .rule(ScriptRule::role("review").cycle(1).say(&wants(files)))
+        .rule(ScriptRule::role("review").cycle(1).say(&review_with_findings(files)))
         .rule(ScriptRule::role("review").say(APPROVED))
 }
 
@@ -84,7 +84,7 @@ fn files(project: &TestProject) -> String {
 }
 
 /// Nothing remains of the fixers' worktrees and refs.
-fn tidy(project: &TestProject) {
+fn assert_no_fix_worktrees(project: &TestProject) {
     assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
     assert_eq!(project.git("for-each-ref refs/signoff/apart"), "");
     assert_eq!(project.git("worktree list --porcelain").matches("worktree ").count(), 2);
@@ -128,7 +128,7 @@ fn three_fixes_at_once_are_three_commits_on_the_branch() {
     assert_eq!(project.calls().max_concurrent(), 3);
     assert_eq!(fixers(&project).len(), 3);
     assert_eq!(project.checkout(), before);
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_repeated_fix_is_a_commit_after_those_that_were_kept() {
     ");
     let words = |call: &AgentCall| call.prompt.contains("Others fix other findings").to_string();
     assert_eq!(fixers(&project).iter().map(words).collect::<Vec<_>>(), ["true", "true", "true", "false"]);
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_renamed_file_counts_under_both_names() {
         let again = "test -f b.txt && echo 'word of b' >> b.txt || echo 'word of b' >> d.txt";
         let begun = fixer("b", &["a"]);
         let begun = ScriptRule { steps: begun.steps[..2].to_vec(), ..begun };
-        wanting(script, &["a.txt:1", "b.txt:1"]).rule(moves).rule(begun.shell(again).say("Fixed b.\n"))
+        rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(moves).rule(begun.shell(again).say("Fixed b.\n"))
     });
     let worked = project.run(&["work"]);
     assert!(worked.stdout.contains("The fixes overlap: 1 of 2 kept, the others are repeated"), "{worked}");
@@ -192,7 +192,7 @@ fn a_renamed_file_counts_under_both_names() {
     one
     word of b
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_fix_that_conflicts_is_repeated_alone() {
     let project = project(|script| {
         let file = fixer("a", &["b"]).write("d", "a file\n").say("Fixed a.\n");
         let directory = fixer("b", &["a"]).shell("rm -rf d; mkdir d; echo word > d/b.txt");
-        wanting(script, &["a.txt:1", "b.txt:1"]).rule(file).rule(directory.say("Fixed b.\n"))
+        rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(file).rule(directory.say("Fixed b.\n"))
     });
     let worked = project.run(&["work"]);
     assert!(worked.stdout.contains("The fixes overlap: 1 of 2 kept, the others are repeated"), "{worked}");
@@ -213,7 +213,7 @@ fn a_fix_that_conflicts_is_repeated_alone() {
     signoff.toml
     ");
     assert_eq!(fixers(&project).len(), 3);
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_fixer_that_changes_nothing_does_not_block_the_others() {
     c.txt: one, word of c
     ");
     assert_eq!(project.subjects(BRANCH).lines().count(), 3);
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn one_of_three_fails_and_a_person_is_asked() {
     b.txt: one, word of b
     c.txt: one, word of c
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn successful_fixes_are_not_repeated_after_a_failure() {
     Address review feedback (cycle 1)
     Three files - work in progress
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_cancelled_task_leaves_no_worktrees_of_fixers() {
     project.run(&["work"]);
     assert_eq!(project.list(".signoff/worktrees").len(), 4);
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -350,14 +350,14 @@ fn a_task_cancelled_while_fixers_run_leaves_no_worktrees_either() {
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
     work.wait().unwrap();
     wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 /// The number of fixers whose end is recorded.
 fn ended(project: &TestProject) -> usize {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
-    attempts.iter().filter(|one| one["role"] == "fix" && one["outcome"] == "complete").count()
+    attempts.iter().filter(|attempt| attempt["role"] == "fix" && attempt["outcome"] == "complete").count()
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn after_an_interrupt_only_unfinished_fixers_resume() {
     b.txt: one, word of b
     c.txt: one, word of c
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn changes_made_on_the_branch_in_the_meantime_are_kept() {
     let project = project(|script| {
         let foreign = "cd ../task-1 && echo by hand >> b.txt && git add b.txt && git commit -qm 'By hand' && \
                        echo more > more.txt";
-        let script = wanting(script, &["a.txt:1", "c.txt:1"]);
+        let script = rejecting_once(script, &["a.txt:1", "c.txt:1"]);
         script.rule(fixer("a", &["c"]).shell(foreign).say("Fixed a.\n")).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
     let worked = project.run(&["work"]);
@@ -407,7 +407,7 @@ fn changes_made_on_the_branch_in_the_meantime_are_kept() {
     Address review feedback (cycle 1)
     Address review feedback (cycle 1)
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn a_fixer_that_commits_to_the_branch_of_the_task_keeps_its_fix() {
             Address review feedback (cycle 1)
             ");
         }
-        tidy(&project);
+        assert_no_fix_worktrees(&project);
     }
 }
 
@@ -448,7 +448,7 @@ fn a_lock_on_the_branch_is_waited_for_and_then_named() {
     let lock = ".git/refs/heads/signoff/task-1-three-files.lock";
     let project = project(|script| {
         let locks = fixer("a", &["c"]).write(&format!("../../../{lock}"), "").say("Fixed a.\n");
-        wanting(script, &["a.txt:1", "c.txt:1"]).rule(locks).rule(fixer("c", &["a"]).say("Fixed c.\n"))
+        rejecting_once(script, &["a.txt:1", "c.txt:1"]).rule(locks).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
     let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_LOCK_TIMEOUT_MS", "200")]);
     assert_eq!(worked.code, Some(1), "{worked}");
@@ -462,13 +462,13 @@ fn a_lock_on_the_branch_is_waited_for_and_then_named() {
     b.txt: one
     c.txt: one, word of c
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
 fn a_worktree_deleted_in_the_meantime_is_created_again() {
     let project = project(|script| {
-        let script = wanting(script, &["a.txt:1", "c.txt:1"]);
+        let script = rejecting_once(script, &["a.txt:1", "c.txt:1"]);
         let own = fixer("a", &["c"]).shell("rm -rf ../task-1").say("Fixed a.\n");
         script.rule(own).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
@@ -479,14 +479,14 @@ fn a_worktree_deleted_in_the_meantime_is_created_again() {
     b.txt: one
     c.txt: one, word of c
     ");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
 fn copied_files_are_in_the_worktrees_and_are_not_committed() {
     let project = configured(&format!("{AT_ONCE}[worktree]\ncopy = [\".env\"]\n"), |script| {
         let reads = |own: &str, other: &str| fixer(own, &[other]).shell("grep -q secret .env").say("Fixed.\n");
-        wanting(script, &["a.txt:1", "b.txt:1"]).rule(reads("a", "b")).rule(reads("b", "a"))
+        rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(reads("a", "b")).rule(reads("b", "a"))
     });
     project.env.write(".env", "secret\n");
     let worked = project.run(&["work"]);
@@ -501,7 +501,7 @@ fn hooks_planted_by_a_fixer_do_not_run() {
     let project = project(|script| {
         let traps = [GitTrap::HooksPath, GitTrap::Hooks, GitTrap::Fsmonitor, GitTrap::Filter, GitTrap::Diff];
         let planted = traps.into_iter().fold(fixer("a", &["b"]), |rule, trap| rule.plant(trap, marker));
-        let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(planted.say("Fixed a.\n"));
+        let script = rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(planted.say("Fixed a.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
     });
     let worked = project.run(&["work"]);
@@ -513,7 +513,7 @@ fn hooks_planted_by_a_fixer_do_not_run() {
 fn a_fixer_that_leaves_its_history_has_failed() {
     let project = project(|script| {
         let strays = fixer("a", &["b"]).shell("git checkout -q --orphan other && git commit -qm Other");
-        let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
+        let script = rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
     });
     let worked = project.run(&["work"]);
@@ -527,7 +527,8 @@ fn every_attempt_is_shown() {
     project.run(&["work"]);
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().expect("attempts").iter();
-    let lines = attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
+    let lines = attempts
+        .map(|attempt| format!("{} {} {}", attempt["id"], attempt["role"], attempt["outcome"]).replace('"', ""));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
     a1 implement complete
     a2 review reviewed
@@ -571,7 +572,7 @@ fn killed_at(agent: fn(AgentScript) -> AgentScript, places: &[&str], numbers: fn
             assert_eq!(output.code, Some(0), "after a kill at {trap}: {output}");
             assert_eq!(ending(&project), undisturbed, "after a kill at {trap}");
             assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {trap}");
-            tidy(&project);
+            assert_no_fix_worktrees(&project);
             wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
         }
     }
@@ -591,7 +592,7 @@ fn finished_twice(project: &TestProject) -> Vec<String> {
     finished.into_iter().filter(|(_, count)| *count > 1).map(|(own, _)| own).collect()
 }
 
-fn every(count: u64) -> BTreeSet<u64> {
+fn all_passes(count: u64) -> BTreeSet<u64> {
     (1..=count).collect()
 }
 
@@ -601,22 +602,22 @@ fn three_at_once(script: AgentScript) -> AgentScript {
 
 #[test]
 fn killed_before_fixers_start() {
-    killed_at(three_at_once, &["prepare", "spawn"], every);
+    killed_at(three_at_once, &["prepare", "spawn"], all_passes);
 }
 
 #[test]
 fn killed_when_fixers_end() {
-    killed_at(three_at_once, &["exit", "commit", "committed"], every);
+    killed_at(three_at_once, &["exit", "commit", "committed"], all_passes);
 }
 
 #[test]
 fn killed_while_worktrees_are_created() {
-    killed_at(three_at_once, &["registered", "owned"], every);
+    killed_at(three_at_once, &["registered", "owned"], all_passes);
 }
 
 #[test]
 fn killed_while_fixes_are_merged() {
-    killed_at(three_at_once, &["combine", "fixes_combined", "moved", "combined"], every);
+    killed_at(three_at_once, &["combine", "fixes_combined", "moved", "combined"], all_passes);
 }
 
 #[test]
@@ -633,7 +634,7 @@ fn overlapping(script: AgentScript) -> AgentScript {
 
 #[test]
 fn killed_while_overlapping_fixes_are_merged() {
-    killed_at(overlapping, &["combine", "fixes_combined", "moved", "combined"], every);
+    killed_at(overlapping, &["combine", "fixes_combined", "moved", "combined"], all_passes);
 }
 
 #[test]
@@ -642,7 +643,7 @@ fn different_spellings_of_a_path_are_one_file() {
         let found = "echo \"- $PWD/a.txt:1 lacks the word of a\"; echo '- ./a.txt:3 names nobody at all'\n\
                      echo \"- b/../b.txt:1 lacks the word of b\"; echo; echo '**Verdict: CHANGES_REQUESTED**'";
         let script = script.rule(ScriptRule::role("review").cycle(1).shell(found));
-        let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
+        let script = rejecting_once(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed.\n"))
     });
     let worked = project.run(&["work"]);
@@ -660,15 +661,15 @@ fn different_spellings_of_a_path_are_one_file() {
     c.txt: one
     ");
     assert!(!project.subjects(BRANCH).contains("by hand"));
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
 }
 
 #[test]
 fn requests_outside_of_findings_go_to_the_first_fixer() {
     let project = project(|script| {
-        let more = format!("The manual must name all of them.\n\n{}", wants(&["a.txt:1", "b.txt:1"]));
+        let more = format!("The manual must name all of them.\n\n{}", review_with_findings(&["a.txt:1", "b.txt:1"]));
         let script = script.rule(ScriptRule::role("review").cycle(1).say(&more));
-        let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
+        let script = rejecting_once(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed.\n"))
     });
     let worked = project.run(&["work"]);
@@ -691,7 +692,7 @@ fn a_fixer_that_left_an_unusable_worktree_restarts_in_a_new_one() {
         let once = format!("test -e {YARD}/once || {{ touch {YARD}/once; {leaves}; }}");
         let project = configured(&retried, |script| {
             let strays = fixer("a", &["b"]).shell(&once);
-            let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
+            let script = rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
             script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
         });
         let worked = project.run(&["work"]);
@@ -704,7 +705,7 @@ fn a_fixer_that_left_an_unusable_worktree_restarts_in_a_new_one() {
             c.txt: one
             ");
         }
-        tidy(&project);
+        assert_no_fix_worktrees(&project);
     }
 }
 
@@ -713,7 +714,7 @@ fn failed() -> TestProject {
     let project = project(|script| {
         let kept = "../../../.git/refs/signoff/apart/1/1/1.1.1.0";
         let fails = fixer("b", &["a"]).wait_for(kept).shell("rm -rf ../task-1-fix-1.1.1.0").exit(1);
-        wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(fails)
+        rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(fails)
     });
     assert_eq!(project.run(&["work"]).code, Some(1));
     assert_ne!(project.git("for-each-ref refs/signoff/apart"), "");
@@ -721,10 +722,10 @@ fn failed() -> TestProject {
 }
 
 /// The refs of abandoned fixes, with the files they change.
-fn left(project: &TestProject) -> String {
+fn abandoned_fixes(project: &TestProject) -> String {
     let names = project.git("for-each-ref --format='%(refname)' refs/signoff/left");
-    let one = |name: &str| format!("{name}: {}", project.git(&format!("diff --name-only {BRANCH}...{name}")));
-    names.lines().map(one).collect()
+    let changes = |name: &str| format!("{name}: {}", project.git(&format!("diff --name-only {BRANCH}...{name}")));
+    names.lines().map(changes).collect()
 }
 
 #[test]
@@ -735,12 +736,12 @@ fn fixes_of_a_cancelled_or_approved_task_are_kept_as_refs_and_reported() {
         assert_eq!(output.code, Some(0), "{output}");
         assert!(output.stderr.contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{output}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(left(&project), @"
+            insta::assert_snapshot!(abandoned_fixes(&project), @"
             refs/signoff/left/1/1/fix-1.1.1.0: a.txt
             refs/signoff/left/1/1/fix-1.1.1.1: b.txt
             ");
         }
-        tidy(&project);
+        assert_no_fix_worktrees(&project);
     }
 }
 
@@ -761,14 +762,14 @@ fn finished_fixes_are_kept_as_refs_when_a_person_restarts() {
     fixes that were made side by side are not on the branch; kept as refs/signoff/left/1/1/fix-1.1.1.0, refs/signoff/left/1/1/fix-1.1.1.1, refs/signoff/left/1/1/fix-1.1.1.2: `git log signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` shows what is in one, `git cherry-pick signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` brings it back
     `signoff work` continues
     ");
-    insta::assert_snapshot!(left(&project), @"
+    insta::assert_snapshot!(abandoned_fixes(&project), @"
     refs/signoff/left/1/1/fix-1.1.1.0: a.txt
     refs/signoff/left/1/1/fix-1.1.1.1: b.txt
     refs/signoff/left/1/1/fix-1.1.1.2: c.txt
     ");
     let shown = project.run(&["show", "1"]);
     assert!(shown.stdout.contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{shown}");
-    tidy(&project);
+    assert_no_fix_worktrees(&project);
     let brought = format!("-C .signoff/worktrees/task-1 cherry-pick {BRANCH}..refs/signoff/left/1/1/fix-1.1.1.0");
     project.git(&brought);
     assert_eq!(project.git(&format!("show {BRANCH}:a.txt")), "one\nword of a\n");
@@ -779,13 +780,13 @@ fn finished_fixes_are_kept_as_refs_when_a_task_is_cancelled_while_others_run() {
     let project = project(|script| {
         let rule = fixer("b", &["a"]);
         let hangs = ScriptRule { steps: rule.steps[..2].to_vec(), ..rule }.write(&format!("{YARD}/ready"), "").hang();
-        wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(hangs)
+        rejecting_once(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(hangs)
     });
     let work = project.env.start_group(&["work"]);
     wait_until("one has ended", || ended(&project) == 1 && project.env.root().join("yard/ready").exists());
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
     let output = project.env.finish(work);
     assert!(output.to_string().contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{output}");
-    assert_eq!(left(&project), "refs/signoff/left/1/1/fix-1.1.1.0: a.txt\n");
-    tidy(&project);
+    assert_eq!(abandoned_fixes(&project), "refs/signoff/left/1/1/fix-1.1.1.0: a.txt\n");
+    assert_no_fix_worktrees(&project);
 }

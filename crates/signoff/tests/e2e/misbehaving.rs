@@ -31,7 +31,7 @@ fn project(rules: impl IntoIterator<Item = ScriptRule>) -> TestProject {
 }
 
 /// Works the task; the person's checkout must be unchanged, and no process may remain.
-fn worked(rules: impl IntoIterator<Item = ScriptRule>, more: &str) -> (TestProject, ProgramOutput) {
+fn work_tasks(rules: impl IntoIterator<Item = ScriptRule>, more: &str) -> (TestProject, ProgramOutput) {
     let project = project(rules);
     project.configure(more);
     let before = project.checkout();
@@ -42,7 +42,7 @@ fn worked(rules: impl IntoIterator<Item = ScriptRule>, more: &str) -> (TestProje
 }
 
 /// A text without commit ids, which differ from run to run.
-fn unnumbered(text: &str) -> String {
+fn without_commit_ids(text: &str) -> String {
     let mut out = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
         let digits = part.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
@@ -65,7 +65,7 @@ fn branch(project: &TestProject) -> String {
 
 #[test]
 fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
-    let (project, output) = worked([ScriptRule::role("implement").write("work.txt", "half\n").hang()], SHORT);
+    let (project, output) = work_tasks([ScriptRule::role("implement").write("work.txt", "half\n").hang()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -88,7 +88,7 @@ fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
 #[test]
 fn an_agent_that_is_silent_is_stopped() {
     let limits = "[limits]\nsilence = \"1s\"\ngrace = \"1s\"\n";
-    let (_, output) = worked([ScriptRule::role("implement").say("Let me think.\n").hang()], limits);
+    let (_, output) = work_tasks([ScriptRule::role("implement").say("Let me think.\n").hang()], limits);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -103,7 +103,7 @@ fn an_agent_that_is_silent_is_stopped() {
 
 #[test]
 fn an_agent_that_ignores_sigterm_is_killed() {
-    let (_, output) = worked([ScriptRule::role("implement").ignore_term().hang()], SHORT);
+    let (_, output) = work_tasks([ScriptRule::role("implement").ignore_term().hang()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -119,7 +119,7 @@ fn an_agent_that_ignores_sigterm_is_killed() {
 #[test]
 fn a_daemon_does_not_outlive_its_attempt() {
     let rule = works().daemon("../../../../one.pid").term_ignoring_daemon("../../../../two.pid");
-    let (project, output) = worked([rule, approves()], SHORT);
+    let (project, output) = work_tasks([rule, approves()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -138,7 +138,7 @@ fn a_daemon_does_not_outlive_its_attempt() {
 
 #[test]
 fn an_agent_that_is_killed_fails_its_task() {
-    let (project, output) = worked([works().die(9), approves()], "");
+    let (project, output) = work_tasks([works().die(9), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -171,7 +171,7 @@ fn an_agent_that_is_killed_fails_its_task() {
 
 #[test]
 fn an_agent_that_does_nothing_has_failed() {
-    let (_, output) = worked([ScriptRule::role("implement").say("Done.\n"), approves()], "");
+    let (_, output) = work_tasks([ScriptRule::role("implement").say("Done.\n"), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -192,7 +192,7 @@ fn a_reviewers_edits_are_undone_and_its_review_counts() {
         .delete("README.md")
         .say(REFUSED);
     let fix = ScriptRule::role("fix").shell("cat work.txt; ls").append("work.txt", "fixed\n");
-    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    let (project, output) = work_tasks([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -227,8 +227,8 @@ fn a_reviewers_edits_are_undone_and_its_review_counts() {
 fn a_reviewers_commits_are_undone() {
     let meddles = ScriptRule::role("review").cycle(1).write("mine.txt", "mine\n").commit("Mine").say(REFUSED);
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
-    let (project, output) = worked([works(), meddles, fix, approves()], "");
-    insta::assert_snapshot!(unnumbered(&output.stderr), @"general changed files while reviewing; undone: moved the branch to [COMMIT], added mine.txt");
+    let (project, output) = work_tasks([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(without_commit_ids(&output.stderr), @"general changed files while reviewing; undone: moved the branch to [COMMIT], added mine.txt");
     insta::assert_snapshot!(branch(&project), @"
     Do it - initial implementation
     Address review feedback (cycle 1)
@@ -243,7 +243,7 @@ fn a_reviewers_commits_are_undone() {
 fn a_reviewer_that_switches_branches_is_undone() {
     let meddles = ScriptRule::role("review").cycle(1).shell("git checkout -q -b elsewhere").say(REFUSED);
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
-    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    let (project, output) = work_tasks([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output.stderr, @"general changed files while reviewing; undone: left the branch signoff/task-1-do-it");
     insta::assert_snapshot!(branch(&project), @"
     Do it - initial implementation
@@ -259,7 +259,7 @@ fn a_reviewer_that_switches_branches_is_undone() {
 fn undone_changes_and_changes_that_are_only_reported_are_distinguished() {
     let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell("git config core.pager x; echo x > work.txt");
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
-    let (_, output) = worked([works(), meddles, fix, approves()], "");
+    let (_, output) = work_tasks([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output.stderr, @"
     general changed files while reviewing; undone: modified work.txt
     changed config of the repository while general was reviewing; not undone
@@ -270,7 +270,7 @@ fn undone_changes_and_changes_that_are_only_reported_are_distinguished() {
 fn a_worktree_deleted_by_a_reviewer_is_restored() {
     let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell("rm -rf \"$PWD\"");
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
-    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    let (project, output) = work_tasks([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -302,7 +302,7 @@ fn an_agent_that_deletes_the_git_directory_of_its_worktree() {
     let deletes = "rm -rf \"$(git rev-parse --git-dir)\" && ! git status";
     let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell(deletes);
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n").shell(&format!("{deletes}; rm .git"));
-    let (project, output) = worked([works().shell(deletes), meddles, fix, approves()], "");
+    let (project, output) = work_tasks([works().shell(deletes), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -375,7 +375,7 @@ fn a_leftover_lock_blocks_nothing() {
         ScriptRule::role("fix").append("work.txt", "fixed\n").leave_index_lock(),
         approves(),
     ];
-    let (project, output) = worked(rules, "");
+    let (project, output) = work_tasks(rules, "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -407,7 +407,7 @@ fn an_answer_of_more_than_ten_megabytes_is_rejected() {
         ScriptRule::role("fix").append("work.txt", "fixed\n"),
         approves(),
     ];
-    let (_, output) = worked(rules, "");
+    let (_, output) = work_tasks(rules, "");
     insta::assert_snapshot!(output, @"
     exit 3
     --- stdout
@@ -446,7 +446,7 @@ fn control_characters_do_not_reach_the_terminal() {
 
 #[test]
 fn commits_of_an_agent_are_kept() {
-    let (project, output) = worked([works().commit("Mine").write("more.txt", "more\n"), approves()], "");
+    let (project, output) = work_tasks([works().commit("Mine").write("more.txt", "more\n"), approves()], "");
     assert_eq!(output.code, Some(0), "{output}");
     insta::assert_snapshot!(branch(&project), @"
     Mine
@@ -463,7 +463,7 @@ fn commits_of_an_agent_are_kept() {
 fn an_agent_that_amends_an_earlier_commit() {
     let name = "git -c user.name=A -c user.email=a@example.org";
     let amends = works().shell(&format!("git add -A && {name} commit -q --amend -m Amended"));
-    let (project, output) = worked([amends, approves()], "");
+    let (project, output) = work_tasks([amends, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -491,7 +491,7 @@ fn an_agent_that_resets_its_branch() {
         ScriptRule::role("fix").shell("git reset -q --hard HEAD~2 && echo other > other.txt"),
         approves(),
     ];
-    let (project, output) = worked(rules, "");
+    let (project, output) = work_tasks(rules, "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -524,7 +524,7 @@ fn commits_removed_from_the_branch_are_kept_and_reported() {
         ScriptRule::role("fix").shell("git reset -q --hard HEAD~1 && echo other > other.txt"),
         approves(),
     ];
-    let (project, output) = worked(rules, "");
+    let (project, output) = work_tasks(rules, "");
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.to_string().contains("dropped commits from the branch; kept as refs/signoff/left/1/1/"), "{output}");
     project.git("reflog expire --expire=now --all");
@@ -536,7 +536,7 @@ fn commits_removed_from_the_branch_are_kept_and_reported() {
 #[test]
 fn an_agent_that_switches_to_its_own_branch() {
     let goes = works().shell("git checkout -q -b mine").commit("Mine").write("more.txt", "more\n");
-    let (project, output) = worked([goes, approves()], "");
+    let (project, output) = work_tasks([goes, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -565,8 +565,8 @@ fn an_agent_that_switches_to_an_unrelated_branch() {
         .commit("Mine")
         .shell("git checkout -q --orphan other && git rm -rfq . && echo other > other.txt")
         .commit("Other");
-    let (project, output) = worked([goes, works().append("work.txt", "again\n"), approves()], "");
-    insta::assert_snapshot!(unnumbered(&output.to_string()), @"
+    let (project, output) = work_tasks([goes, works().append("work.txt", "again\n"), approves()], "");
+    insta::assert_snapshot!(without_commit_ids(&output.to_string()), @"
     exit 1
     --- stdout
     Running task #1: Do it
@@ -608,7 +608,7 @@ fn an_agent_that_leaves_an_unfinished_rebase() {
     let rebases = works().call(1).commit("One").shell(&format!(
         "echo two > work.txt && git add -A && {name} commit -qm Two && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~2 2>/dev/null"
     ));
-    let (project, output) = worked([rebases, works().append("work.txt", "again\n"), approves()], "");
+    let (project, output) = work_tasks([rebases, works().append("work.txt", "again\n"), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -681,11 +681,11 @@ fn an_agent_that_commits_in_the_checkout_is_reported() {
     let project = project([strays, approves()]);
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0));
-    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was running; not undone: it is on mine, it is at [COMMIT]");
+    insta::assert_snapshot!(without_commit_ids(&output.stderr), @"your checkout changed while implement was running; not undone: it is on mine, it is at [COMMIT]");
 }
 
 /// The peak memory of a process in kilobytes, without the pages of its program file, which depend on the build.
-fn peak(pid: &str) -> u64 {
+fn peak_memory(pid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let number = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -695,7 +695,7 @@ fn peak(pid: &str) -> u64 {
 }
 
 /// A reviewer that prints this many bytes; returns the peak memory of signoff and its supervisors.
-fn flooded_with(bytes: u64) -> (Vec<u64>, ProgramOutput) {
+fn peak_with_output(bytes: u64) -> (Vec<u64>, ProgramOutput) {
     let measured = "../../../../measured-{role}";
     let waits = |rule: ScriptRule| rule.write("../../../../waits-{role}", "").wait_for(measured);
     let project = project([
@@ -712,14 +712,14 @@ fn flooded_with(bytes: u64) -> (Vec<u64>, ProgramOutput) {
         let at = |name: &str| project.env.root().join(format!("{name}-{role}"));
         wait_until("the agent waits", || at("waits").exists());
         let ours = processes::with_root(project.env.root()).into_iter().filter(|line| line.contains("/signoff "));
-        peaks.extend(ours.map(|line| peak(line.split(' ').next().unwrap_or_default())));
+        peaks.extend(ours.map(|line| peak_memory(line.split(' ').next().unwrap_or_default())));
         fs::write(at("measured"), "").unwrap();
     }
     (peaks, project.env.finish(program))
 }
 
 fn memory_stays_bounded_through(bytes: u64) {
-    let (peaks, output) = flooded_with(bytes);
+    let (peaks, output) = peak_with_output(bytes);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("is unclear: "), "{output}");
     assert_eq!(peaks.len(), 4, "signoff and a supervisor, twice: {peaks:?}");

@@ -6,7 +6,7 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, developer};
 
-fn ended(project: &TestProject, task: &str) -> String {
+fn task_outcome(project: &TestProject, task: &str) -> String {
     let shown = project.run(&["show", task, "--json"]).json();
     let task = &shown["task"];
     format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
@@ -14,18 +14,18 @@ fn ended(project: &TestProject, task: &str) -> String {
 
 const NOTHING: &str = r#""completed" null "nothing_to_review" "nothing_to_review""#;
 
-fn content(script: AgentScript) -> AgentScript {
+fn approving_agent(script: AgentScript) -> AgentScript {
     developer(script).rule(ScriptRule::role("review").say(APPROVED))
 }
 
 #[test]
 fn a_review_task_without_a_target_asks_no_reviewer() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     project.run(&["add", "Look at it", "--type", "review"]);
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");
     assert!(output.stdout.contains("nothing to review"), "{output}");
-    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(task_outcome(&project, "1"), NOTHING);
     assert_eq!(project.calls().all().len(), 0);
     assert_eq!(project.run(&["retry", "1"]).code, Some(2));
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
@@ -34,7 +34,7 @@ fn a_review_task_without_a_target_asks_no_reviewer() {
 
 #[test]
 fn a_review_of_a_clean_checkout_asks_no_reviewer() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     for words in [&["review"][..], &["review", "--json"], &["review", "--base", "main"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(3), "{output}");
@@ -58,14 +58,14 @@ fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
     project.run(&["add", "Add logout", "-a", "--depends-on", "1"]);
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(ended(&project, "1"), NOTHING);
-    assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
+    assert_eq!(task_outcome(&project, "1"), NOTHING);
+    assert_eq!(task_outcome(&project, "2"), r#""blocked" null null null"#);
     // `signoff merge` refuses it.
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
     // A person approves it, and the task that depends on it starts.
     assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "not needed"]).code, Some(0));
     project.run(&["work"]);
-    assert!(ended(&project, "2").contains("approved"), "{}", ended(&project, "2"));
+    assert!(task_outcome(&project, "2").contains("approved"), "{}", task_outcome(&project, "2"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn an_accepted_empty_task_has_nothing_to_land() {
     });
     project.run(&["add", "Add login", "-a"]);
     project.run(&["work"]);
-    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(task_outcome(&project, "1"), NOTHING);
     project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "not needed"]);
     let before = project.git("rev-parse main");
     for words in [&["land"][..], &["merge", "1"]] {
@@ -113,7 +113,7 @@ fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
     project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo it.\n");
     project.commit("Plan");
     let output = project.run(&["run", "plan.md"]);
-    assert_eq!(ended(&project, "1"), NOTHING, "{output}");
+    assert_eq!(task_outcome(&project, "1"), NOTHING, "{output}");
     assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(project.run(&["run", "--resume"]).code, Some(3));
 }
@@ -131,6 +131,6 @@ fn a_task_that_changes_only_its_documents_is_not_approved() {
     });
     let output = project.run(&["iterate", "Add login", "--max-iterations", "1"]);
     assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(task_outcome(&project, "1"), NOTHING);
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
 }

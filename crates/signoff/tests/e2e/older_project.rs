@@ -182,7 +182,7 @@ fn its_unfinished_work_continues() {
     exit 0
     --- stdout
     q1 answered: proceed
-    ! Task #3 completed with issues (NEEDS_DISCUSSION after 1 cycle): a reviewer wants to discuss it (discussion)
+    ! Task #3 completed with issues (NEEDS_DISCUSSION after 1 cycle): a reviewer asks for a discussion (discussion)
         Next: signoff show 3, then signoff improve 3 --review
     ");
     insta::assert_snapshot!(project.run(&["retry", "2"]), @"

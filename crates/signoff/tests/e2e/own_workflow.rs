@@ -117,8 +117,8 @@ fn a_custom_workflow_runs_until_approval() {
     ");
     let calls = project.calls();
     let prompts = |role: &str, reviewer: &str| -> Vec<String> {
-        let of = calls.with_role(role).filter(|call| call.start.reviewer == reviewer);
-        of.map(|call| call.prompt.lines().next().unwrap_or_default().to_owned()).collect()
+        let calls_of = calls.with_role(role).filter(|call| call.start.reviewer == reviewer);
+        calls_of.map(|call| call.prompt.lines().next().unwrap_or_default().to_owned()).collect()
     };
     let guard = "You guard what people want to keep to themselves.";
     assert_eq!(prompts("review", "privacy"), [guard, guard]);

@@ -61,7 +61,7 @@ fn project(more: &str, script: impl FnOnce(AgentScript) -> AgentScript) -> TestP
 }
 
 /// A project with the full workflow.
-fn whole(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+fn full_workflow(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
     project("preset = \"phases\"\n", script)
 }
 
@@ -77,7 +77,7 @@ fn on_branch(project: &TestProject, file: &str) -> String {
 
 #[test]
 fn a_task_goes_through_all_phases() {
-    let project = whole(|script| team(researchers(script)));
+    let project = full_workflow(|script| team(researchers(script)));
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
@@ -150,28 +150,28 @@ fn a_task_goes_through_all_phases() {
 
 #[test]
 fn every_phase_gets_the_results_of_earlier_phases() {
-    let project = whole(|script| team(researchers(script)));
+    let project = full_workflow(|script| team(researchers(script)));
     project.run(&["work"]);
     let prompt = |phase: &str, index: usize| calls(&project, phase)[index].prompt.clone();
     let design = prompt("brainstorm", 3);
-    for said in ["There is no greeting yet.", "It must be polite.", "It may offend.", DESIGN] {
-        assert!(design.contains(said), "{said}: {design}");
+    for text in ["There is no greeting yet.", "It must be polite.", "It may offend.", DESIGN] {
+        assert!(design.contains(text), "{text}: {design}");
     }
     assert!(prompt("plan", 0).contains(&format!("- Design: {DESIGN}")), "researchers know the design");
     let plan = prompt("plan", 3);
-    for said in ["One file for each word.", "Two files are enough.", PLAN, "### Task 1: Title"] {
-        assert!(plan.contains(said), "{said}: {plan}");
+    for text in ["One file for each word.", "Two files are enough.", PLAN, "### Task 1: Title"] {
+        assert!(plan.contains(text), "{text}: {plan}");
     }
     let review = prompt("plan_review", 0);
-    for said in ["# PLAN REVIEW PHASE", "One file for each word.", "Say goodbye", PLAN, DESIGN, "diff --git"] {
-        assert!(review.contains(said), "{said}: {review}");
+    for text in ["# PLAN REVIEW PHASE", "One file for each word.", "Say goodbye", PLAN, DESIGN, "diff --git"] {
+        assert!(review.contains(text), "{text}: {review}");
     }
     let (first, second) = (prompt("implement", 0), prompt("implement", 1));
-    for said in ["**Say hello**", "- hello.txt says hello", "Coming later:\n- Say goodbye", PLAN, DESIGN] {
-        assert!(first.contains(said), "{said}: {first}");
+    for text in ["**Say hello**", "- hello.txt says hello", "Coming later:\n- Say goodbye", PLAN, DESIGN] {
+        assert!(first.contains(text), "{text}: {first}");
     }
-    for said in ["**Say goodbye**", "Done before:\n- Say hello", "Write it to bye.txt."] {
-        assert!(second.contains(said), "{said}: {second}");
+    for text in ["**Say goodbye**", "Done before:\n- Say hello", "Write it to bye.txt."] {
+        assert!(second.contains(text), "{text}: {second}");
     }
     for phase in ["code_review", "final_review", "codex_final"] {
         let review = prompt(phase, 0);
@@ -241,8 +241,9 @@ fn each_item_is_reviewed_by_its_own_changes() {
 
 #[test]
 fn reviews_are_counted_for_each_item() {
-    let one = SHORT.replace("per_item = true, max_fixes = 2", "per_item = true, max_fixes = 1, on_exhausted = \"ask\"");
-    let project = project(&one, |script| {
+    let workflow =
+        SHORT.replace("per_item = true, max_fixes = 2", "per_item = true, max_fixes = 1, on_exhausted = \"ask\"");
+    let project = project(&workflow, |script| {
         let objects = |call| ScriptRule::role("review").reviewer("code").call(call);
         let script = script
             .rule(objects(1).say("HIGH: hello.txt:1 too short\n"))
@@ -329,13 +330,13 @@ fn items(project: &TestProject) -> String {
 fn a_plan_changed_by_parallel_fixers_is_parsed_again_even_without_a_review() {
     let worked = "Add a greeting - item 1 of 3: Say hello\nAdd a greeting - item 2 of 3: Say goodbye\n\
                   Add a greeting - item 3 of 3: Bow\n";
-    let asked = changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", ADDS);
-    asked.run(&["work"]);
-    assert_eq!(asked.run(&["answer", "1", "skip"]).code, Some(0));
-    let output = asked.run(&["work"]);
+    let project = changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", ADDS);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["answer", "1", "skip"]).code, Some(0));
+    let output = project.run(&["work"]);
     assert_eq!(output.code, Some(3), "{output}");
     assert!(output.stdout.contains("3 items planned"), "{output}");
-    assert_eq!(items(&asked), worked);
+    assert_eq!(items(&project), worked);
     let noted = "on_reviewer_failure = \"not-passed\", max_fixes = 1, on_exhausted = \"proceed\"";
     let noted = changed_together(noted, ADDS);
     let output = noted.run(&["work"]);
@@ -392,7 +393,10 @@ fn a_plan_that_a_person_changes_during_a_question_is_worked_as_changed() {
 }
 
 /// The result if a fixer changes the plan like this in its first one or two calls.
-fn mishandled(times: u32, fix: impl Fn(ScriptRule) -> ScriptRule) -> (TestProject, signoff_testkit::ProgramOutput) {
+fn plan_changed_by_fixer(
+    times: u32,
+    fix: impl Fn(ScriptRule) -> ScriptRule,
+) -> (TestProject, signoff_testkit::ProgramOutput) {
     let fixing = SHORT.replace("on_failure = \"restart\"", "on_failure = \"mini-loop\"");
     let project = project(&fixing, |script| {
         let objects = ScriptRule::role("review").reviewer("plan").call(1);
@@ -413,7 +417,7 @@ fn a_fixer_that_leaves_no_valid_plan_has_failed_and_the_plan_is_restored() {
         ("is larger than", format!("head -c 2000000 /dev/zero | tr '\\0' x > {PLAN}")),
     ];
     for (reason, script) in &ways {
-        let (project, worked) = mishandled(1, |rule| rule.shell(script).say("Fixed.\n"));
+        let (project, worked) = plan_changed_by_fixer(1, |rule| rule.shell(script).say("Fixed.\n"));
         assert_eq!(worked.code, Some(0), "{reason}: {worked}");
         assert!(worked.stdout.contains(reason), "{reason}: {worked}");
         let prompt = &calls(&project, "plan_review")[2].prompt;
@@ -423,7 +427,7 @@ fn a_fixer_that_leaves_no_valid_plan_has_failed_and_the_plan_is_restored() {
     }
     let many = ("has 201 tasks", format!("for i in $(seq 201); do echo \"### Task $i: Do\"; done > {PLAN}"));
     for (reason, script) in ways.into_iter().chain([many]) {
-        let (project, worked) = mishandled(2, |rule| rule.shell(&script).say("Fixed.\n"));
+        let (project, worked) = plan_changed_by_fixer(2, |rule| rule.shell(&script).say("Fixed.\n"));
         assert_eq!(worked.code, Some(1), "{reason}: {worked}");
         assert!(worked.stdout.contains(reason), "{reason}: {worked}");
         assert!(calls(&project, "implement").is_empty(), "{reason}");
@@ -497,7 +501,7 @@ fn an_item_without_changes_is_reported_and_a_task_without_changes_fails() {
 
 #[test]
 fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
-    let project = whole(|script| {
+    let project = full_workflow(|script| {
         let second = || ScriptRule::role("brainstorm").prompt_contains("You are researcher 2");
         let third = ScriptRule::role("brainstorm").prompt_contains("You are researcher 3");
         let script = script.rule(second().exit(3)).rule(third.write("planted.txt", "here\n").say("It may offend.\n"));
@@ -509,7 +513,7 @@ fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
     assert!(printed.contains("changed files while researching; undone: added planted.txt"), "{worked}");
     let thinking = calls(&project, "brainstorm");
     let design = &thinking.last().unwrap().prompt;
-    assert_eq!(thinking.len(), 5, "one was asked twice");
+    assert_eq!(thinking.len(), 5, "one researcher ran twice");
     assert!(design.contains("There is no greeting yet.") && design.contains("It may offend."), "{design}");
     assert!(design.contains("### Report 2") && !design.contains("### Report 3"), "{design}");
     assert!(!project.git(&format!("ls-tree -r --name-only {BRANCH}")).contains("planted"));
@@ -517,7 +521,7 @@ fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
 
 #[test]
 fn finished_researchers_are_not_called_again_after_a_kill() {
-    let project = whole(|script| team(researchers(script)));
+    let project = full_workflow(|script| team(researchers(script)));
     // Three attempts for research; the fourth combines their reports.
     project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "prepare:4")]);
     assert_eq!(calls(&project, "brainstorm").len(), 3);
@@ -525,14 +529,14 @@ fn finished_researchers_are_not_called_again_after_a_kill() {
     assert_eq!(worked.code, Some(0), "{worked}");
     let thinking = calls(&project, "brainstorm");
     assert_eq!(thinking.len(), 4);
-    for said in ["There is no greeting yet.", "It must be polite.", "It may offend."] {
-        assert!(thinking[3].prompt.contains(said), "{said}: {}", thinking[3].prompt);
+    for text in ["There is no greeting yet.", "It must be polite.", "It may offend."] {
+        assert!(thinking[3].prompt.contains(text), "{text}: {}", thinking[3].prompt);
     }
 }
 
 #[test]
 fn detected_checks_run_and_a_failing_one_starts_the_next_pass() {
-    let project = whole(|script| {
+    let project = full_workflow(|script| {
         let makefile = "test:\n\t@test -f fixed.txt || { echo 'hello.txt:1: too loud'; exit 1; }\n";
         let script = script
             .rule(ScriptRule::role("implement").call(1).write("Makefile", makefile).say("Done.\n"))
@@ -548,19 +552,19 @@ fn detected_checks_run_and_a_failing_one_starts_the_next_pass() {
         assert!(call.prompt.contains("too loud"), "{}", call.prompt);
     }
     let reviews: Vec<String> = project.list(".signoff/reviews");
-    let of = |part: &str| reviews.iter().filter(|name| name.contains(part)).count();
-    assert_eq!(of("-task-1-p2-final_review-review-1.md"), 1, "{reviews:?}");
-    assert_eq!(of("-task-1-p1-plan_review-review-1.md"), 1, "{reviews:?}");
+    let count_of = |part: &str| reviews.iter().filter(|name| name.contains(part)).count();
+    assert_eq!(count_of("-task-1-p2-final_review-review-1.md"), 1, "{reviews:?}");
+    assert_eq!(count_of("-task-1-p1-plan_review-review-1.md"), 1, "{reviews:?}");
 }
 
 #[test]
 fn a_check_whose_program_is_missing_starts_no_pass() {
-    let project = whole(|script| team(researchers(script)));
+    let project = full_workflow(|script| team(researchers(script)));
     project.configure("preset = \"phases\"\n[checks]\ntest = \"nosuchtool test ./...\"\n");
     let worked = project.run(&["work", "--no-ask"]);
     assert_eq!(worked.code, Some(1), "{worked}");
-    let said = "Checks could not run: could not be started: check `test` needs `nosuchtool`, which is not installed";
-    assert!(worked.stdout.contains(said), "{worked}");
+    let message = "Checks could not run: could not be started: check `test` needs `nosuchtool`, which is not installed";
+    assert!(worked.stdout.contains(message), "{worked}");
     assert!(!worked.stdout.contains("Iteration 2/"), "{worked}");
 }
 
@@ -595,7 +599,7 @@ fn a_rejected_plan_does_not_block_the_next_attempt() {
 }
 
 /// The error for a plan written in this way; nothing outside of the worktree may change.
-fn hostile(plan: impl Fn(ScriptRule) -> ScriptRule) -> String {
+fn plan_error(plan: impl Fn(ScriptRule) -> ScriptRule) -> String {
     let project = project(SHORT, |script| team(script.rule(plan(ScriptRule::role("plan")))));
     project.env.write("../outside.md", "mine\n");
     let before = project.checkout();
@@ -614,17 +618,17 @@ fn hostile(plan: impl Fn(ScriptRule) -> ScriptRule) -> String {
 #[test]
 fn a_hostile_plan_writes_nothing_outside_and_is_rejected_with_a_reason() {
     let many: String = (1..=201).map(|number| format!("### Task {number}: Do it\n\nNow.\n\n")).collect();
-    let said = [
-        hostile(|rule| rule.shell("rm -rf docs && echo file > docs").say(TASKS)),
-        hostile(|rule| rule.shell(&format!("rm -f {PLAN}; ln -s ../../../../../outside.md {PLAN}")).say(TASKS)),
-        hostile(|rule| rule.shell("rm -rf docs && ln -s ../../../.. docs").say(TASKS)),
-        hostile(|rule| rule.shell(&format!("head -c 10000000 /dev/zero | tr '\\0' x > {PLAN}")).say("Done.\n")),
-        hostile(|rule| rule.say(&many)),
-        hostile(|rule| rule.say(" \n")),
-        hostile(|rule| rule.say("# Plan\n\n### Task 1: \u{0}\n")),
-        hostile(|rule| rule.shell(&format!("mkdir -p docs/signoff; printf '### Task 1: \\377' > {PLAN}"))),
+    let outputs = [
+        plan_error(|rule| rule.shell("rm -rf docs && echo file > docs").say(TASKS)),
+        plan_error(|rule| rule.shell(&format!("rm -f {PLAN}; ln -s ../../../../../outside.md {PLAN}")).say(TASKS)),
+        plan_error(|rule| rule.shell("rm -rf docs && ln -s ../../../.. docs").say(TASKS)),
+        plan_error(|rule| rule.shell(&format!("head -c 10000000 /dev/zero | tr '\\0' x > {PLAN}")).say("Done.\n")),
+        plan_error(|rule| rule.say(&many)),
+        plan_error(|rule| rule.say(" \n")),
+        plan_error(|rule| rule.say("# Plan\n\n### Task 1: \u{0}\n")),
+        plan_error(|rule| rule.shell(&format!("mkdir -p docs/signoff; printf '### Task 1: \\377' > {PLAN}"))),
     ];
-    insta::assert_snapshot!(said.join("\n"), @"
+    insta::assert_snapshot!(outputs.join("\n"), @"
     [plan] The plan was refused: docs is not a directory
     [plan] The plan was refused: docs/signoff/task-1-add-a-greeting-plan.md is not a plain file
     [plan] The plan was refused: docs is not a directory

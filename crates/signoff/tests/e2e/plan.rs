@@ -4,7 +4,7 @@ use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
-use crate::actors::{FEATURE, clean, content, issue, sees};
+use crate::actors::{FEATURE, approving_agent, clean, issue, sees};
 
 const PLAN: &str = "\
 # Login Implementation Plan
@@ -36,7 +36,7 @@ fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
 
 #[test]
 fn the_tasks_follow_each_other_on_one_branch() {
-    let project = project(|script| content(developer(script)));
+    let project = project(|script| approving_agent(developer(script)));
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
     exit 0
@@ -315,7 +315,7 @@ fn findings_that_contradict_each_other_are_shown_to_the_fixer() {
 fn a_short_diff_is_in_the_prompt_and_a_long_one_only_as_statistics() {
     let lines = |count: usize| "line\n".repeat(count);
     let project = project(|script| {
-        content(
+        approving_agent(
             script
                 .rule(ScriptRule::role("implement").task("1").write("short.txt", &lines(480)))
                 .rule(ScriptRule::role("implement").write("long.txt", &lines(600))),
@@ -337,7 +337,7 @@ fn a_short_diff_is_in_the_prompt_and_a_long_one_only_as_statistics() {
 
 #[test]
 fn completed_tasks_are_skipped() {
-    let project = project(|script| content(developer(script)));
+    let project = project(|script| approving_agent(developer(script)));
     project.env.write("plan.md", PLAN.replacen("- [ ]", "- [x]", 1));
     insta::assert_snapshot!(project.run(&["run", "plan.md", "--dry-run"]), @"
     exit 0
@@ -408,7 +408,7 @@ fn a_plan_without_tasks_is_wrong_usage() {
 #[test]
 fn with_land_a_plan_ends_on_the_default_branch() {
     let project =
-        project(|script| content(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"))));
+        project(|script| approving_agent(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"))));
     let output = project.run(&["run", "plan.md", "--land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
@@ -425,7 +425,7 @@ fn a_plan_is_not_ticked_through_a_link() {
         ("rm -rf plans; ln -s ../../../plans plans", Some("plans/plan.md")),
     ] {
         let project = project(|rules| {
-            content(rules.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n").shell(script)))
+            approving_agent(rules.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n").shell(script)))
         });
         let plan = more.unwrap_or("plan.md");
         if more.is_some() {
@@ -444,8 +444,9 @@ fn a_plan_is_not_ticked_through_a_link() {
 #[test]
 fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
     for landing in ["merge", "rebase"] {
-        let project =
-            project(|script| content(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"))));
+        let project = project(|script| {
+            approving_agent(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n")))
+        });
         project.configure(&format!("landing = \"{landing}\"\n"));
         assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
         for task in ["1", "2"] {
@@ -460,7 +461,7 @@ fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
 #[test]
 fn after_a_stopped_task_the_later_ones_wait() {
     let project = project(|script| {
-        content(
+        approving_agent(
             script
                 .rule(ScriptRule::role("implement").call(1).task("1").exit(3))
                 .rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n")),
@@ -534,7 +535,7 @@ fn after_a_stopped_task_the_later_ones_wait() {
 fn the_work_of_a_cancelled_task_is_set_aside() {
     let project = project(|script| {
         let fails = ScriptRule::role("implement").task("1").write("junk.txt", "junk\n").exit(1);
-        content(developer(script.rule(fails)))
+        approving_agent(developer(script.rule(fails)))
     });
     assert_eq!(project.run(&["run", "plan.md", "--no-ask"]).code, Some(1));
     project.env.write(".signoff/worktrees/run-1/more.txt", "more junk\n");
@@ -570,7 +571,7 @@ fn the_work_of_a_cancelled_task_is_set_aside() {
 fn the_work_of_several_cancelled_tasks_is_kept_separately() {
     let fails = |task: &str| ScriptRule::role("implement").task(task).write("junk-{task}.txt", "junk\n").exit(1);
     let project =
-        TestProject::with_agent(PROGRAM, |script| content(developer(script.rule(fails("1")).rule(fails("2")))));
+        TestProject::with_agent(PROGRAM, |script| approving_agent(developer(script.rule(fails("1")).rule(fails("2")))));
     let third = "\n### Task 3: Forget\n\n- [ ] **Step 1: Forget the session**\n";
     project.env.write("plan.md", format!("{PLAN}{third}"));
     project.commit("Plan");
@@ -587,7 +588,7 @@ fn the_work_of_several_cancelled_tasks_is_kept_separately() {
 
 #[test]
 fn options_that_do_not_apply_are_refused() {
-    let project = project(content);
+    let project = project(approving_agent);
     project.env.write("SPEC.md", "People log in.\n");
     let mut printed = String::new();
     for words in [
@@ -634,7 +635,7 @@ fn options_that_do_not_apply_are_refused() {
 /// `-j` is accepted with a note, so one command line works for every source.
 #[test]
 fn a_plan_runs_sequentially_whatever_the_jobs() {
-    let project = project(|script| content(developer(script)));
+    let project = project(|script| approving_agent(developer(script)));
     let output = project.run(&["run", "plan.md", "-j", "4"]);
     assert_eq!(output.code, Some(0), "{output}");
     insta::assert_snapshot!(output.stderr, @"The tasks of a plan run one after the other; -j is ignored");
@@ -643,7 +644,7 @@ fn a_plan_runs_sequentially_whatever_the_jobs() {
 
 #[test]
 fn a_plan_can_have_the_name_of_a_source() {
-    let project = project(content);
+    let project = project(approving_agent);
     project.env.write("queue", "### Task 1: One\n\nDo it.\n");
     insta::assert_snapshot!(project.run(&["run", "queue", "--as", "plan", "--dry-run"]), @"
     exit 0

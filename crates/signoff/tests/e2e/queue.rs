@@ -145,7 +145,7 @@ fn a_task_waits_for_its_dependencies_and_starts_from_their_work() {
     assert_eq!(project.run(&["work"]).code, Some(1));
     project.run(&["add", "Third", "--depends-on", "2"]);
     assert_eq!(status(&project, "2"), "blocked null", "what it depends on failed");
-    assert_eq!(status(&project, "3"), "blocked null", "it comes after what is blocked");
+    assert_eq!(status(&project, "3"), "blocked null", "it depends on a blocked task");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr

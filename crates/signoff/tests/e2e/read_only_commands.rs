@@ -8,7 +8,7 @@ use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, FEATURE, changes, content, developer, strict_reviewer};
+use crate::actors::{APPROVED, FEATURE, approving_agent, changes, developer, strict_reviewer};
 
 /// A task that was approved at its third review.
 fn approved() -> TestProject {
@@ -211,13 +211,13 @@ fn a_long_transcript_is_shown_to_its_end() {
     });
     project.run(&["add", "One"]);
     project.run(&["work"]);
-    let said = project.env.work().join(".signoff/runs/1/1/a1/stdout").metadata().unwrap().len();
-    assert!(said > 5 << 20);
+    let written = project.env.work().join(".signoff/runs/1/1/a1/stdout").metadata().unwrap().len();
+    assert!(written > 5 << 20);
     let logs = project.run(&["logs", "1"]);
-    assert!(logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > said, "{}", logs.stdout.len());
+    assert!(logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > written, "{}", logs.stdout.len());
     let json = project.run(&["logs", "1", "--json"]).stdout;
     let text = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().len();
-    assert_eq!(json.lines().map(text).sum::<usize>() as u64, said);
+    assert_eq!(json.lines().map(text).sum::<usize>() as u64, written);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_bare_call_lists_what_needs_attention() {
 #[test]
 fn every_question_has_one_number_wherever_it_is_shown() {
     let project = TestProject::with_agent(PROGRAM, |script| {
-        content(developer(script).rule(ScriptRule::role("review").reviewer("code").exit(1)))
+        approving_agent(developer(script).rule(ScriptRule::role("review").reviewer("code").exit(1)))
     });
     project.configure("preset = \"plan\"\n");
     project.run(&["add", "One"]);
@@ -480,9 +480,9 @@ fn the_doctor_checks_the_worktrees_of_unfinished_tasks() {
     project.run(&["add", "One", "-a"]);
     project.run(&["work"]);
     let worktrees = || {
-        let looks = project.run(&["doctor"]);
-        let lines = looks.stdout.lines().filter(|line| line.contains("worktrees"));
-        format!("exit {:?}\n{}", looks.code, lines.collect::<Vec<_>>().join("\n"))
+        let doctor = project.run(&["doctor"]);
+        let lines = doctor.stdout.lines().filter(|line| line.contains("worktrees"));
+        format!("exit {:?}\n{}", doctor.code, lines.collect::<Vec<_>>().join("\n"))
     };
     insta::assert_snapshot!(worktrees(), @"
     exit Some(0)
@@ -539,8 +539,8 @@ fn completions_name_every_command() {
 
 /// The `SIGNOFF_` variables of an attempt, as the agent printed them.
 fn agent_variables(project: &TestProject, attempt: &str) -> BTreeMap<String, String> {
-    let said = project.run(&["logs", "1", "--attempt", attempt]).stdout;
-    let pairs = said.lines().filter_map(|line| line.strip_prefix("SIGNOFF_")?.split_once('='));
+    let stdout = project.run(&["logs", "1", "--attempt", attempt]).stdout;
+    let pairs = stdout.lines().filter_map(|line| line.strip_prefix("SIGNOFF_")?.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
@@ -566,7 +566,7 @@ fn agents_get_their_own_variables_and_inherit_none() {
     let worked = project.env.run_with(&["work"], &inherited);
     assert_eq!(worked.code, Some(0), "{worked}");
     let variables = ["1", "2", "3", "4"].map(|attempt| agent_variables(&project, attempt));
-    let of = |call: usize, name: &str| variables[call].get(name).cloned().unwrap_or("-".to_owned());
+    let variable = |call: usize, name: &str| variables[call].get(name).cloned().unwrap_or("-".to_owned());
     let line = |call: usize| {
         [
             "ROLE",
@@ -582,7 +582,7 @@ fn agents_get_their_own_variables_and_inherit_none() {
             "MCP_URL",
             "MCP_TOKEN",
         ]
-        .map(|name| of(call, name))
+        .map(|name| variable(call, name))
         .join(" ")
     };
     insta::assert_snapshot!((0..variables.len()).map(line).collect::<Vec<_>>().join("\n"), @"
@@ -592,13 +592,17 @@ fn agents_get_their_own_variables_and_inherit_none() {
     review review general task 1 1 1 4 2 - - -
     ");
     let base = project.git("rev-parse main");
-    assert!((0..4).all(|call| of(call, "BASE") == base.trim()));
-    assert_eq!((of(0, "NONCE"), of(2, "NONCE")), ("-".to_owned(), "-".to_owned()), "only reviewers have one");
-    assert!(of(1, "NONCE").len() >= 16 && of(1, "NONCE") != of(3, "NONCE"));
+    assert!((0..4).all(|call| variable(call, "BASE") == base.trim()));
+    assert_eq!(
+        (variable(0, "NONCE"), variable(2, "NONCE")),
+        ("-".to_owned(), "-".to_owned()),
+        "only reviewers have one"
+    );
+    assert!(variable(1, "NONCE").len() >= 16 && variable(1, "NONCE") != variable(3, "NONCE"));
     let calls = project.calls();
-    assert!(calls.all()[1].prompt.contains(&of(1, "NONCE")), "the prompt asks for it back");
-    assert_eq!(of(3, "COMMIT"), project.git("rev-parse signoff/task-1-one").trim());
-    assert!((0..4).all(|call| of(call, "USAGE_FILE").starts_with("[ROOT]/")));
+    assert!(calls.all()[1].prompt.contains(&variable(1, "NONCE")), "the prompt asks for it back");
+    assert_eq!(variable(3, "COMMIT"), project.git("rev-parse signoff/task-1-one").trim());
+    assert!((0..4).all(|call| variable(call, "USAGE_FILE").starts_with("[ROOT]/")));
 }
 
 #[test]

@@ -5,10 +5,10 @@
 
 mod bad_input;
 mod faults;
+mod full_loop;
 mod read_only;
 mod slow;
 mod team;
 mod traps;
-mod whole;
 
 use team::{Cli, Team};

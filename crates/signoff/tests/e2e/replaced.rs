@@ -40,7 +40,7 @@ fn other(project: &TestProject) -> String {
 }
 
 /// Works both tasks. The second task and the other repository must not be affected.
-fn worked(project: &TestProject) -> ProgramOutput {
+fn work_tasks(project: &TestProject) -> ProgramOutput {
     let (before, checkout) = (other(project), project.checkout());
     assert!(before.contains("more"), "{before}");
     let output = project.run(&["work", "-j", "1"]);
@@ -59,7 +59,7 @@ fn row(project: &TestProject) -> String {
 #[test]
 fn a_link_in_place_of_the_worktree_is_not_followed() {
     let project = project([works().shell(LINKED)]);
-    insta::assert_snapshot!(worked(&project), @"
+    insta::assert_snapshot!(work_tasks(&project), @"
     exit 1
     --- stdout
     Running task #1: Do it
@@ -86,7 +86,7 @@ fn a_link_in_place_of_the_worktree_is_not_followed() {
 #[test]
 fn a_link_that_a_reviewer_put_in_place_of_the_worktree_is_not_followed() {
     let project = project([works(), ScriptRule::role("review").say(APPROVED).shell(LINKED)]);
-    insta::assert_snapshot!(worked(&project).stderr, @"
+    insta::assert_snapshot!(work_tasks(&project).stderr, @"
     the worktree was replaced by something else; recreated from its branch
     general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
     the worktree was replaced by something else; recreated from its branch
@@ -98,7 +98,7 @@ fn a_link_that_a_reviewer_put_in_place_of_the_worktree_is_not_followed() {
 #[test]
 fn a_file_in_place_of_the_worktree_is_removed() {
     let project = project([works().shell("w=$PWD; cd /; rm -rf \"$w\"; echo x > \"$w\"")]);
-    worked(&project);
+    work_tasks(&project);
     insta::assert_snapshot!(row(&project), @"  ✗ 1. implement Do it    failed     implementer_failed");
     project.set_agent(|script| script.rule(works()).rule(approves()));
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
@@ -110,7 +110,7 @@ fn a_link_in_place_of_the_git_directory_is_not_followed() {
     let again = ScriptRule::role("review").cycle(1).say(REFUSED).shell(links);
     let fix = ScriptRule::role("fix").append("work.txt", "fixed\n").shell(links);
     let project = project([works().shell(links), again, fix]);
-    insta::assert_snapshot!(worked(&project), @"
+    insta::assert_snapshot!(work_tasks(&project), @"
     exit 0
     --- stdout
     Running task #1: Do it
@@ -181,7 +181,7 @@ fn work_is_kept_whatever_happens_to_the_git_directory() {
     ];
     for way in ways {
         let project = project([works().shell(way)]);
-        let output = worked(&project);
+        let output = work_tasks(&project);
         assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)", "{way}: {output}");
         assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n", "{way}");
     }
@@ -191,7 +191,7 @@ fn work_is_kept_whatever_happens_to_the_git_directory() {
 fn a_persons_worktree_with_the_same_name_is_left_alone() {
     let project = project([works().shell("rm -rf \"$(git rev-parse --git-dir)\"")]);
     project.git("worktree add -q -b theirs ../elsewhere/task-1");
-    worked(&project);
+    work_tasks(&project);
     assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)");
     assert_eq!(project.git("-C ../elsewhere/task-1 symbolic-ref HEAD"), "refs/heads/theirs\n");
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
@@ -201,7 +201,7 @@ fn a_persons_worktree_with_the_same_name_is_left_alone() {
 fn an_inaccessible_directory_is_made_accessible_again() {
     use std::os::unix::fs::PermissionsExt;
     let project = project([works(), ScriptRule::role("review").say(APPROVED).shell("chmod 000 .")]);
-    worked(&project);
+    work_tasks(&project);
     assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)");
     let found = std::fs::metadata(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
     assert_eq!(found.permissions().mode() & 0o700, 0o700);

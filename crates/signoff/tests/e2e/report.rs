@@ -5,7 +5,7 @@ use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, FEATURE, changes, clean, content, developer, issue, sees, strict_reviewer};
+use crate::actors::{APPROVED, FEATURE, approving_agent, changes, clean, developer, issue, sees, strict_reviewer};
 
 const FORMATS: [&str; 5] = ["html", "markdown", "json", "sarif", "junit"];
 
@@ -18,9 +18,9 @@ fn approved() -> TestProject {
 }
 
 /// A report in every format, each of which must contain these words.
-fn in_every_form(project: &TestProject, of: &[&str], words: &[&str]) {
+fn assert_in_every_format(project: &TestProject, subject: &[&str], words: &[&str]) {
     for format in FORMATS {
-        let arguments = [&["report"], of, &["--format", format]].concat();
+        let arguments = [&["report"], subject, &["--format", format]].concat();
         let report = project.run(&arguments);
         assert_eq!((report.code, report.stderr.as_str()), (Some(0), ""), "{report}");
         for word in words {
@@ -33,9 +33,9 @@ fn in_every_form(project: &TestProject, of: &[&str], words: &[&str]) {
 }
 
 /// Fixed findings are in every format except the one that lists only open findings.
-fn as_fixed(project: &TestProject, of: &str, words: &str) {
+fn assert_fixed(project: &TestProject, subject: &str, words: &str) {
     for format in FORMATS {
-        let text = project.run(&["report", of, "--format", format]).stdout;
+        let text = project.run(&["report", subject, "--format", format]).stdout;
         assert_eq!(text.contains(words), format != "sarif", "{format}:\n{text}");
     }
 }
@@ -43,8 +43,8 @@ fn as_fixed(project: &TestProject, of: &str, words: &str) {
 #[test]
 fn an_approved_task_in_every_format() {
     let project = approved();
-    in_every_form(&project, &["1"], &["Add user authentication", "Approved after 3 reviews"]);
-    as_fixed(&project, "1", "missing input validation");
+    assert_in_every_format(&project, &["1"], &["Add user authentication", "Approved after 3 reviews"]);
+    assert_fixed(&project, "1", "missing input validation");
     let markdown = project.run(&["report", "1"]).stdout;
     assert_eq!(markdown, project.run(&["report", "#1", "--format", "markdown"]).stdout);
     let head: Vec<&str> = markdown.lines().take(3).collect();
@@ -120,7 +120,7 @@ fn an_unknown_task_is_wrong_usage_with_a_hint() {
 fn a_task_that_was_never_started_is_reported_as_such() {
     let project = TestProject::with_agent(PROGRAM, developer);
     project.run(&["add", "Later"]);
-    in_every_form(&project, &["1"], &["Later", "Never started"]);
+    assert_in_every_format(&project, &["1"], &["Later", "Never started"]);
 }
 
 #[test]
@@ -133,7 +133,11 @@ fn a_run_that_failed_halfway_shows_the_result_of_each_task() {
     project.run(&["add", "Fine", "-a"]);
     project.run(&["add", "Broken", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
-    in_every_form(&project, &["run-1"], &["Fine", "Broken", "Approved after 1 review", "a reviewer or check failed"]);
+    assert_in_every_format(
+        &project,
+        &["run-1"],
+        &["Fine", "Broken", "Approved after 1 review", "a reviewer or check failed"],
+    );
     assert_eq!(project.run(&["report", "run-1"]), project.run(&["report", "--run", "1"]));
     let xml = project.run(&["report", "run-1", "--format", "junit"]).stdout;
     assert!(xml.contains("<error message=\"Failed: a reviewer or check failed (reviewer_failed)\""), "{xml}");
@@ -149,17 +153,17 @@ fn a_killed_run_is_reported_as_interrupted_and_a_running_one_as_running() {
     project.run(&["add", "One"]);
     let mut work = project.start(&["work"]);
     wait_until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
-    in_every_form(&project, &["1"], &["Unfinished in phase implement; the work continues"]);
+    assert_in_every_format(&project, &["1"], &["Unfinished in phase implement; the work continues"]);
     let half = project.run(&["report", "1", "--json"]).json();
     assert_eq!(half["tasks"][0]["changes"]["insertions"], 1, "what is not committed counts: {half:#}");
     work.kill().unwrap();
     work.wait().unwrap();
-    in_every_form(
+    assert_in_every_format(
         &project,
         &["1"],
         &["no process is running: `signoff work 1` continues"].map(|_| "no process is running"),
     );
-    in_every_form(&project, &["run-1"], &["Left unfinished"]);
+    assert_in_every_format(&project, &["run-1"], &["Left unfinished"]);
     for of in ["1", "run-1"] {
         let xml = project.run(&["report", of, "--format", "junit"]).stdout;
         assert!(xml.contains("type=\"unfinished\"") && !xml.contains("<skipped"), "{xml}");
@@ -172,7 +176,7 @@ fn a_missing_branch_is_reported_and_not_an_error() {
     let branch = "signoff/task-1-add-user-authentication";
     project.git("worktree remove --force .signoff/worktrees/task-1");
     project.git(&format!("branch -D {branch}"));
-    in_every_form(&project, &["1"], &["Add user authentication"]);
+    assert_in_every_format(&project, &["1"], &["Add user authentication"]);
     let json = project.run(&["report", "1", "--json"]).json();
     let changes = &json["tasks"][0]["changes"];
     assert_eq!(changes["insertions"], 3, "git still has the commits: {changes:#}");
@@ -195,14 +199,14 @@ fn the_tasks_of_a_plan_have_changes_of_their_own() {
         let script = script.rule(ScriptRule::role("fix").append("task-{task}.txt", "fixed\n"));
         let refused = ScriptRule::role("review").reviewer("code").task("1").cycle(1);
         let refused = refused.say(&issue("code", 1, "critical", "it leaks"));
-        content(script.rule(refused))
+        approving_agent(script.rule(refused))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n\n### Task 2: Logout\n\n- [ ] End\n");
     project.commit("Plan");
     let worked = project.run(&["run", "plan.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    in_every_form(&project, &["run-1"], &["Store", "Logout", "Completed with 2 tasks"]);
-    as_fixed(&project, "run-1", "it leaks");
+    assert_in_every_format(&project, &["run-1"], &["Store", "Logout", "Completed with 2 tasks"]);
+    assert_fixed(&project, "run-1", "it leaks");
     let json = project.run(&["report", "run-1", "--json"]).json();
     let files = |task: usize| json["tasks"][task]["changes"]["stat"].as_str().unwrap().to_owned();
     assert!(files(0).contains("task-1.txt") && !files(0).contains("task-2.txt"), "{}", files(0));
@@ -225,7 +229,7 @@ fn a_run_of_groups_shows_its_planning_and_its_final_review() {
     project.commit("Specify");
     let worked = project.run(&["run", "SPEC.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    in_every_form(&project, &["run-1"], &["Planning SPEC.md", "Final review", "Log in", "People log in."]);
+    assert_in_every_format(&project, &["run-1"], &["Planning SPEC.md", "Final review", "Log in", "People log in."]);
 }
 
 #[test]
@@ -236,14 +240,14 @@ fn a_failed_planning_is_a_report_without_tasks() {
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
     assert_eq!(project.run(&["run", "SPEC.md", "--no-ask"]).code, Some(1));
-    in_every_form(&project, &["run-1"], &["Failed in planning", "Planning SPEC.md"]);
+    assert_in_every_format(&project, &["run-1"], &["Failed in planning", "Planning SPEC.md"]);
 }
 
 #[test]
 fn agents_text_creates_no_mentions_links_or_images() {
-    let said = changes("@everyone see #1 <img src=x> https://evil.example/x ![x](y)");
+    let answer = changes("@everyone see #1 <img src=x> https://evil.example/x ![x](y)");
     let project =
-        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&answer)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let markdown = project.run(&["report", "1"]).stdout;
@@ -273,12 +277,12 @@ fn both_reviewers_are_named() {
 
 #[test]
 fn a_run_without_approval_has_not_passed() {
-    let said = changes("it leaks");
+    let answer = changes("it leaks");
     let project =
-        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&answer)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
-    in_every_form(&project, &["run-1"], &["Ended with 1 task, 1 of them not signed off"]);
+    assert_in_every_format(&project, &["run-1"], &["Ended with 1 task, 1 of them not signed off"]);
     let json = project.run(&["report", "run-1", "--json"]).json();
     assert_eq!((&json["run"]["standing"]["kind"], &json["run"]["outcome"]), (&"open".into(), &"attention".into()));
 }
@@ -290,8 +294,8 @@ fn commits_after_the_review_are_counted_and_reported() {
     project.env.write(&format!("{worktree}/late.txt"), "late\n");
     project.git(&format!("-C {worktree} add late.txt"));
     project.git(&format!("-C {worktree} commit -q -m Late"));
-    in_every_form(&project, &["1"], &["which is not reviewed", "something was committed after the review"]);
-    in_every_form(&project, &["run-1"], &["which is not reviewed", "1 of them not signed off"]);
+    assert_in_every_format(&project, &["1"], &["which is not reviewed", "something was committed after the review"]);
+    assert_in_every_format(&project, &["run-1"], &["which is not reviewed", "1 of them not signed off"]);
     let json = project.run(&["report", "1", "--json"]).json();
     let changes = &json["tasks"][0]["changes"];
     assert_eq!((&changes["files"], &changes["insertions"]), (&2.into(), &4.into()), "{changes:#}");
@@ -315,7 +319,7 @@ fn a_report_goes_to_stdout_or_into_an_existing_directory() {
 }
 
 /// The plain text of a report in any format.
-fn read(text: &str) -> String {
+fn plain_text(text: &str) -> String {
     let mut out = String::new();
     let mut within = false;
     for c in text.chars() {
@@ -336,7 +340,7 @@ fn markdown_and_html_hold_the_same_facts() {
         let script = script.rule(ScriptRule::role("fix").append(FEATURE, "fixed\n"));
         let spec = ScriptRule::role("review").reviewer("spec").cycle(1).say(&issue("spec", 1, "critical", "no OAuth"));
         let code = ScriptRule::role("review").reviewer("code").cycle(1).say(&issue("code", 1, "critical", "it leaks"));
-        content(script.rule(spec).rule(code))
+        approving_agent(script.rule(spec).rule(code))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep what is bought\n");
     project.commit("Plan");
@@ -367,9 +371,10 @@ fn markdown_and_html_hold_the_same_facts() {
     if shown["decisions"].as_array().is_some_and(|all| !all.is_empty()) {
         facts.extend(["Decisions of people".to_owned(), "there is a lock".to_owned()]);
     }
-    facts.extend(shown["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
+    facts
+        .extend(shown["attempts"].as_array().unwrap().iter().map(|attempt| attempt["id"].as_str().unwrap().to_owned()));
     for format in ["markdown", "html"] {
-        let text = read(&project.run(&["report", "run-1", "--format", format]).stdout);
+        let text = plain_text(&project.run(&["report", "run-1", "--format", format]).stdout);
         for fact in &facts {
             assert!(text.contains(fact.as_str()), "{fact} is missing in {format}:\n{text}");
         }
@@ -389,7 +394,7 @@ fn a_review_of_the_checkout_in_every_format() {
     on_a_branch(&project);
     assert_eq!(project.run(&["review", "--base", "main"]).code, Some(1));
     let words = ["Review of the checkout", "missing input validation", "Not approved after 1 review"];
-    in_every_form(&project, &["run-1"], &words);
+    assert_in_every_format(&project, &["run-1"], &words);
     let json = project.run(&["report", "run-1", "--json"]).json();
     let totals = &json["totals"];
     assert_eq!(
@@ -401,7 +406,7 @@ fn a_review_of_the_checkout_in_every_format() {
     let cost = format!("${:.2}", totals["cost_usd"].as_f64().unwrap());
     let markdown = project.run(&["report", "run-1"]).stdout;
     assert!(markdown.contains(&format!("1 review cycle, findings: 1 open. {cost}")), "{markdown}");
-    let html = read(&project.run(&["report", "run-1", "--format", "html"]).stdout);
+    let html = plain_text(&project.run(&["report", "run-1", "--format", "html"]).stdout);
     assert!(html.contains(&format!("Cost{cost}")) || html.contains(&format!("Cost {cost}")), "{html}");
     assert!(!html.contains("0 of 0"), "there are no tasks to count: {html}");
     let sarif = project.run(&["report", "run-1", "--format", "sarif"]).json();
@@ -415,16 +420,16 @@ fn a_review_of_the_checkout_that_approved_has_passed() {
     let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("review").say(APPROVED)));
     on_a_branch(&project);
     assert_eq!(project.run(&["review"]).code, Some(0));
-    in_every_form(&project, &["run-1"], &["Review of the checkout", "Approved after 1 review"]);
+    assert_in_every_format(&project, &["run-1"], &["Review of the checkout", "Approved after 1 review"]);
     let json = project.run(&["report", "run-1", "--json"]).json();
     assert_eq!((&json["run"]["standing"]["kind"], &json["run"]["outcome"]), (&"passed".into(), &"approved".into()));
 }
 
 #[test]
 fn a_finding_without_a_file_has_a_location_too() {
-    let said = "There are no tests\n\n**Verdict: CHANGES_REQUESTED**\n";
+    let answer = "There are no tests\n\n**Verdict: CHANGES_REQUESTED**\n";
     let project =
-        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(answer)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     for command in ["report", "export"] {
@@ -446,15 +451,15 @@ fn a_question_is_in_every_format_with_the_command_that_answers_it() {
     project.commit("Plan");
     project.run(&["run", "plan.md"]);
     let words = ["or stop?", "signoff answer 1 CHOICE", "proceed"];
-    in_every_form(&project, &["1"], &[&words[..], &["Waits for an answer: "]].concat());
-    in_every_form(
+    assert_in_every_format(&project, &["1"], &[&words[..], &["Waits for an answer: "]].concat());
+    assert_in_every_format(
         &project,
         &["run-1"],
         &[&words[..], &["Task 1 waits for an answer: ", "signoff run --resume 1"]].concat(),
     );
     let answered = project.run(&["answer", "1", "retry"]);
     assert_eq!(answered.code, Some(0), "{answered}");
-    in_every_form(&project, &["run-1"], &["and no process is running"]);
+    assert_in_every_format(&project, &["run-1"], &["and no process is running"]);
 }
 
 #[test]

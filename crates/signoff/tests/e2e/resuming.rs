@@ -57,7 +57,7 @@ fn project(more: &str) -> TestProject {
     project
 }
 
-fn asked(project: &TestProject) -> String {
+fn session_starts(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
 }
 
@@ -65,22 +65,22 @@ fn asked(project: &TestProject) -> String {
 fn attempts(project: &TestProject) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().unwrap().iter();
-    let line = |one: &serde_json::Value| {
-        let session = one["session"].as_str().unwrap_or("-").get(..8).unwrap_or("-").to_owned();
-        let (id, outcome, resumes) = (&one["id"], &one["outcome"], &one["resumes"]);
-        format!("{id} {outcome} {session} {resumes} {}", one["input_tokens"]).replace('"', "")
+    let line = |attempt: &serde_json::Value| {
+        let session = attempt["session"].as_str().unwrap_or("-").get(..8).unwrap_or("-").to_owned();
+        let (id, outcome, resumes) = (&attempt["id"], &attempt["outcome"], &attempt["resumes"]);
+        format!("{id} {outcome} {session} {resumes} {}", attempt["input_tokens"]).replace('"', "")
     };
     attempts.map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn hung(project: &TestProject) {
+fn wait_until_hanging(project: &TestProject) {
     wait_until("it hangs", || project.env.root().join("hangs").exists());
 }
 
 /// The program gets SIGTERM while the agent hangs.
 fn interrupted(project: &TestProject) {
     let child = project.env.start_group(&["work"]);
-    hung(project);
+    wait_until_hanging(project);
     processes::signal_group(child.id(), TERM);
     assert_eq!(project.env.finish(child).code, Some(130));
 }
@@ -92,7 +92,7 @@ fn an_attempt_that_timed_out_resumes_its_session_when_retried() {
     project.run(&["retry", "1"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!(asked(&project), "fresh resumed ");
+    assert_eq!(session_starts(&project), "fresh resumed ");
     insta::assert_snapshot!(attempts(&project), @"
     a1 timed_out 11111111 null 0
     a2 complete 11111111 a1 100
@@ -109,7 +109,7 @@ fn an_interrupted_attempt_resumes_its_session() {
     interrupted(&project);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!(asked(&project), "fresh resumed ");
+    assert_eq!(session_starts(&project), "fresh resumed ");
     insta::assert_snapshot!(attempts(&project), @"
     a1 interrupted 11111111 null 0
     a2 complete 11111111 a1 100
@@ -120,12 +120,12 @@ fn an_interrupted_attempt_resumes_its_session() {
 fn an_attempt_of_a_killed_program_resumes_its_session() {
     let project = project("");
     let mut child = project.env.start_group(&["work"]);
-    hung(&project);
+    wait_until_hanging(&project);
     child.kill().unwrap();
     child.wait().unwrap();
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!(asked(&project), "fresh resumed ");
+    assert_eq!(session_starts(&project), "fresh resumed ");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_missing_session_is_replaced_by_a_new_one_and_is_not_a_failure() {
     project.git(&format!("status -s > /dev/null; {homes}"));
     fs::write(project.env.root().join("well"), "").unwrap();
     let worked = project.run(&["work"]);
-    assert_eq!(asked(&project), "fresh resumed fresh ");
+    assert_eq!(session_starts(&project), "fresh resumed fresh ");
     assert_eq!(worked.code, Some(0), "{worked}");
     assert!(worked.stdout.contains("The session to resume no longer exists; trying again"), "{worked}");
     insta::assert_snapshot!(attempts(&project), @"
@@ -152,7 +152,7 @@ fn no_session_is_resumed_if_the_configuration_asks_for_fresh_ones() {
     interrupted(&project);
     fs::write(project.env.root().join("well"), "").unwrap();
     assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!(asked(&project), "fresh fresh ");
+    assert_eq!(session_starts(&project), "fresh fresh ");
 }
 
 /// Finds something in the first review.
@@ -189,7 +189,7 @@ fn a_fixer_whose_session_is_missing_restarts_once() {
     project.run(&["add", "Greet people", "-a"]);
     let work = project.run(&["work"]);
     assert_eq!(work.code, Some(0), "{work}");
-    assert_eq!(asked(&project), "fresh resumed fresh ");
+    assert_eq!(session_starts(&project), "fresh resumed fresh ");
     insta::assert_snapshot!(attempts(&project), @"
     a1 complete 11111111 null 100
     a2 reviewed - null 0

@@ -48,7 +48,8 @@ pub fn work(project: &TestProject, way: SandboxBackend) -> ProgramOutput {
 pub fn attempts(project: &TestProject, key: &str) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
-    let lines = attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
+    let lines =
+        attempts.iter().map(|attempt| format!("{} {}", attempt["role"].as_str().unwrap_or_default(), attempt[key]));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -252,18 +253,18 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
 
 #[test]
 fn doctor_names_the_sandbox() {
-    let said = |project: &TestProject, way: SandboxBackend| {
+    let run_with = |project: &TestProject, way: SandboxBackend| {
         let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_SANDBOX", way.as_str())]).json();
         (doctor["hold"].to_string(), doctor["checks"][3]["message"].to_string(), doctor["checks"][3]["warning"].clone())
     };
     let project = project("sandbox = true\nsandbox_writers = false", &[]);
     for way in ways() {
-        let (hold, message, warning) = said(&project, way);
+        let (hold, message, warning) = run_with(&project, way);
         assert_eq!(hold, format!("\"{}\"", way.as_str()));
         assert!(message.starts_with("\"reviewers: read-only; writers: anywhere ("), "{message}");
         assert_eq!(warning, false);
     }
-    insta::assert_debug_snapshot!(said(&project, SandboxBackend::None), @r#"
+    insta::assert_debug_snapshot!(run_with(&project, SandboxBackend::None), @r#"
     (
         "\"nobody\"",
         "\"agents can write anywhere; signoff reverts reviewers' changes (disabled by a test)\"",

@@ -11,7 +11,7 @@ const APPROVES: &str = "echo\necho '**Verdict: APPROVED**'\n";
 const BEGIN: &str = "echo good > f.txt\nG=$(git rev-parse --absolute-git-dir)\nC=$(git rev-parse --path-format=absolute --git-common-dir)\n";
 
 /// A project with files that a writer tries to change.
-fn victim(write: &str) -> TestProject {
+fn attacked_project(write: &str) -> TestProject {
     let project = project(
         "sandbox = true\n[gate]\nmax_cycles = 1",
         &[("write", &format!("{BEGIN}{write}true\n")), ("review", APPROVES)],
@@ -48,7 +48,7 @@ fn files_that_a_writer_plants_in_its_git_directory_have_no_effect() {
     ];
     for way in ways() {
         for (script, note) in ways_out {
-            let project = victim(script);
+            let project = attacked_project(script);
             let (config, checkout) = (project.read(".git/config"), project.checkout());
             let worked = work(&project, way);
             assert_eq!(worked.code, Some(0), "{way:?}: {script}{worked}");
@@ -85,7 +85,7 @@ fn a_writer_cannot_change_the_persons_objects() {
         "mkdir -p $C/objects/pack; echo x > $C/objects/pack/pack-1.pack; echo ~/none > $C/objects/info/alternates\n";
     for way in ways() {
         for script in [&forged, &committed, thrown, garbage] {
-            let project = victim(script);
+            let project = attacked_project(script);
             let worked = work(&project, way);
             assert_eq!(worked.code, Some(0), "{way:?}: {script}{worked}");
             project.git("merge -q signoff/task-1-t && git fsck --strict");
@@ -104,7 +104,7 @@ fn incomplete_commits_fail_the_attempt() {
     let forged = format!("{FORGE}{commit}forge HEAD:f.txt evil\n");
     let unknown = "echo 0123456789012345678901234567890123456789 > $G/HEAD\n".to_owned();
     for script in [lost, forged, unknown] {
-        let project = victim(&script);
+        let project = attacked_project(&script);
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{script}{worked}");
         assert!(worked.stdout.contains("are incomplete: "), "{worked}");
@@ -148,7 +148,7 @@ fn every_kind_of_commit_is_imported() {
         ("echo f.txt > .gitignore; git add -f f.txt; git update-index --split-index\n", "good\n"),
     ];
     for (script, content) in stories {
-        let project = victim(script);
+        let project = attacked_project(script);
         project.git("init -q ../other && cd ../other && echo o > o.txt && git add . && git -c user.name=O -c user.email=o@o commit -qm Other && git branch -M main");
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{script}{worked}");
@@ -165,7 +165,7 @@ fn every_kind_of_commit_is_imported() {
 /// Objects in another repository (alternates), and refs without files.
 #[test]
 fn a_repository_with_alternates_works() {
-    let project = victim("git add -A; git commit -qm One; git log --oneline > log.txt\n");
+    let project = attacked_project("git add -A; git commit -qm One; git log --oneline > log.txt\n");
     project.git("pack-refs --all && git gc -q && mv .git/objects ../lender && mkdir -p .git/objects/info .git/objects/pack && echo ../../../lender > .git/objects/info/alternates");
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -181,7 +181,7 @@ fn a_repository_with_alternates_works() {
 fn commits_of_a_writer_survive_a_kill() {
     let places = ["exit", "sandbox_entered", "sandbox_imported", "sandbox_removed", "commit", "committed"];
     for place in places {
-        let project = victim("test -f once.txt || { echo x > once.txt; git add -A; git commit -qm Mine; }\n");
+        let project = attacked_project("test -f once.txt || { echo x > once.txt; git add -A; git commit -qm Mine; }\n");
         let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", &format!("{place}:1"))]);
         assert_eq!(killed.code, None, "{place}: {killed}");
         let worked = project.run(&["work"]);
@@ -220,7 +220,7 @@ fn a_removed_copy_leaves_no_trace_in_the_repository() {
 #[test]
 fn the_persons_git_does_not_depend_on_a_writers_objects() {
     let asks = "git add -A; git commit -qm Mine; cd ../../..; git fsck --strict > .signoff-fsck 2>&1 && git -C . worktree list > /dev/null && echo fine > $OLDPWD/fine.txt\n";
-    let project = victim(&asks.replace(".signoff-fsck", "/dev/null"));
+    let project = attacked_project(&asks.replace(".signoff-fsck", "/dev/null"));
     assert_eq!(project.run(&["work"]).code, Some(0));
     assert_eq!(project.git("show signoff/task-1-t:fine.txt"), "fine\n");
 }
@@ -228,7 +228,7 @@ fn the_persons_git_does_not_depend_on_a_writers_objects() {
 /// An agent without a sandbox can leave locks, too.
 #[test]
 fn locks_left_by_an_unsandboxed_agent_block_nothing() {
-    let project = victim(": > $G/HEAD.lock; : > $G/index.lock; ln -s ~/victim $G/COMMIT_EDITMSG\n");
+    let project = attacked_project(": > $G/HEAD.lock; : > $G/index.lock; ln -s ~/victim $G/COMMIT_EDITMSG\n");
     let worked = work(&project, SandboxBackend::None);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(project.env.shell("cat ~/victim").stdout, "victim\n");
@@ -245,7 +245,7 @@ fn programs_named_by_a_nested_repository_do_not_run() {
     let committed = format!("{makes}git add sub f.txt 2> /dev/null; git commit -qm Sub; echo z > z.txt\n");
     let moved = format!("{committed}git -C sub -c core.fsmonitor= commit -q --allow-empty -m More\n");
     for script in [makes, &staged, &committed, &moved] {
-        let project = victim(script);
+        let project = attacked_project(script);
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{script}{worked}");
         assert_eq!(project.env.shell("ls ~").stdout, "victim\n", "{script}");

@@ -16,26 +16,26 @@ const GIVEN: &str = "tok\"canary/1a2b3c4d";
 
 const VARIABLES: [(&str, &str); 1] = [("MY_API_KEY", KEY)];
 
-fn both() -> String {
+fn both_keys() -> String {
     format!("{KEY} and {GIVEN}")
 }
 
 /// Prints the keys on stdout, on stderr and in its usage report.
-fn loud(role: &str) -> ScriptRule {
+fn key_printing_rule(role: &str) -> ScriptRule {
     ScriptRule::role(role)
         .usage(json!({ "cost_usd": 0.1, "key": KEY, "token": GIVEN }))
-        .complain(&format!("my keys are {}\n", both()))
-        .say(&format!("I use {}.\n", both()))
+        .complain(&format!("my keys are {}\n", both_keys()))
+        .say(&format!("I use {}.\n", both_keys()))
 }
 
-fn loud_project(more: &str, rules: impl FnOnce(Vec<ScriptRule>) -> Vec<ScriptRule>) -> TestProject {
+fn key_printing_project(more: &str, rules: impl FnOnce(Vec<ScriptRule>) -> Vec<ScriptRule>) -> TestProject {
     let project = TestProject::with_agent(PROGRAM, |script| {
         rules(Vec::new())
             .into_iter()
             .fold(script, signoff_testkit::agent_script::AgentScript::rule)
-            .rule(loud("implement").write("a.txt", "hello\n").say("Done.\n"))
-            .rule(loud("fix").append("a.txt", "name\n").say("Fixed.\n"))
-            .rule(loud("review").say("**Verdict: APPROVED**\n"))
+            .rule(key_printing_rule("implement").write("a.txt", "hello\n").say("Done.\n"))
+            .rule(key_printing_rule("fix").append("a.txt", "name\n").say("Fixed.\n"))
+            .rule(key_printing_rule("review").say("**Verdict: APPROVED**\n"))
     });
     project.configure(&format!("{more}\n[agents.scripted.env]\nGIVEN_TOKEN = {GIVEN:?}\n"));
     project.env.run_with(&["add", "Greet", "-a"], &VARIABLES);
@@ -69,7 +69,7 @@ fn assert_quiet(project: &TestProject, outputs: &[ProgramOutput], canaries: &[&s
     assert!(texts.any(|text| holds(&text, "[redacted]")));
 }
 
-fn look(project: &TestProject) -> Vec<ProgramOutput> {
+fn task_outputs(project: &TestProject) -> Vec<ProgramOutput> {
     [vec!["show", "1"], vec!["show", "1", "--json"], vec!["status", "--json"], vec!["logs", "1"]]
         .iter()
         .map(|words| project.run(words))
@@ -78,9 +78,9 @@ fn look(project: &TestProject) -> Vec<ProgramOutput> {
 
 #[test]
 fn agents_output_is_stored_without_keys() {
-    let finding = format!("- a.txt:1 {} is used here\n\n**Verdict: CHANGES_REQUESTED**\n", both());
-    let project = loud_project("", |mut rules| {
-        rules.push(loud("review").cycle(1).say(&finding));
+    let finding = format!("- a.txt:1 {} is used here\n\n**Verdict: CHANGES_REQUESTED**\n", both_keys());
+    let project = key_printing_project("", |mut rules| {
+        rules.push(key_printing_rule("review").cycle(1).say(&finding));
         rules
     });
     let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
@@ -97,40 +97,40 @@ fn agents_output_is_stored_without_keys() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    seen.extend(look(&project));
+    seen.extend(task_outputs(&project));
     assert_quiet(&project, &seen, &[KEY, GIVEN]);
 }
 
 #[test]
 fn an_error_message_contains_no_key() {
-    let project = loud_project("", |mut rules| {
-        rules.push(loud("implement").complain(&format!("401 bad key {KEY}\n")).exit(1));
+    let project = key_printing_project("", |mut rules| {
+        rules.push(key_printing_rule("implement").complain(&format!("401 bad key {KEY}\n")).exit(1));
         rules
     });
     let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
-    seen.extend(look(&project));
+    seen.extend(task_outputs(&project));
     assert_quiet(&project, &seen, &[KEY, GIVEN]);
 }
 
 #[test]
 fn a_report_contains_no_key_and_no_token() {
-    let issue = json!({ "file": "a.txt", "line": 1, "type": "bug", "description": format!("uses {}", both()) });
+    let issue = json!({ "file": "a.txt", "line": 1, "type": "bug", "description": format!("uses {}", both_keys()) });
     let failed = json!({
-        "loopId": "{loop}", "taskId": "{task}", "passed": false, "interpretedIntent": both(), "issues": [issue]
+        "loopId": "{loop}", "taskId": "{task}", "passed": false, "interpretedIntent": both_keys(), "issues": [issue]
     });
     let passed = json!({ "loopId": "{loop}", "taskId": "{task}", "passed": true });
-    let project = loud_project(
+    let project = key_printing_project(
         "[reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n",
         |_| {
             let keep = "printf %s \"$SIGNOFF_MCP_TOKEN\" > \"$HOME/token\"; echo \"$SIGNOFF_MCP_TOKEN\" >&2";
             vec![
-                loud("review").cycle(1).shell(keep).tool("set_loop_review_result", failed),
-                loud("review").tool("set_loop_review_result", passed),
+                key_printing_rule("review").cycle(1).shell(keep).tool("set_loop_review_result", failed),
+                key_printing_rule("review").tool("set_loop_review_result", passed),
             ]
         },
     );
     let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
-    seen.extend(look(&project));
+    seen.extend(task_outputs(&project));
     let token = project.env.shell("cat \"$HOME/token\"").stdout;
     assert_eq!(token.len(), 64);
     assert_quiet(&project, &seen, &[KEY, GIVEN, &token]);
@@ -148,7 +148,7 @@ fn keys_from_files_and_documents_are_redacted_too() {
         "loopId": "{loop}", "taskId": "{task}", "passed": false, "interpretedIntent": all, "issues": [issue]
     });
     let passed = json!({ "loopId": "{loop}", "taskId": "{task}", "passed": true });
-    let loud = |role: &str| {
+    let key_printing_rule = |role: &str| {
         let leave = format!("echo '{all}' > \"$(dirname $SIGNOFF_USAGE_FILE)/notes.txt\"");
         ScriptRule::role(role)
             .usage(json!({ "cost_usd": 0.1, "keys": all }))
@@ -156,14 +156,14 @@ fn keys_from_files_and_documents_are_redacted_too() {
             .say(&format!("I use {all}.\n"))
             .shell(&leave)
     };
-    let project = loud_project(
+    let project = key_printing_project(
         "[reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n",
         |_| {
             vec![
-                loud("implement").write("a.txt", "hello\n").say("Done.\n"),
-                loud("fix").append("a.txt", "name\n").say("Fixed.\n"),
-                loud("review").cycle(1).tool("set_loop_review_result", failed),
-                loud("review").tool("set_loop_review_result", passed),
+                key_printing_rule("implement").write("a.txt", "hello\n").say("Done.\n"),
+                key_printing_rule("fix").append("a.txt", "name\n").say("Fixed.\n"),
+                key_printing_rule("review").cycle(1).tool("set_loop_review_result", failed),
+                key_printing_rule("review").tool("set_loop_review_result", passed),
             ]
         },
     );
@@ -181,7 +181,7 @@ fn keys_from_files_and_documents_are_redacted_too() {
     let variables = [("MY_API_KEY", KEY), ("OPENCODE_CONFIG_CONTENT", content.as_str())];
     let mut seen = vec![project.env.run_with(&["work"], &variables)];
     assert_eq!(seen[0].code, Some(0), "{}", seen[0]);
-    seen.extend(look(&project));
+    seen.extend(task_outputs(&project));
     assert_quiet(&project, &seen, &CANARIES);
     assert!(seen[1].stdout.contains("uses [redacted] and [redacted] and [redacted]"), "{}", seen[1]);
     let notes = files(&project.env.work().join(".signoff"));
@@ -190,7 +190,7 @@ fn keys_from_files_and_documents_are_redacted_too() {
 
 #[test]
 fn a_key_in_the_arguments_is_not_stored() {
-    let project = loud_project("", |rules| rules);
+    let project = key_printing_project("", |rules| rules);
     let text = project.read("signoff.toml");
     let text =
         text.replace("[agents.scripted]\n", &format!("[agents.scripted]\nargs = [{:?}]\n", format!("--key={KEY}")));
@@ -205,8 +205,8 @@ fn a_key_in_the_arguments_is_not_stored() {
 
 #[test]
 fn a_key_in_the_work_is_not_shown_to_reviewers() {
-    let project = loud_project("", |mut rules| {
-        rules.push(loud("implement").write("a.txt", &format!("key = {KEY}\n")).say("Done.\n"));
+    let project = key_printing_project("", |mut rules| {
+        rules.push(key_printing_rule("implement").write("a.txt", &format!("key = {KEY}\n")).say("Done.\n"));
         rules
     });
     let seen = vec![project.env.run_with(&["work"], &VARIABLES)];

@@ -29,7 +29,7 @@ fn waits() -> ScriptRule {
     begins.write("../../../../begun-{task}", "").wait_for("../../../../go-{task}")
 }
 
-fn let_go(project: &TestProject, task: u64) {
+fn release_agent(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").expect("a file");
 }
 
@@ -65,14 +65,14 @@ fn every_page_shows_the_work_and_escapes_agents_text() {
         assert!(answer.body.contains(expected), "{path}: {}", answer.body);
         assert!(!answer.body.contains("<i>safely") && !answer.body.contains("<b>no</b>"), "{path}");
     }
-    for (path, said) in [
+    for (path, text) in [
         ("/tasks/9", "there is no task 9"),
         ("/runs/9", "there is no run 9"),
         ("/tasks/1/transcript/a9", "task 1 has no attempt a9"),
     ] {
         let answer = page.get(path);
         assert_eq!(answer.status, 404, "{path}");
-        assert!(answer.body.contains(said), "{path}: {}", answer.body);
+        assert!(answer.body.contains(text), "{path}: {}", answer.body);
     }
 }
 
@@ -153,7 +153,7 @@ fn without_a_store_the_page_is_empty_and_the_first_task_creates_one() {
     listening.next();
     let added = page.submit("/tasks", "text=Greet%0D%0A%0D%0AEverybody.&auto_review=true&max_cycles=2");
     assert!(added.body.contains("Added task #1: Greet"), "{}", added.body);
-    assert!(listening.next().is_some(), "who listens hears of the first task");
+    assert!(listening.next().is_some(), "the first task sends an event");
     let task = project.run(&["show", "1", "--json"]).json()["task"].clone();
     assert_eq!((&task["auto_review"], &task["max_review_cycles"]), (&true.into(), &2.into()));
     let refused = page.post("/tasks", "text=Later&depends_on=9");
@@ -200,7 +200,7 @@ fn an_answer_resumes_the_loop_of_the_running_program() {
     wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
     let again = page.post("/questions/q1/answer", "choice=continue");
     assert_eq!(again.status, 409, "{}", again.body);
-    let_go(&project, 2);
+    release_agent(&project, 2);
     assert_eq!(project.env.finish(program).code, Some(0));
     assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
 }
@@ -216,9 +216,9 @@ fn an_answer_is_recorded_if_no_program_runs() {
     project.run(&["add", "Part 1", "-a"]);
     project.run(&["work"]);
     let page = ServeProcess::start(&project);
-    let wrong = page.post("/questions/q1/answer", "choice=maybe");
-    assert_eq!(wrong.status, 409);
-    assert!(wrong.body.contains("choose one of continue, proceed, stop, restart"), "{}", wrong.body);
+    let invalid = page.post("/questions/q1/answer", "choice=maybe");
+    assert_eq!(invalid.status, 409);
+    assert!(invalid.body.contains("choose one of continue, proceed, stop, restart"), "{}", invalid.body);
     let answered = page.submit("/questions/q1/answer", "choice=continue");
     assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
     assert!(answered.body.contains("signoff work"), "{}", answered.body);
@@ -231,11 +231,11 @@ fn sends(html: &str, action: &str, button: &str) -> String {
     let form = html.split("<form").find(|form| form.contains(&format!("action=\"{action}\""))).expect(action);
     let form = form.split("</form>").next().expect("a form");
     let value = |tag: &str| {
-        let of = |name: &str| {
+        let value_of = |name: &str| {
             let (_, rest) = tag.split_once(&format!("{name}=\""))?;
             Some(rest.split('"').next()?.to_owned())
         };
-        Some(format!("{}={}", of("name")?, of("value")?))
+        Some(format!("{}={}", value_of("name")?, value_of("value")?))
     };
     let hidden = form.split("<input").skip(1).filter(|tag| tag.contains("hidden")).filter_map(value);
     let pressed = form.split("<button").skip(1).filter(|tag| tag.contains(&format!(">{button}<")));
@@ -283,8 +283,8 @@ fn a_verdict_can_be_set_if_it_is_offered_and_a_refused_form_keeps_its_text() {
         "{refused}"
     );
     assert!(refused.contains("You wrote: <bdi>seen</bdi>"), "{refused}");
-    let_go(&project, 1);
-    let_go(&project, 2);
+    release_agent(&project, 1);
+    release_agent(&project, 2);
     assert_eq!(project.env.finish(program).code, Some(0));
     let odd = page.submit("/tasks/1/edit", "verdict=FINE&reason=seen+it&back=/tasks/1").body;
     assert!(odd.contains("role=\"alert\"") && odd.contains("value=\"seen it\""), "{odd}");
@@ -303,7 +303,7 @@ fn no_verdict_can_be_set_for_a_task_of_a_killed_program() {
     assert!(shown.contains("it was interrupted") && !shown.contains("Set the verdict"), "{shown}");
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&back=/tasks/1").body;
     assert!(refused.contains("an agent is changing the files of task 1"), "{refused}");
-    let_go(&project, 1);
+    release_agent(&project, 1);
 }
 
 #[test]
@@ -359,14 +359,14 @@ fn events_of_other_programs_and_agents_output_are_sent_at_once() {
     let program = project.start(&["work", "1"]);
     listening.wait_for_task(1);
     until_begun(&project, 1);
-    let mut said = page.listen_after(Some(0)).expect("a place");
+    let mut listener = page.listen_after(Some(0)).expect("a place");
     // If everything may have changed, no task is named.
     let of_first = |list: &serde_json::Value| list.as_array().is_none_or(|all| all.contains(&1.into()));
-    while !of_first(&said.next().expect("a change")["said"]) {}
+    while !of_first(&listener.next().expect("a change")["said"]) {}
     wait_until("what it says is on the page", || page.get("/tasks/1/transcript/a1").body.contains("Begun."));
     // A closed connection has no effect.
-    drop(said);
-    let_go(&project, 1);
+    drop(listener);
+    release_agent(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
     while !page.get("/tasks/1").body.contains("work.txt") {
         listening.next();
@@ -376,15 +376,16 @@ fn events_of_other_programs_and_agents_output_are_sent_at_once() {
 #[test]
 fn two_servers_of_one_repository_accept_only_their_own_tokens() {
     let project = refused();
-    let (one, other) = (ServeProcess::start(&project), ServeProcess::start(&project));
-    assert_ne!((one.port, &one.token), (other.port, &other.token));
-    let astray = other.get_request("/").with("Cookie", Some(&format!("signoff-{}={}", other.port, one.token)));
-    assert_eq!(other.request(&astray).status, 401);
-    let mut listening = other.listen();
+    let (first, second) = (ServeProcess::start(&project), ServeProcess::start(&project));
+    assert_ne!((first.port, &first.token), (second.port, &second.token));
+    let foreign_cookie =
+        second.get_request("/").with("Cookie", Some(&format!("signoff-{}={}", second.port, first.token)));
+    assert_eq!(second.request(&foreign_cookie).status, 401);
+    let mut listening = second.listen();
     listening.next();
-    assert_eq!(one.post("/tasks", "text=Both").status, 303);
+    assert_eq!(first.post("/tasks", "text=Both").status, 303);
     listening.wait_for_task(2);
-    assert!(other.get("/tasks/2").body.contains("Both"));
+    assert!(second.get("/tasks/2").body.contains("Both"));
 }
 
 #[test]

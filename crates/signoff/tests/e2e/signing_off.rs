@@ -16,7 +16,7 @@ fn project(script: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestP
     project
 }
 
-fn says(answer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
+fn reviewer_answers(answer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
     let rule = ScriptRule::role("review").say(answer);
     move |script| developer(script).rule(rule)
 }
@@ -28,19 +28,19 @@ fn state(project: &TestProject, task: usize) -> String {
 
 /// The output of a script that pushes if `signoff work` succeeds.
 fn pushed(project: &TestProject, work: &str) -> String {
-    let said = project.env.shell(&format!("{PROGRAM} {work} >/dev/null 2>&1 && echo pushed || echo stopped: $?"));
-    said.stdout.trim().to_owned()
+    let output = project.env.shell(&format!("{PROGRAM} {work} >/dev/null 2>&1 && echo pushed || echo stopped: $?"));
+    output.stdout.trim().to_owned()
 }
 
 /// One outcome: its name, what the agents do, and how the task is added.
 type Outcome = (&'static str, fn(AgentScript) -> AgentScript, &'static [&'static str]);
 
 const OUTCOMES: [Outcome; 10] = [
-    ("approved", |script| says(APPROVED)(script), &[]),
-    ("review turned off", |script| says(APPROVED)(script), &["--no-review"]),
-    ("MAX_CYCLES_REACHED", |script| says(&changes("wrong"))(script), &["--max-cycles", "1"]),
-    ("NEEDS_DISCUSSION", |script| says("Why?\n\n**Verdict: NEEDS_DISCUSSION**\n")(script), &[]),
-    ("unreadable reviews", |script| says("Nice.\n")(script), &["--max-cycles", "1"]),
+    ("approved", |script| reviewer_answers(APPROVED)(script), &[]),
+    ("review turned off", |script| reviewer_answers(APPROVED)(script), &["--no-review"]),
+    ("MAX_CYCLES_REACHED", |script| reviewer_answers(&changes("wrong"))(script), &["--max-cycles", "1"]),
+    ("NEEDS_DISCUSSION", |script| reviewer_answers("Why?\n\n**Verdict: NEEDS_DISCUSSION**\n")(script), &[]),
+    ("unreadable reviews", |script| reviewer_answers("Nice.\n")(script), &["--max-cycles", "1"]),
     ("reviewer failed", |script| developer(script).rule(ScriptRule::role("review").exit(3)), &[]),
     ("implementer failed", |script| script.rule(ScriptRule::role("implement").exit(3)), &[]),
     ("nothing changed", |script| script.rule(ScriptRule::role("implement").say("Done.\n")), &[]),
@@ -48,11 +48,11 @@ const OUTCOMES: [Outcome; 10] = [
         "fixer failed",
         |script| {
             let script = script.rule(ScriptRule::role("fix").exit(3));
-            says(&changes("wrong"))(script)
+            reviewer_answers(&changes("wrong"))(script)
         },
         &[],
     ),
-    ("asks", |script| says(&changes("wrong"))(script), &["--max-cycles", "1", "asks"]),
+    ("asks", |script| reviewer_answers(&changes("wrong"))(script), &["--max-cycles", "1", "asks"]),
 ];
 
 #[test]
@@ -94,7 +94,7 @@ fn work_that_a_person_lets_proceed_is_never_pushed() {
         ("on_discussion = \"ask\"\n", "Why?\n\n**Verdict: NEEDS_DISCUSSION**\n".to_owned()),
     ];
     for (gate, answer) in asks {
-        let project = project(says(&answer), &format!("{REVIEWER}[gate]\n{gate}"));
+        let project = project(reviewer_answers(&answer), &format!("{REVIEWER}[gate]\n{gate}"));
         project.run(&["add", "Add login"]);
         assert_eq!(pushed(&project, "work"), "stopped: 3", "{gate}");
         assert_eq!(project.run(&["answer", "1", "proceed"]).code, Some(0), "{gate}");
@@ -103,15 +103,15 @@ fn work_that_a_person_lets_proceed_is_never_pushed() {
             assert_eq!(stopped, "stopped: 3", "{gate} {command}: {}", state(&project, 1));
         }
         for command in [&["work"][..], &["run", "--resume"]] {
-            let said = project.run(command);
-            assert!(said.to_string().contains("task 1 is not approved"), "{said}");
+            let output = project.run(command);
+            assert!(output.to_string().contains("task 1 is not approved"), "{output}");
         }
     }
 }
 
 #[test]
 fn a_run_with_a_task_that_needs_a_person_does_not_succeed_later() {
-    let project = project(says(&changes("wrong")), &format!("{REVIEWER}[gate]\nmax_cycles = 1\n"));
+    let project = project(reviewer_answers(&changes("wrong")), &format!("{REVIEWER}[gate]\nmax_cycles = 1\n"));
     project.run(&["add", "Add login"]);
     project.run(&["add", "Add logout", "--depends-on", "1"]);
     project.run(&["work"]);
@@ -124,7 +124,7 @@ fn a_run_with_a_task_that_needs_a_person_does_not_succeed_later() {
 
 #[test]
 fn land_names_work_that_changed_after_its_review() {
-    let project = project(says(APPROVED), REVIEWER);
+    let project = project(reviewer_answers(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["work"]);
     project.env.shell("cd .signoff/worktrees/* && echo more >> auth.txt && git commit -qam more");
@@ -229,7 +229,7 @@ fn every_type_that_changes_code_is_reviewed() {
 
 #[test]
 fn review_is_on_if_a_reviewer_is_configured() {
-    let project = project(says(APPROVED), REVIEWER);
+    let project = project(reviewer_answers(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["add", "Add logout", "--no-review"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
@@ -247,7 +247,7 @@ fn review_is_on_if_a_reviewer_is_configured() {
 
 #[test]
 fn without_a_reviewer_or_a_check_nothing_is_reviewed() {
-    let project = project(says(APPROVED), "");
+    let project = project(reviewer_answers(APPROVED), "");
     project.run(&["add", "Add login"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0));
@@ -377,7 +377,7 @@ fn retry_exits_by_the_result_of_the_named_task() {
 
 #[test]
 fn landed_work_is_reported_as_landed_without_further_suggestions() {
-    let project = project(says(APPROVED), REVIEWER);
+    let project = project(reviewer_answers(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["work"]);
     let shown = project.run(&["show", "1"]).stdout;
@@ -394,7 +394,7 @@ fn landed_work_is_reported_as_landed_without_further_suggestions() {
 #[test]
 fn an_approval_names_the_number_of_open_findings() {
     let answer = "- [HIGH] auth.txt:1 it can be guessed\n\n**Verdict: CHANGES_REQUESTED**\n";
-    let project = project(says(answer), &format!("{REVIEWER}[gate]\nfail_on = \"NONE\"\n"));
+    let project = project(reviewer_answers(answer), &format!("{REVIEWER}[gate]\nfail_on = \"NONE\"\n"));
     project.run(&["add", "Add login"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -422,7 +422,7 @@ fn work_fails_while_a_task_of_the_queue_is_blocked() {
 #[test]
 fn minor_notes_are_shown_and_stored() {
     let answer = "Fine.\n\n- auth.txt:1 a shorter name would do\n\n**Verdict: APPROVED**\n";
-    let project = project(says(answer), REVIEWER);
+    let project = project(reviewer_answers(answer), REVIEWER);
     project.run(&["add", "Add login"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
     let shown = project.run(&["show", "1"]).stdout;

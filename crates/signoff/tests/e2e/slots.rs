@@ -60,7 +60,7 @@ fn tracked(titles: &[&str], script: impl FnOnce(AgentScript) -> AgentScript) -> 
 }
 
 /// The calls of the tracker.
-fn asked(project: &TestProject) -> String {
+fn tracker_calls(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("beads/calls")).unwrap_or_default()
 }
 
@@ -79,23 +79,23 @@ fn works() -> ScriptRule {
 }
 
 /// The output without commit ids.
-fn said(output: &ProgramOutput) -> String {
+fn without_commit_ids(output: &ProgramOutput) -> String {
     let is_id = |word: &str| word.len() == 40 && word.chars().all(|char| char.is_ascii_hexdigit());
     let word = |word: &str| if is_id(word.trim_end()) { "[COMMIT]\n".to_owned() } else { word.to_owned() };
     output.to_string().split_inclusive(' ').flat_map(|part| part.split_inclusive('\n')).map(word).collect()
 }
 
-fn well(script: AgentScript) -> AgentScript {
+fn passing_agent(script: AgentScript) -> AgentScript {
     script.rule(works()).rule(ScriptRule::role("review").say(PASS))
 }
 
 #[test]
 fn the_work_on_a_bead_can_be_reviewed_again() {
-    let project = tracked(&["Log in"], well);
+    let project = tracked(&["Log in"], passing_agent);
     project.configure("preset = \"slots\"\n");
     assert_eq!(project.run(&["run", "beads", "--review"]).code, Some(0));
     let reviewed = project.run(&["review", "1"]);
     assert_eq!(reviewed.code, Some(0), "{reviewed}");
     assert!(reviewed.stdout.contains("Action: Proceed"), "{reviewed}");
-    assert_eq!(asked(&project).matches("close b-1").count(), 1, "the review is no task of the tracker");
+    assert_eq!(tracker_calls(&project).matches("close b-1").count(), 1, "the review is no task of the tracker");
 }

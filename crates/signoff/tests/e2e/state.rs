@@ -21,7 +21,7 @@ fn reviewed(status: &str, retries: u32, issues: Value) -> Value {
 }
 
 /// The second iteration, while the findings of the code review are being fixed.
-fn begun_elsewhere() -> Value {
+fn imported_iteration() -> Value {
     let plan = json!([{ "severity": "HIGH", "message": "nobody can leave", "location": "" }]);
     let code = json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
     let first = json!({
@@ -79,11 +79,11 @@ fn project() -> TestProject {
     project.git("checkout -q -b feature");
     project.env.write("auth.txt", "login\n");
     project.commit("Begun elsewhere");
-    project.env.write("state.json", begun_elsewhere().to_string());
+    project.env.write("state.json", imported_iteration().to_string());
     project
 }
 
-fn let_go(project: &TestProject) {
+fn release_agent(project: &TestProject) {
     fs::write(project.env.root().join("go"), "").expect("written");
 }
 
@@ -94,7 +94,7 @@ fn state(project: &TestProject) -> Value {
 #[test]
 fn an_iteration_continues_where_another_program_left_it() {
     let project = project();
-    let_go(&project);
+    release_agent(&project);
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&["import", "state.json"]), @"
     exit 0
@@ -123,7 +123,7 @@ fn an_iteration_continues_where_another_program_left_it() {
     Add user authentication - simplify
     ");
     assert_eq!(project.checkout(), before);
-    let (left, now) = (begun_elsewhere(), state(&project));
+    let (left, now) = (imported_iteration(), state(&project));
     assert_eq!(now["iterations"][0], left["iterations"][0]);
     assert_eq!((&now["currentIteration"], &now["currentPhase"]), (&json!(2), &json!(9)));
     let phases = &now["iterations"][1]["phases"];
@@ -145,7 +145,7 @@ fn an_iteration_continues_where_another_program_left_it() {
 #[test]
 fn reviewers_see_the_work_and_the_findings_so_far() {
     let project = project();
-    let_go(&project);
+    release_agent(&project);
     project.run(&["import", "state.json"]);
     let prompts = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
     assert!(prompts.contains("+login"), "{prompts}");
@@ -156,8 +156,8 @@ fn reviewers_see_the_work_and_the_findings_so_far() {
 }
 
 /// A state at an early phase, without the name of the plan.
-fn at(phase: u32) -> Value {
-    let mut state = begun_elsewhere();
+fn state_at_phase(phase: u32) -> Value {
+    let mut state = imported_iteration();
     state["currentPhase"] = json!(phase);
     for number in 1..=8 {
         let status = if number < phase { "completed" } else { "pending" };
@@ -174,8 +174,8 @@ fn without_a_known_plan_the_whole_task_is_one_item() {
             let implements = ScriptRule::role("implement").append("auth.txt", "more\n").say("Done.\n");
             team(script.rule(implements))
         });
-        let_go(&project);
-        let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
+        release_agent(&project);
+        let ended = project.env.run_with_input(&["import", "-"], state_at_phase(phase).to_string());
         assert_eq!(ended.code, Some(0), "{ended}");
         let calls = project.calls();
         assert_eq!(calls.with_role("implement").count(), 1, "{}", calls.summary());
@@ -196,7 +196,7 @@ fn planned() -> TestProject {
     project.commit("Plan it");
     project.env.write("docs/signoff/task-8-another-plan.md", "# Plan\n\n### Task 1: Another\n");
     project.commit("Plan another");
-    let_go(&project);
+    release_agent(&project);
     project
 }
 
@@ -204,7 +204,7 @@ fn planned() -> TestProject {
 fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_its_number() {
     for phase in [3, 4] {
         let project = planned();
-        let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
+        let ended = project.env.run_with_input(&["import", "-"], state_at_phase(phase).to_string());
         assert_eq!(ended.code, Some(0), "{ended}");
         assert_eq!(ended.stdout.matches("Running task #1").count(), 1, "{ended}");
         assert!(!ended.stdout.contains("items planned"), "{ended}");
@@ -226,8 +226,8 @@ fn a_new_brainstorm_gets_the_findings_of_the_last_iteration() {
         let implements = ScriptRule::role("implement").append("auth.txt", "more\n").say("Done.\n");
         team(script.rule(plans).rule(implements))
     });
-    let_go(&project);
-    let ended = project.env.run_with_input(&["import", "-"], at(2).to_string());
+    release_agent(&project);
+    let ended = project.env.run_with_input(&["import", "-"], state_at_phase(2).to_string());
     assert_eq!(ended.code, Some(0), "{ended}");
     let prompt = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
     assert!(prompt.contains("nobody can leave"), "{prompt}");
@@ -237,8 +237,8 @@ fn a_new_brainstorm_gets_the_findings_of_the_last_iteration() {
 fn a_phase_that_was_not_approved_elsewhere_is_not_approved_here() {
     let imported = |fixes: u32| {
         let project = project();
-        let_go(&project);
-        let mut state = at(7);
+        release_agent(&project);
+        let mut state = state_at_phase(7);
         state["iterations"][1]["phases"]["5"]["retryCount"] = json!(fixes);
         project.env.run_with_input(&["import", "-"], state.to_string())
     };
@@ -253,8 +253,8 @@ fn a_phase_that_was_not_approved_elsewhere_is_not_approved_here() {
 #[test]
 fn the_plan_review_runs_even_if_the_plan_is_not_found() {
     let project = project();
-    let_go(&project);
-    project.env.run_with_input(&["import", "-"], at(3).to_string());
+    release_agent(&project);
+    project.env.run_with_input(&["import", "-"], state_at_phase(3).to_string());
     let prompt = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
     assert!(prompt.contains("# PLAN REVIEW PHASE") && prompt.contains("Look for it among"), "{prompt}");
 }
@@ -263,7 +263,7 @@ fn the_plan_review_runs_even_if_the_plan_is_not_found() {
 fn an_existing_branch_of_the_same_task_is_not_overwritten() {
     let project = project();
     project.git(&format!("checkout -q -b {BRANCH}"));
-    let_go(&project);
+    release_agent(&project);
     let ended = project.run(&["import", "state.json"]);
     assert_eq!(ended.code, Some(0), "{ended}");
     assert!(project.subjects(&format!("{BRANCH}-2")).contains("simplify"));
@@ -280,10 +280,10 @@ fn a_queued_task_is_exported_unchanged_and_worked_later() {
     --- stderr
     `signoff work` starts it
     ");
-    assert_eq!(state(&project), begun_elsewhere());
+    assert_eq!(state(&project), imported_iteration());
     // The branch starts at the commit that was checked out at the import.
     project.git("checkout -q main");
-    let_go(&project);
+    release_agent(&project);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     let log = project.git(&format!("log --format=%s {BRANCH}"));
@@ -299,7 +299,7 @@ fn an_iteration_is_exported_while_another_program_works_on_it() {
     let now = state(&project);
     assert_eq!(now["currentPhase"], 7);
     insta::assert_snapshot!(now["iterations"][1]["phases"], @r#"{"1":{"status":"completed"},"2":{"status":"completed"},"3":{"status":"completed","retryCount":1,"lastIssues":[]},"4":{"status":"completed"},"5":{"status":"completed","retryCount":3,"lastIssues":[{"severity":"MEDIUM","message":"the login is not checked","location":"auth.txt:1"}]},"6":{"status":"completed","retryCount":0},"7":{"status":"in_progress"},"8":{"status":"pending","retryCount":0,"lastIssues":[]}}"#);
-    let_go(&project);
+    release_agent(&project);
     project.env.finish(program);
 }
 
@@ -338,7 +338,7 @@ reviewers = ["general"]
 "#;
 
 /// A task whose last review left an open finding.
-fn refused() -> TestProject {
+fn task_with_open_finding() -> TestProject {
     let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script).rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
@@ -348,7 +348,7 @@ fn refused() -> TestProject {
 
 #[test]
 fn open_findings_are_exported_for_code_scanning() {
-    let project = refused();
+    let project = task_with_open_finding();
     insta::assert_snapshot!(project.run(&["export", "1", "--format", "sarif"]), @"
     exit 2
     --- stderr
@@ -367,7 +367,7 @@ fn open_findings_are_exported_for_code_scanning() {
 
 #[test]
 fn all_events_are_exported_line_by_line() {
-    let project = refused();
+    let project = task_with_open_finding();
     project.run(&["add", "Something else"]);
     let queued = project.run(&["export", "1", "--format", "jsonl"]).stdout;
     assert_eq!(queued.lines().count(), 1);
@@ -381,7 +381,7 @@ fn all_events_are_exported_line_by_line() {
 
 #[test]
 fn a_task_that_cannot_be_exported_is_an_error() {
-    let project = refused();
+    let project = task_with_open_finding();
     let export = |words: &[&str]| project.run(&[&["export"], words].concat());
     insta::assert_snapshot!(export(&["7", "--format", "state-v4"]), @"
     exit 2
@@ -442,13 +442,13 @@ fn a_half_written_file_never_replaces_a_good_one() {
     let whole = project.run(&export);
     assert_eq!(whole.code, Some(0), "{whole}");
     let written: Value = serde_json::from_str(&project.read("good.json")).unwrap();
-    assert_eq!(written, begun_elsewhere());
+    assert_eq!(written, imported_iteration());
 }
 
 #[test]
 fn an_invalid_file_creates_nothing() {
     let project = TestProject::new(PROGRAM);
-    let mut old = begun_elsewhere();
+    let mut old = imported_iteration();
     old["version"] = json!(3);
     project.env.write("old.json", serde_json::to_string_pretty(&old).unwrap());
     insta::assert_snapshot!(project.run(&["import", "old.json"]), @"
@@ -458,7 +458,7 @@ fn an_invalid_file_creates_nothing() {
       --> old.json:2
     hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
-    let mut worse = begun_elsewhere();
+    let mut worse = imported_iteration();
     worse["iterations"][1]["phases"]["5"]["lastIssues"][0]["severity"] = json!("BAD");
     let worse = serde_json::to_string_pretty(&worse).unwrap();
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse), @r#"
@@ -496,7 +496,7 @@ fn an_invalid_file_creates_nothing() {
 fn a_state_without_remaining_phases_is_an_error() {
     let project = project();
     project.configure("[presets.phases.gates.codex_final]\nenabled = false\n");
-    let mut last = begun_elsewhere();
+    let mut last = imported_iteration();
     last["currentPhase"] = json!(9);
     for number in 5..=8 {
         last["iterations"][1]["phases"][number.to_string()]["status"] = json!("completed");
@@ -513,7 +513,7 @@ fn a_state_without_remaining_phases_is_an_error() {
 fn a_killed_import_can_be_resumed() {
     for place in ["append:1", "branched:1", "registered:1", "placed:1", "spawn:1", "exit:1", "append:6"] {
         let project = project();
-        let_go(&project);
+        release_agent(&project);
         let killed = project.env.run_with(&["import", "state.json"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.code, None, "{place}: {killed}");
         if project.run(&["status"]).stdout.is_empty() {
@@ -523,7 +523,7 @@ fn a_killed_import_can_be_resumed() {
         }
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{place}: {worked}");
-        let (left, now) = (begun_elsewhere(), state(&project));
+        let (left, now) = (imported_iteration(), state(&project));
         assert_eq!(now["iterations"][0], left["iterations"][0], "{place}");
         assert_eq!(now["iterations"][1]["phases"]["5"]["retryCount"], 3, "{place}");
         assert_eq!(now["phase9"], phase("completed"), "{place}");

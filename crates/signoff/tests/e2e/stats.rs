@@ -7,7 +7,7 @@ use crate::PROGRAM;
 use crate::actors::{APPROVED, developer, strict_reviewer};
 
 /// One task approved at its third review, one whose review failed, one approved at once.
-fn worked() -> TestProject {
+fn worked_project() -> TestProject {
     let project = TestProject::with_agent(PROGRAM, |script| {
         let script = developer(script).rule(ScriptRule::role("review").task("2").exit(1));
         strict_reviewer(script.rule(ScriptRule::role("review").task("3").say(APPROVED)))
@@ -33,7 +33,7 @@ fn without_runs_it_prints_the_next_command() {
 
 #[test]
 fn all_runs_are_counted() {
-    let project = worked();
+    let project = worked_project();
     let stats = project.run(&["stats", "--json"]).json();
     assert_eq!((&stats["version"], &stats["runs"]), (&1.into(), &3.into()));
     insta::assert_snapshot!(format!("{:#}", stats["tasks"]), @r#"
@@ -70,7 +70,7 @@ fn all_runs_are_counted() {
     assert_eq!(general["precision"], 1.0);
     assert_eq!(stats["failures"][0]["outcome"], "exit_code");
     let phases: Vec<&str> =
-        stats["phases"].as_array().unwrap().iter().filter_map(|one| one["phase"].as_str()).collect();
+        stats["phases"].as_array().unwrap().iter().filter_map(|phase| phase["phase"].as_str()).collect();
     assert!(phases.contains(&"implement") && phases.contains(&"review"), "{phases:?}");
     let text = project.run(&["stats"]).stdout;
     assert!(text.starts_with("3 tasks in 3 runs: 2 approved, 1 not approved\n"), "{text}");
@@ -79,7 +79,7 @@ fn all_runs_are_counted() {
 
 #[test]
 fn statistics_can_be_filtered() {
-    let project = worked();
+    let project = worked_project();
     assert_eq!(project.run(&["stats", "--since", "1d", "--json"]).json()["runs"], 3);
     assert_eq!(project.run(&["stats", "--since", "2999-01-01", "--json"]).json()["runs"], 0);
     assert_eq!(project.run(&["stats", "--preset", "task", "--json"]).json()["runs"], 3);

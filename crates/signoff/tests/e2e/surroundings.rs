@@ -122,7 +122,7 @@ fn uncommitted_files_are_not_attributed_to_a_reviewer() {
 }
 
 /// Every attempt costs 40 cents.
-fn dear_project(cap: &str) -> TestProject {
+fn expensive_project(cap: &str) -> TestProject {
     let usage = json!({"cost_usd": 0.4, "input_tokens": 100, "output_tokens": 50});
     let project = TestProject::with_agent(PROGRAM, |script| {
         script
@@ -142,7 +142,7 @@ fn dear_project(cap: &str) -> TestProject {
 
 #[test]
 fn no_attempt_starts_that_may_exceed_the_cap() {
-    let project = dear_project("1.0");
+    let project = expensive_project("1.0");
     project.run(&["add", "Dear", "-a"]);
     let work = project.run(&["work"]);
     insta::assert_snapshot!(work, @"

@@ -37,7 +37,7 @@ fn waiting() -> (TestProject, impl Fn()) {
 }
 
 /// One completed task, and its output.
-fn worked() -> (TestProject, String) {
+fn completed_task() -> (TestProject, String) {
     let project = TestProject::with_agent(PROGRAM, strict);
     project.run(&["add", "Log in", "-a"]);
     let output = project.run(&["work", "--plain"]);
@@ -55,13 +55,13 @@ fn asking() -> TestProject {
 }
 
 /// A terminal that shows the question of another program's task.
-fn asked(project: &TestProject) -> TestTerminal {
+fn open_question(project: &TestProject) -> TestTerminal {
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_for(ASKED);
     terminal
 }
 
-fn left(terminal: TestTerminal, code: i32) {
+fn assert_screen_cleared(terminal: TestTerminal, code: i32) {
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(code), true), "{end}");
     assert!(!end.screen.contains("Log in  "), "something of the screen is left:\n{end}");
@@ -69,7 +69,7 @@ fn left(terminal: TestTerminal, code: i32) {
 
 #[test]
 fn keys_open_panes_and_help_and_leaving_the_screen_continues_in_line_mode() {
-    let (project, let_go) = waiting();
+    let (project, release_agent) = waiting();
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
     terminal.send("?");
@@ -89,7 +89,7 @@ fn keys_open_panes_and_help_and_leaving_the_screen_continues_in_line_mode() {
     terminal.send("y");
     let screen = terminal.wait_until("lines", |screen| screen.contains("[1/3] Implementing..."));
     assert!(terminal.is_sane() && !screen.contains("Leave"), "{screen}");
-    let_go();
+    release_agent();
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
     insta::assert_snapshot!(end, @"
@@ -112,13 +112,13 @@ fn an_answer_while_watching_resumes_the_other_program() {
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
     let worker = project.env.start_group(&["work", "--watch"]);
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     terminal.send("1");
     terminal.wait_for("› 1 continue");
     terminal.send(key::ENTER);
     terminal.wait_for("DONE");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
     signal_group(worker.id(), INT);
     let output = project.env.finish(worker);
     assert!(output.stdout.contains("Task #1 completed (APPROVED after 2 cycles)"), "{output}");
@@ -127,7 +127,7 @@ fn an_answer_while_watching_resumes_the_other_program() {
 #[test]
 fn findings_are_disputed_and_verdicts_edited_with_keys() {
     let project = asking();
-    let terminal = asked(&project);
+    let terminal = open_question(&project);
     terminal.send(key::ESC);
     terminal.wait_until("no question", |screen| !screen.contains(ASKED));
     terminal.send(key::ENTER);
@@ -147,7 +147,7 @@ fn findings_are_disputed_and_verdicts_edited_with_keys() {
     terminal.send(key::ENTER);
     terminal.wait_for("is APPROVED by");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
     let shown = project.run(&["show", "1", "--json"]).json();
     assert_eq!(shown["task"]["final_verdict"], "APPROVED", "{shown:#}");
     assert_eq!(shown["ledger"][0]["state"], "refuted", "{shown:#}");
@@ -163,19 +163,19 @@ fn an_empty_queue_is_watched_until_a_task_is_added() {
     project.run(&["work"]);
     terminal.wait_for("DONE");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
 }
 
 #[test]
 fn a_terminal_can_become_tiny_and_large_again() {
-    let (project, let_go) = waiting();
+    let (project, release_agent) = waiting();
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
     terminal.resize(TerminalSize::new(20, 5));
     terminal.wait_until("a small screen", |screen| screen.contains("WORK") && !screen.contains("Reading it."));
     terminal.resize(TerminalSize::DEFAULT);
     terminal.wait_for("Reading it.");
-    let_go();
+    release_agent();
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
 }
@@ -183,8 +183,8 @@ fn a_terminal_can_become_tiny_and_large_again() {
 #[test]
 fn a_dumb_terminal_gets_line_output() {
     for kind in ["dumb", ""] {
-        let (project, let_go) = waiting();
-        let_go();
+        let (project, release_agent) = waiting();
+        release_agent();
         let end = project.env.terminal_with(TerminalSize::DEFAULT, &["work"], &[("TERM", kind)]).finish();
         assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
         assert!(end.screen.text().starts_with("Running task #1: Log in\n  [1/3] Implementing..."), "{end}");
@@ -199,30 +199,30 @@ fn without_colours_there_are_none() {
         terminal.wait_for(ASKED);
         assert_eq!(terminal.has_colour(), coloured, "{}", terminal.screen());
         terminal.send(&format!("{}q", key::ESC));
-        left(terminal, 0);
+        assert_screen_cleared(terminal, 0);
     }
 }
 
 #[test]
 fn a_signal_restores_the_terminal() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     for command in [&["watch"][..], &["replay", "1"]] {
         for signal in [HUP, TERM, INT] {
             let terminal = project.env.terminal(command);
             terminal.wait_for("q leave");
             terminal.signal(signal);
-            left(terminal, 130);
+            assert_screen_cleared(terminal, 130);
         }
         let terminal = project.env.terminal(command);
         terminal.wait_for("q leave");
         terminal.send(key::CTRL_C);
-        left(terminal, 130);
+        assert_screen_cleared(terminal, 130);
     }
 }
 
 #[test]
 fn a_closed_window_ends_the_program_normally() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     for command in [&["watch"][..], &["replay", "1"]] {
         let terminal = project.env.terminal(command);
         terminal.wait_for("q leave");
@@ -244,7 +244,7 @@ fn a_stalled_terminal_does_not_prevent_the_end() {
 
 #[test]
 fn pasted_text_is_input_and_not_keys() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     let terminal = project.env.terminal(&["watch", "1"]);
     terminal.wait_for("> DONE");
     let pasted = "\x1b[200~wrong because\ncheck your facts\x1b[201~";
@@ -271,10 +271,10 @@ fn a_panic_restores_the_terminal_and_is_readable() {
 
 #[test]
 fn work_continues_in_line_mode_after_a_panic_of_the_screen() {
-    let (project, let_go) = waiting();
+    let (project, release_agent) = waiting();
     let terminal = project.env.terminal_with(TerminalSize::DEFAULT, &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
     terminal.wait_for("[1/3] Implementing...");
-    let_go();
+    release_agent();
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
     assert!(end.screen.contains("Task #1 completed (APPROVED after 2 cycles)"), "{end}");
@@ -282,7 +282,7 @@ fn work_continues_in_line_mode_after_a_panic_of_the_screen() {
 
 #[test]
 fn a_replay_prints_the_original_output() {
-    let (project, printed) = worked();
+    let (project, printed) = completed_task();
     for run in ["1", "run-1"] {
         let output = project.run(&["replay", run, "--speed", "max"]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), printed.as_str()), "{output}");
@@ -303,25 +303,25 @@ fn a_failed_task_of_a_finished_run_is_shown() {
     let screen = terminal.wait_for("1 needs you");
     assert!(screen.lines().any(|line| line.contains("STUCK") && line.contains("Log in")), "{screen}");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
 }
 
 /// Queued tasks count, too.
 #[test]
 fn work_shows_the_queue() {
-    let (project, let_go) = waiting();
+    let (project, release_agent) = waiting();
     project.run(&["add", "Log out", "-a"]);
     project.run(&["add", "Sign up", "-a"]);
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_until("all three", |screen| screen.contains("0/3 done") && screen.contains("Sign up"));
-    let_go();
+    release_agent();
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
 }
 
 #[test]
 fn a_replay_on_the_screen_stays_until_it_is_closed() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "max"]);
     terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("replay ended"));
     terminal.send(key::ENTER);
@@ -329,12 +329,12 @@ fn a_replay_on_the_screen_stays_until_it_is_closed() {
     terminal.send(key::ESC);
     terminal.wait_for("q leave");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
 }
 
 #[test]
 fn a_replay_can_be_paused_and_has_any_speed() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "0.1"]);
     terminal.wait_for("0.1×");
     terminal.send(" ");
@@ -346,12 +346,12 @@ fn a_replay_can_be_paused_and_has_any_speed() {
     terminal.send(" ");
     terminal.wait_for("replay ended");
     terminal.send("q");
-    left(terminal, 0);
+    assert_screen_cleared(terminal, 0);
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let (project, _) = worked();
+    let (project, _) = completed_task();
     let output = project.env.shell("{ signoff replay 1 --speed max --plain; echo $? >&2; } | head -n 1");
     insta::assert_snapshot!(output, @"
     exit 0

@@ -27,7 +27,7 @@ fn begun(project: &TestProject, task: u64) -> bool {
     project.env.root().join(format!("begun-{task}")).exists()
 }
 
-fn let_go(project: &TestProject, task: u64) {
+fn release_agent(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").unwrap();
 }
 
@@ -54,7 +54,7 @@ fn two_share_the_queue_and_no_task_is_worked_twice() {
     // Both are running at the same time.
     let at_once = || (1..=6).filter(|&task| begun(&project, task)).count();
     wait_until("both have a task", || at_once() == 2);
-    (1..=6).for_each(|task| let_go(&project, task));
+    (1..=6).for_each(|task| release_agent(&project, task));
     for program in programs {
         let output = project.env.finish(program);
         assert_eq!(output.code, Some(0), "{output}");
@@ -76,7 +76,7 @@ fn two_share_the_queue_and_no_task_is_worked_twice() {
 #[test]
 fn many_concurrent_programs_lose_nothing() {
     let project = TestProject::with_agent(PROGRAM, agent);
-    (1..=12).for_each(|task| let_go(&project, task));
+    (1..=12).for_each(|task| release_agent(&project, task));
     queue(&project, 8);
     let programs: Vec<_> = (0..4).map(|_| project.start(&["work", "-j", "2"])).collect();
     let added: Vec<_> = (0..4).map(|number| project.start(&["add", &format!("Later {number}")])).collect();
@@ -106,7 +106,7 @@ fn the_second_program_reports_that_another_is_running() {
     error: run 1 is in use by another signoff process
     hint: wait for it to end, or stop it with Ctrl-C in its terminal
     ");
-    let_go(&project, 1);
+    release_agent(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
 }
 
@@ -116,7 +116,7 @@ fn status_while_a_program_runs() {
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  → 1. implement Part 1    in_progress (implement)");
     assert_eq!(project.run(&["show", "1"]).code, Some(0));
     assert_eq!(project.run(&["doctor"]).code, Some(0));
-    let_go(&project, 1);
+    release_agent(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Part 1    completed  APPROVED (1 cycle)");
 }
@@ -150,7 +150,7 @@ fn a_verdict_is_not_set_while_files_are_being_changed() {
     error: an agent is changing the files of task 1
     hint: wait for it (`signoff logs 1 -f`), or cancel it with `signoff cancel 1`
     ");
-    let_go(&project, 1);
+    release_agent(&project, 1);
     insta::assert_snapshot!(project.env.finish(program), @"
     exit 0
     --- stdout
@@ -176,7 +176,7 @@ fn a_verdict_is_not_set_after_a_writer_was_killed_with_its_program() {
     error: an agent is changing the files of task 1
     hint: `signoff work 1` continues it; `signoff cancel 1` cancels it
     ");
-    let_go(&project, 1);
+    release_agent(&project, 1);
     assert_eq!(project.run(&["work"]).code, Some(0));
 }
 
@@ -185,7 +185,7 @@ fn a_verdict_is_set_while_a_review_runs() {
     let (project, program) = at_work(|script| {
         script.rule(waits()).rule(ScriptRule::role("review").wait_for("../../../../go-review").say(APPROVED))
     });
-    let_go(&project, 1);
+    release_agent(&project, 1);
     wait_until("it is reviewed", || project.calls().with_role("review").count() == 1);
     let reason = ["edit", "1", "--verdict", "APPROVED", "--reason", "seen"];
     insta::assert_snapshot!(project.env.run_with(&reason, &[("SIGNOFF_USER", "ann")]), @"
@@ -220,8 +220,9 @@ fn a_question_is_answered_while_others_run() {
     project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
     queue(&project, 2);
     let program = project.start(&["work", "-j", "2"]);
-    let asked = || project.run(&["status", "--json"]).json()["questions"].as_array().is_some_and(|all| all.len() == 1);
-    wait_until("the question is asked and the other one is at work", || begun(&project, 2) && asked());
+    let has_question =
+        || project.run(&["status", "--json"]).json()["questions"].as_array().is_some_and(|all| all.len() == 1);
+    wait_until("the question is asked and the other one is at work", || begun(&project, 2) && has_question());
     let question = project.run(&["status", "--json"]).json()["questions"][0].clone();
     insta::assert_snapshot!(question["choices"], @r#"["continue","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["answer", "1", "continue"]), @"
@@ -230,7 +231,7 @@ fn a_question_is_answered_while_others_run() {
     q1 answered: continue
     ");
     wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
-    let_go(&project, 2);
+    release_agent(&project, 2);
     assert_eq!(project.env.finish(program).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Part 1    completed  APPROVED (2 cycles)
@@ -247,7 +248,7 @@ fn the_running_program_refuses_an_invalid_command() {
     error: it has not ended yet: cancel it first, or wait
     hint: `signoff show ID` shows the state of the task
     ");
-    let_go(&project, 1);
+    release_agent(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
 }
 
@@ -255,10 +256,10 @@ fn the_running_program_refuses_an_invalid_command() {
 fn an_added_task_is_picked_up_by_a_watching_program() {
     let project = TestProject::with_agent(PROGRAM, agent);
     let mut program = project.start(&["work", "--watch"]);
-    let_go(&project, 1);
+    release_agent(&project, 1);
     queue(&project, 1);
     wait_until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
-    let_go(&project, 2);
+    release_agent(&project, 2);
     project.run(&["add", "Second"]);
     wait_until("the second is done", || project.run(&["status"]).stdout.contains("not reviewed"));
     program.kill().unwrap();

@@ -12,7 +12,7 @@ use crate::actors::{APPROVED, changes};
 
 const KILL: i32 = 9;
 
-fn content(script: AgentScript) -> AgentScript {
+fn approving_agent(script: AgentScript) -> AgentScript {
     script
         .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
         .rule(ScriptRule::role("review").say(APPROVED))
@@ -25,7 +25,7 @@ fn strict(script: AgentScript) -> AgentScript {
         .rule(ScriptRule::role("review").say(&changes("missing input validation")))
 }
 
-fn leave(terminal: TestTerminal) {
+fn quit(terminal: TestTerminal) {
     terminal.send("q");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
@@ -33,29 +33,29 @@ fn leave(terminal: TestTerminal) {
 
 #[test]
 fn a_killed_program_is_detected_and_its_successor_is_shown() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     let gate = project.state().with_file_name("go-on");
     let waits = ScriptRule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
-    project.set_agent(|script| content(script.rule(waits.wait_for(&gate.display().to_string()))));
+    project.set_agent(|script| approving_agent(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.run(&["add", "Log in", "-a"]);
     let worker = project.env.start_group(&["work"]);
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_until("work", |screen| screen.contains("Reading it.") && screen.contains("1 at work"));
     signal_group(worker.id(), KILL);
     project.env.finish(worker);
-    let gone = |screen: &signoff_testkit::terminal::TerminalScreen| {
+    let is_cleared = |screen: &signoff_testkit::terminal::TerminalScreen| {
         screen.contains("interrupted: signoff work 1") && screen.contains("! 1 needs you")
     };
-    let screen = terminal.wait_until("no agent at work", gone);
+    let screen = terminal.wait_until("no agent at work", is_cleared);
     assert!(screen.contains("1 begun") && !screen.contains("at work"), "{screen}");
     // A new `watch` shows the same.
     let other = project.env.terminal(&["watch"]);
-    other.wait_until("no agent at work", gone);
-    leave(other);
+    other.wait_until("no agent at work", is_cleared);
+    quit(other);
     fs::write(&gate, "").expect("a file");
     project.run(&["work"]);
     terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("no attention needed"));
-    leave(terminal);
+    quit(terminal);
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn a_task_settled_by_a_later_one_no_longer_needs_a_person() {
     terminal.wait_for("no attention needed");
     let alone = project.run(&[]);
     assert!(!alone.stdout.contains("Needs attention"), "{alone}");
-    leave(terminal);
+    quit(terminal);
 }
 
 #[test]
 fn a_replaced_store_is_read_from_its_beginning() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     project.run(&["add", "Log in", "-a"]);
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_for("Log in");
@@ -89,12 +89,12 @@ fn a_replaced_store_is_read_from_its_beginning() {
     project.run(&["work"]);
     let screen = terminal.wait_for("DONE");
     assert!(screen.contains("1/1 done") && !screen.contains("Log in"), "{screen}");
-    leave(terminal);
+    quit(terminal);
 }
 
 #[test]
 fn a_closed_pipe_is_detected_without_further_output() {
-    let project = TestProject::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, approving_agent);
     let output = project.env.shell("{ signoff watch --plain; echo $? >&2; } | true");
     assert_eq!(output.stderr.lines().last(), Some("0"), "{output}");
 }

@@ -47,24 +47,24 @@ impl MarkdownPage {
         foot: &str,
         items: impl IntoIterator<Item = (usize, String)>,
     ) {
-        let mut put = 0;
-        let mut left = 0;
+        let mut shown = 0;
+        let mut omitted = 0;
         for (until, item) in items {
-            let head = if put == 0 { head } else { "" };
+            let head = if shown == 0 { head } else { "" };
             let more = head.len() + item.len() + foot.len();
-            if left == 0 && self.has_room(more) && self.text.len() + more <= until {
+            if omitted == 0 && self.has_room(more) && self.text.len() + more <= until {
                 self.text.push_str(head);
                 self.text.push_str(&item);
-                put += 1;
+                shown += 1;
             } else {
-                left += 1;
+                omitted += 1;
             }
         }
-        if put > 0 {
+        if shown > 0 {
             self.text.push_str(foot);
         }
-        if left > 0 {
-            self.omitted.push((what, left));
+        if omitted > 0 {
+            self.omitted.push((what, omitted));
         }
     }
 
@@ -93,7 +93,7 @@ impl MarkdownPage {
         if !self.omitted.is_empty() {
             let mut sums: Vec<(&str, usize)> = Vec::new();
             for (what, number) in &self.omitted {
-                match sums.iter_mut().find(|(known, _)| known == what) {
+                match sums.iter_mut().find(|(other, _)| other == what) {
                     Some((_, sum)) => *sum += number,
                     None => sums.push((what, *number)),
                 }
@@ -168,24 +168,24 @@ fn truncate_bytes(text: &str, max_bytes: usize) -> String {
 }
 
 /// A source location, as code.
-pub fn code(place: &str) -> String {
-    code_span(truncate(one_line(place), 200).trim())
+pub fn code(location: &str) -> String {
+    code_span(truncate(one_line(location), 200).trim())
 }
 
 /// A source location in a table cell.
-pub fn code_cell(place: &str) -> String {
-    let is_odd = place.contains("\\|");
-    if is_odd { escaped(&truncate(one_line(place), 200)) } else { code(place).replace('|', "\\|") }
+pub fn code_cell(location: &str) -> String {
+    let is_odd = location.contains("\\|");
+    if is_odd { escaped(&truncate(one_line(location), 200)) } else { code(location).replace('|', "\\|") }
 }
 
 /// One line within an HTML element, where Markdown is not parsed.
 pub fn in_html(text: &str, columns: usize) -> String {
     let text = truncate(one_line(text), columns);
     let mut out = String::with_capacity(text.len());
-    for one in line_chars(&text) {
-        match html_entity(one.c) {
+    for line_char in line_chars(&text) {
+        match html_entity(line_char.c) {
             Some(entity) => out.push_str(entity),
-            None => push_unlinked(&mut out, &one),
+            None => push_unlinked(&mut out, &line_char),
         }
     }
     out
@@ -202,46 +202,46 @@ fn html_entity(c: char) -> Option<&'static str> {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
-    for one in line_chars(text) {
-        if let Some(entity) = html_entity(one.c) {
+    for line_char in line_chars(text) {
+        if let Some(entity) = html_entity(line_char.c) {
             out.push_str(entity);
             continue;
         }
-        let is_special = match one.c {
+        let is_special = match line_char.c {
             '^' | '{' | '}' | '#' => true,
-            '!' => one.next == Some('['),
+            '!' => line_char.next == Some('['),
             // GitLab runs a line that starts with a slash as a command: `/merge`.
-            '/' => one.before.is_empty(),
-            _ => one.is_syntax,
+            '/' => line_char.before.is_empty(),
+            _ => line_char.is_syntax,
         };
         if is_special {
             out.push('\\');
         }
-        if is_special && one.c != '#' {
-            out.push(one.c);
+        if is_special && line_char.c != '#' {
+            out.push(line_char.c);
         } else {
-            push_unlinked(&mut out, &one);
+            push_unlinked(&mut out, &line_char);
         }
     }
     out
 }
 
 /// Appends a character so that no mention or link results: `@name`, `#12`, `GH-12`, `https://…`, `www.…`.
-fn push_unlinked(out: &mut String, one: &LineChar<'_>) {
-    let is_number = one.next.is_some_and(|next| next.is_ascii_digit());
+fn push_unlinked(out: &mut String, line_char: &LineChar<'_>) {
+    let is_number = line_char.next.is_some_and(|next| next.is_ascii_digit());
     let follows = |word: &str| {
-        let start = one.before.len().checked_sub(word.len()).and_then(|start| one.before.get(start..));
+        let start = line_char.before.len().checked_sub(word.len()).and_then(|start| line_char.before.get(start..));
         start.is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    if one.c == '.' && follows("www") {
+    if line_char.c == '.' && follows("www") {
         out.push(ZERO_WIDTH_SPACE);
     }
-    out.push(one.c);
-    let links = match one.c {
+    out.push(line_char.c);
+    let links = match line_char.c {
         '@' => true,
         '#' => is_number,
         '-' => is_number && follows("gh"),
-        ':' => one.next == Some('/'),
+        ':' => line_char.next == Some('/'),
         _ => false,
     };
     if links {

@@ -48,7 +48,7 @@ pub struct DiffPane {
     /// The lines with the findings in between.
     shown: Vec<DiffLine>,
     coloured: BTreeMap<usize, Vec<Span<'static>>>,
-    pub page: Scroll,
+    pub scroll: Scroll,
 }
 
 impl DiffPane {
@@ -65,9 +65,11 @@ impl DiffPane {
         for (index, line) in report.into_iter().flat_map(|report| report.ledger.iter().enumerate()) {
             let Some(file) = &line.finding.file else { continue };
             let Some(file) = self.files.iter().position(|name| name == file) else { continue };
-            let about = |one: &DiffLine| one.file == file && one.number.is_some() && one.number == line.finding.line;
-            let name = |one: &DiffLine| one.file == file && one.kind == DiffLineKind::File;
-            let at = self.lines.iter().position(about).or_else(|| self.lines.iter().position(name));
+            let on_line = |diff_line: &DiffLine| {
+                diff_line.file == file && diff_line.number.is_some() && diff_line.number == line.finding.line
+            };
+            let is_file_name = |diff_line: &DiffLine| diff_line.file == file && diff_line.kind == DiffLineKind::File;
+            let at = self.lines.iter().position(on_line).or_else(|| self.lines.iter().position(is_file_name));
             marks.entry(at.unwrap_or(0)).or_default().push(index);
         }
         self.shown.clear();
@@ -91,7 +93,7 @@ impl DiffPane {
         }
         canvas.line(0, &Line::from(span(self.stat.clone(), theme.bold())));
         let mut body = canvas.part(1, usize::MAX);
-        let first = self.page.first(self.shown.len(), body.height());
+        let first = self.scroll.first(self.shown.len(), body.height());
         for y in 0..body.height().min(self.shown.len() - first) {
             let line = self.line(first + y, report, theme, body.width());
             body.line(y, &line);
@@ -128,8 +130,8 @@ impl DiffPane {
         if theme == Theme::Plain {
             return vec![Span::raw(sanitize(&self.shown[at].text))];
         }
-        if let Some(known) = self.coloured.get(&at) {
-            return known.clone();
+        if let Some(spans) = self.coloured.get(&at) {
+            return spans.clone();
         }
         self.highlight(at);
         self.coloured.get(&at).cloned().unwrap_or_default()
@@ -165,8 +167,8 @@ impl DiffPane {
 fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize) -> Line<'static> {
     let Some(line) = report.and_then(|report| report.ledger.get(index)) else { return Line::default() };
     let found = &line.finding;
-    let place = source_location(None, found.line);
-    let text = format!("{}, {}: {place}{}", found.severity, line.state.label(), found.description);
+    let location = source_location(None, found.line);
+    let text = format!("{}, {}: {location}{}", found.severity, line.state.label(), found.description);
     Line::from(span(format!("    ^ {}", truncate_line(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 
@@ -180,7 +182,11 @@ fn paths_and_lines(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
         lines.extend(file.headers.iter().map(|header| line(DiffLineKind::Header, header, None)));
         for hunk in &file.hunks {
             lines.push(line(DiffLineKind::Hunk, hunk.header, None));
-            lines.extend(hunk.lines.iter().map(|one| line(DiffLineKind::Content(one.mark), one.text, one.new)));
+            lines.extend(
+                hunk.lines
+                    .iter()
+                    .map(|hunk_line| line(DiffLineKind::Content(hunk_line.mark), hunk_line.text, hunk_line.new)),
+            );
         }
         paths.push(file.path);
     }
@@ -199,7 +205,7 @@ fn languages() -> &'static SyntaxSet {
 /// Scopes and their colours, more specific ones first.
 fn scope_colors() -> &'static [(Scope, Color)] {
     static KINDS: OnceLock<Vec<(Scope, Color)>> = OnceLock::new();
-    let known = [
+    let colors = [
         ("comment", Color::DarkGray),
         ("string", Color::Green),
         ("constant", Color::Cyan),
@@ -212,8 +218,8 @@ fn scope_colors() -> &'static [(Scope, Color)] {
         ("markup.heading", Color::Blue),
     ];
     KINDS.get_or_init(|| {
-        let known = known.into_iter().filter_map(|(name, color)| Some((Scope::new(name).ok()?, color)));
-        known.collect()
+        let colors = colors.into_iter().filter_map(|(name, color)| Some((Scope::new(name).ok()?, color)));
+        colors.collect()
     })
 }
 

@@ -26,7 +26,7 @@ pub fn shown(report: &TaskReport, chosen: Option<usize>) -> Option<(usize, &Cycl
     Some((at, &report.cycles[at]))
 }
 
-pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>, page: &mut Scroll, theme: Theme) {
+pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>, scroll: &mut Scroll, theme: Theme) {
     let Some((at, cycle)) = shown(report, chosen) else {
         canvas.line(0, &Line::from(span("no review has ended yet", theme.faint())));
         return;
@@ -38,13 +38,13 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
     let column_width = (width + 3) / reviewers;
     if column_width < MIN_COLUMN_WIDTH + 3 {
         let lines = cycle.reviews.iter().flat_map(|review| review_lines(review, width, theme)).collect();
-        return column(&mut body, &lines, page, None);
+        return column(&mut body, &lines, scroll, None);
     }
     let texts: Vec<Vec<_>> = cycle.reviews.iter().map(|review| review_lines(review, column_width - 3, theme)).collect();
     let longest = texts.iter().map(Vec::len).max().unwrap_or(0);
     for (index, lines) in texts.iter().enumerate() {
         let mut part = body.column(index * column_width, column_width - 3);
-        column(&mut part, lines, page, Some(longest));
+        column(&mut part, lines, scroll, Some(longest));
     }
 }
 
@@ -68,8 +68,8 @@ fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> 
     ])
 }
 
-fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll, longest: Option<usize>) {
-    let first = page.first(longest.unwrap_or(lines.len()), canvas.height());
+fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, scroll: &mut Scroll, longest: Option<usize>) {
+    let first = scroll.first(longest.unwrap_or(lines.len()), canvas.height());
     canvas.lines(lines.iter().skip(first));
 }
 
@@ -211,10 +211,13 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     texts.extend(
         line.claims
             .iter()
-            .map(|one| (format!("the fixer says {}{}", one.claim.as_str(), why(&one.evidence)), theme.faint())),
+            .map(|claim| (format!("the fixer says {}{}", claim.claim.as_str(), why(&claim.evidence)), theme.faint())),
     );
-    texts.extend(line.decisions.iter().map(|one| {
-        (format!("{} by {}{}", one.state.label(), one.by, why(&one.evidence)), theme.finding_state(one.state))
+    texts.extend(line.decisions.iter().map(|decision| {
+        (
+            format!("{} by {}{}", decision.state.label(), decision.by, why(&decision.evidence)),
+            theme.finding_state(decision.state),
+        )
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));

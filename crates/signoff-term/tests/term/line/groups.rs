@@ -22,8 +22,8 @@ fn planned() -> Story {
         .plan(&[&[(4, "Add the table"), (5, "Add the page")], &[(6, "Join them"), (7, "Say so in the documentation")]])
 }
 
-fn part(of: impl Fn(&Workflow) -> Policy) -> Policy {
-    of(&reviewed("loops").workflow)
+fn part(select: impl Fn(&Workflow) -> Policy) -> Policy {
+    select(&reviewed("loops").workflow)
 }
 
 /// The review phases of a workflow, which checkpoints use.
@@ -31,7 +31,7 @@ fn gate() -> Policy {
     part(|workflow| Policy::new(workflow.checkpoint()))
 }
 
-fn whole() -> Policy {
+fn final_review_policy() -> Policy {
     part(|workflow| Policy::new(workflow.run_level_workflow(&workflow.after)))
 }
 
@@ -45,12 +45,12 @@ fn landed(story: Story, task: u64) -> Story {
 
 /// A conflict with an earlier landing.
 fn conflicts(story: Story, task: u64, files: &[&str]) -> Story {
-    let of = |file: &&str| {
+    let conflict = |file: &&str| {
         let mut finding = finding("landing", Critical, file, "conflicts with signoff/run-3");
         finding.kind = "conflict".to_owned();
         finding
     };
-    story.on(task).then(Event::LandingGranted).comes_back(files.iter().map(of).collect())
+    story.on(task).then(Event::LandingGranted).landing_rejected(files.iter().map(conflict).collect())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn two_groups_land_in_order_and_have_a_final_review() {
     let story = story.starts(6).starts(7);
     let story = landed(signed_off(signed_off(story, 6), 7), 6);
     let story = conflicts(story, 7, &["docs/setup.md:3", "README.md"]).works().approves("general");
-    let story = landed(story, 7).serves(LoopId::final_review(), whole());
+    let story = landed(story, 7).serves(LoopId::final_review(), final_review_policy());
     let story = story.objects("general", &[(Critical, "a.rs:1", "the table is never read")]);
     let mut story = story.works().approves("general");
     story.run(RunEvent::FinalReviewEnded { outcome: Outcome::Approved { commit: "c9".into() } });
@@ -124,7 +124,7 @@ fn two_groups_land_in_order_and_have_a_final_review() {
 
 #[test]
 fn a_checkpoint_reviews_all_active_tasks() {
-    let story = planned().starts(4).starts(5).on(4).goes_on().goes_on();
+    let story = planned().starts(4).starts(5).on(4).reports_incomplete().reports_incomplete();
     let at = |task: u64| id(task).checkpoint(1);
     let mut story = story.serves(at(4), gate()).serves(at(5), gate());
     let row = |story: &Story, task| story.view.row(&id(task)).unwrap();
@@ -133,11 +133,11 @@ fn a_checkpoint_reviews_all_active_tasks() {
     assert!(story.view.rows().iter().all(|row| row.id.checkpoint_target().is_none()));
     story = story.on_loop(at(4).as_str()).reviewer_fails("general", AttemptFailure::TimedOut);
     let findings = [(Critical, "a.rs:1", "no index"), (Critical, "b.rs:1", "no name")];
-    let said = review("general", Verdict::ChangesRequested, &findings);
-    story = story.answers("general", said.clone());
-    story = story.looked_at(4, said);
+    let objection = review("general", Verdict::ChangesRequested, &findings);
+    story = story.answers("general", objection.clone());
+    story = story.checkpoint_reviewed(4, objection);
     story = story.on_loop(at(5).as_str()).approves("general");
-    story = story.looked_at(5, review("general", Verdict::Approved, &[]));
+    story = story.checkpoint_reviewed(5, review("general", Verdict::Approved, &[]));
     assert_eq!((row(&story, 4).checkpoint, row(&story, 5).checkpoint), (None, None));
     assert_eq!(row(&story, 4).attempt, 3);
     let story = signed_off(story, 4);
@@ -282,7 +282,7 @@ fn a_checkpoint_that_finds_nothing_is_one_line() {
     let mut story = planned().starts(4).starts(5);
     story.run(RunEvent::AttemptSpent { since_checkpoint: BTreeMap::from([(id(4), 2), (id(5), 0)]) });
     let fine = || review("general", Verdict::Approved, &[]);
-    let story = story.looked_at(4, fine()).looked_at(5, fine());
+    let story = story.checkpoint_reviewed(4, fine()).checkpoint_reviewed(5, fine());
     insta::assert_snapshot!(story.lines(), @"
     Planned 4 tasks in 2 groups
     Group 1/2: #4 Add the table, #5 Add the page
@@ -297,14 +297,14 @@ fn a_checkpoint_that_finds_nothing_is_one_line() {
 
 #[test]
 fn a_checkpoint_names_tasks_without_a_usable_review() {
-    let unheard = || review("general", Verdict::Inconclusive(Inconclusive::Missing("timed out".into())), &[]);
-    for (other, told) in [
+    let inconclusive = || review("general", Verdict::Inconclusive(Inconclusive::Missing("timed out".into())), &[]);
+    for (other, expected) in [
         (review("general", Verdict::Approved, &[]), "nothing found; no usable review of #4"),
-        (unheard(), "no usable review arrived"),
+        (inconclusive(), "no usable review arrived"),
     ] {
         let mut story = planned().starts(4).starts(5);
         story.run(RunEvent::AttemptSpent { since_checkpoint: BTreeMap::from([(id(4), 2), (id(5), 0)]) });
-        let story = story.looked_at(4, unheard()).looked_at(5, other);
-        assert!(story.lines().ends_with(&format!("Checkpoint review of #4, #5: {told}")), "{}", story.lines());
+        let story = story.checkpoint_reviewed(4, inconclusive()).checkpoint_reviewed(5, other);
+        assert!(story.lines().ends_with(&format!("Checkpoint review of #4, #5: {expected}")), "{}", story.lines());
     }
 }

@@ -71,7 +71,7 @@ fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
         .works()
         .reviewer_fails("code", AttemptFailure::Silent)
         .approves("spec")
-        .mumbles("code")
+        .answers_unclearly("code")
         .reviewer_fails("code", AttemptFailure::NotStarted { message: "claude: not found".into() })
         .person(Choice::Retry)
         .approves("code");
@@ -143,7 +143,7 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
 #[test]
 fn an_agent_that_needs_several_attempts_and_gives_up() {
     let story = Story::task(reviewed("loops"))
-        .goes_on()
+        .reports_incomplete()
         .writer_fails(AttemptFailure::Exit { code: 2 })
         .gives_up("the library cannot do this");
     insta::assert_snapshot!(story.lines(), @"
@@ -165,7 +165,7 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
 fn a_checkpoint_review_is_waited_for() {
     let mut story = Story::task(reviewed("loops"));
     for _ in 0..5 {
-        story = story.goes_on();
+        story = story.reports_incomplete();
     }
     let findings = vec![finding("general", Critical, "a.rs:1", "the wrong file")];
     let story = story.then(Event::CheckpointEnded { findings, number: Some(1) });

@@ -8,7 +8,7 @@ use signoff_core::workflow::PhaseKind;
 use crate::story::{Story, reviewed};
 
 /// The preset `phases` without researchers.
-fn quick() -> Policy {
+fn short_workflow() -> Policy {
     let mut policy = reviewed("phases");
     for phase in &mut policy.workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
@@ -24,7 +24,7 @@ fn planned(story: Story) -> Story {
 
 #[test]
 fn findings_of_the_plan_review_start_the_next_iteration() {
-    let story = planned(Story::task(quick()));
+    let story = planned(Story::task(short_workflow()));
     let found = [(Critical, "plan.md:1", "no way back"), (Minor, "plan.md:9", "a typo")];
     let story = planned(story.objects("plan", &found)).approves("plan").works().approves("code");
     let story = story.checks(CheckReport::NothingToCheck).works().approves("final");
@@ -65,7 +65,7 @@ fn findings_of_the_plan_review_start_the_next_iteration() {
 
 #[test]
 fn a_disabled_phase_is_not_counted() {
-    let policy = quick();
+    let policy = short_workflow();
     let workflow = policy.workflow.in_mode("lite").unwrap();
     let story = Story::task(Policy::new(workflow));
     insta::assert_snapshot!(story.works().lines(), @"
@@ -97,15 +97,15 @@ fn work_continues_without_failed_researchers() {
 
 #[test]
 fn exhausted_fixes_and_iterations_are_reported() {
-    let mut policy = quick();
+    let mut policy = short_workflow();
     policy.workflow.limits.max_passes = 1;
     for gate_policy in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         gate_policy.gate.bound = Bound::MaxFixes(1);
         gate_policy.gate.on_exhausted = OnExhausted::Restart;
     }
-    let wrong = [(Critical, "a.rs:1", "no error handling")];
-    let story = planned(Story::task(policy)).approves("plan").works().objects("code", &wrong);
-    insta::assert_snapshot!(story.works().objects("code", &wrong).lines(), @"
+    let findings = [(Critical, "a.rs:1", "no error handling")];
+    let story = planned(Story::task(policy)).approves("plan").works().objects("code", &findings);
+    insta::assert_snapshot!(story.works().objects("code", &findings).lines(), @"
     Running task #29: Add user authentication
     Iteration 1/1
       Phase 1/9: Brainstorm...
@@ -128,7 +128,7 @@ fn exhausted_fixes_and_iterations_are_reported() {
 
 #[test]
 fn lines_name_their_task_if_other_runs_are_active() {
-    let story = Story::task(quick()).works();
+    let story = Story::task(short_workflow()).works();
     let lines = story.lines_named(signoff_term::line::LineNaming::Always);
     insta::assert_snapshot!(lines, @"
     Running task #29: Add user authentication

@@ -131,7 +131,7 @@ fn a_discussion_is_for_people() {
 
 #[test]
 fn an_unreadable_answer_is_asked_for_once_more() {
-    let story = Story::task(reviewed("task")).works().mumbles("general").approves("general");
+    let story = Story::task(reviewed("task")).works().answers_unclearly("general").approves("general");
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...

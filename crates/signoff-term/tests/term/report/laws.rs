@@ -11,7 +11,7 @@ use signoff_term::report::markdown::{LIMIT, markdown, page as escape};
 use signoff_term::report::{Changes, ReportDocument, junit, sarif};
 use signoff_term::show::TaskReport;
 
-use super::{STAT, approved_document, halfway, task_document};
+use super::{STAT, approved_document, mixed_run, task_document};
 use crate::fits::{fits, schema};
 use crate::rows::{ended, row};
 use crate::story::{Story, id, review, reviewed};
@@ -80,7 +80,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 /// A report in which every text is this one.
-fn account(text: &str) -> ReportDocument {
+fn report_with_text(text: &str) -> ReportDocument {
     let found = Review {
         summary: text.to_owned(),
         ..review("general", ChangesRequested, &[(Critical, "", text), (Critical, "b.rs:1", "second")])
@@ -107,7 +107,7 @@ fn parsed(text: &str) -> Vec<Event<'_>> {
 }
 
 /// The rendered text without zero-width spaces. The disabled options only change quotes and dots.
-fn nicely(text: &str) -> String {
+fn rendered_text(text: &str) -> String {
     let text = text.replace('\u{200b}', "").replace(['“', '”'], "\"").replace(['‘', '’'], "'");
     text.replace('…', "...").replace("—", "---").replace('–', "--").trim().to_owned()
 }
@@ -153,12 +153,12 @@ proptest! {
     fn a_line_of_an_agent_is_shown_as_it_is(text in hostile()) {
         let plain = signoff_core::merge::render::plain_text::one_line(&text);
         let line = escape::line(&text, usize::MAX);
-        prop_assert_eq!(nicely(&shown(&line)?), nicely(&plain));
+        prop_assert_eq!(rendered_text(&shown(&line)?), rendered_text(&plain));
         // The source has the same text, at most between backticks.
         prop_assert!(line.contains(plain.trim()), "{line:?} has not {plain:?}");
         let table = format!("| a |\n|---|\n| {} |\n", escape::cell(&text, usize::MAX));
         let cell = parsed(&table).into_iter().skip_while(|event| !matches!(event, Event::End(TagEnd::TableHead)));
-        prop_assert_eq!(nicely(&text_of(cell)?), nicely(&plain), "{}", table);
+        prop_assert_eq!(rendered_text(&text_of(cell)?), rendered_text(&plain), "{}", table);
     }
 
     #[test]
@@ -172,7 +172,7 @@ proptest! {
 
     #[test]
     fn there_are_no_mentions_and_no_links(text in hostile()) {
-        let markdown = outside_code(&markdown(&account(&text)));
+        let markdown = outside_code(&markdown(&report_with_text(&text)));
         let chars: Vec<char> = markdown.chars().collect();
         for pair in chars.windows(2) {
             prop_assert!(!(pair[0] == '@' && pair[1].is_alphanumeric()), "{markdown}");
@@ -185,7 +185,7 @@ proptest! {
 
     #[test]
     fn all_html_and_all_headings_are_ours(text in hostile()) {
-        let markdown = markdown(&account(&text));
+        let markdown = markdown(&report_with_text(&text));
         let mut headings = 0;
         for event in parsed(&markdown) {
             if let Event::Html(html) | Event::InlineHtml(html) = &event {
@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn xml_can_always_be_read_and_says_the_same(text in hostile()) {
-        let xml = junit::junit(&account(&text));
+        let xml = junit::junit(&report_with_text(&text));
         let read = roxmltree::Document::parse(&xml);
         prop_assert!(read.is_ok(), "{:?} in {xml}", read.err());
         let read = read.unwrap();
@@ -221,11 +221,11 @@ proptest! {
 
     #[test]
     fn json_and_sarif_can_always_be_read(text in hostile()) {
-        let account = account(&text);
-        let read: Value = serde_json::from_str(&account.json()).unwrap();
-        prop_assert_eq!(&read, &json!(account));
+        let document = report_with_text(&text);
+        let read: Value = serde_json::from_str(&document.json()).unwrap();
+        prop_assert_eq!(&read, &json!(document));
         prop_assert_eq!(fits(&read, &schema("report")), Ok(()));
-        let sarif: Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
+        let sarif: Value = serde_json::from_str(&sarif::sarif(&document)).unwrap();
         prop_assert_eq!(is_sarif(&sarif), Ok(()));
     }
 }
@@ -236,7 +236,7 @@ proptest! {
 
     #[test]
     fn the_body_of_a_pull_request_is_never_too_long(text in hostile(), times in 1usize..1_500) {
-        let markdown = markdown(&account(&text.repeat(times)));
+        let markdown = markdown(&report_with_text(&text.repeat(times)));
         prop_assert!(markdown.len() <= LIMIT, "{}", markdown.len());
         prop_assert!(markdown.ends_with("<sub>Written by signoff.</sub>\n"));
     }
@@ -281,10 +281,10 @@ fn is_sarif(sarif: &Value) -> Result<(), String> {
 
 #[test]
 fn sample_reports_are_valid_too() {
-    for account in [approved_document(), halfway()] {
-        assert_eq!(fits(&json!(account), &schema("report")), Ok(()));
-        assert_eq!(is_sarif(&serde_json::from_str(&sarif::sarif(&account)).unwrap()), Ok(()));
-        roxmltree::Document::parse(&junit::junit(&account)).unwrap();
+    for document in [approved_document(), mixed_run()] {
+        assert_eq!(fits(&json!(document), &schema("report")), Ok(()));
+        assert_eq!(is_sarif(&serde_json::from_str(&sarif::sarif(&document)).unwrap()), Ok(()));
+        roxmltree::Document::parse(&junit::junit(&document)).unwrap();
     }
 }
 

@@ -4,7 +4,7 @@ use signoff_core::view::TaskStatus;
 use signoff_term::report::markdown::{LIMIT, markdown};
 use signoff_term::report::{Changes, DocumentSubject, MAX_COUNTED_TASKS, ReportDocument, RunSection, TaskSection};
 
-use super::{run, standings, stopped};
+use super::{run, stopped, task_results};
 use crate::rows::{ended, row};
 use crate::story::id;
 
@@ -23,7 +23,7 @@ fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
         TaskSection::new(folded.report(row, &id(of), Vec::new()), title, changes, false)
     };
     let tasks: Vec<TaskSection> = (1..=tasks).map(section).collect();
-    let run = RunSection::new(run(3, "failed", "done"), &folded, &standings(&tasks), &[], false);
+    let run = RunSection::new(run(3, "failed", "done"), &folded, &task_results(&tasks), &[], false);
     ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), Vec::new(), tasks)
 }
 

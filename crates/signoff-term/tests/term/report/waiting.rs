@@ -4,7 +4,7 @@ use signoff_core::view::{QuestionRow, TaskStatus};
 use signoff_term::report::{Changes, DocumentSubject, ReportDocument, RunSection, TaskSection, junit, markdown};
 use signoff_term::show::RunHistory;
 
-use super::{asking, run, standings};
+use super::{asking, run, task_results};
 use crate::rows::row;
 use crate::story::id;
 
@@ -23,7 +23,7 @@ fn waits(questions: &[QuestionRow]) -> ReportDocument {
     let folded = RunHistory::from_log(asking().log);
     let report = folded.report(row(30, "Add logout", TaskStatus::Waiting), &id(30), Vec::new());
     let tasks = vec![TaskSection::new(report, "Add logout".to_owned(), Changes::parse_stat(""), false)];
-    let account = RunSection::new(run(3, "running", "working"), &folded, &standings(&tasks), questions, false);
+    let account = RunSection::new(run(3, "running", "working"), &folded, &task_results(&tasks), questions, false);
     ReportDocument::new(DocumentSubject::run(3), String::new(), Some(account), Vec::new(), tasks)
 }
 
@@ -44,8 +44,8 @@ fn a_question_is_reported_with_its_choices() {
 
 #[test]
 fn a_run_reports_its_open_questions() {
-    let told = |questions: &[QuestionRow]| waits(questions).result().text.to_string();
-    insta::assert_snapshot!(told(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 CHOICE (retry, stop)`; then `signoff run --resume 3` continues");
-    insta::assert_snapshot!(told(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 CHOICE (retry, stop)`; and 1 more question; then `signoff run --resume 3` continues");
-    insta::assert_snapshot!(told(&[]), @"Left unfinished (working) with 1 task, and no process is running: `signoff run --resume 3` continues");
+    let text = |questions: &[QuestionRow]| waits(questions).result().text.to_string();
+    insta::assert_snapshot!(text(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 CHOICE (retry, stop)`; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(text(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 CHOICE (retry, stop)`; and 1 more question; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(text(&[]), @"Left unfinished (working) with 1 task, and no process is running: `signoff run --resume 3` continues");
 }

@@ -18,14 +18,14 @@ fn decided(requests: Vec<TuiRequest>) -> Vec<TuiRequest> {
 }
 
 /// Snapshots of a dialog at all tested sizes.
-fn shown(name: &str, scene: &mut Scene) {
+fn assert_snapshots(name: &str, scene: &mut Scene) {
     insta::assert_snapshot!(format!("{name}_80x24"), scene.text(SMALL));
     insta::assert_snapshot!(format!("{name}_200x60"), scene.text(LARGE));
     insta::assert_snapshot!(format!("{name}_20x5"), scene.text(TINY));
 }
 
 /// Postpones the question of the only task.
-fn quiet() -> Scene {
+fn question_postponed() -> Scene {
     let mut scene = Scene::new(judged());
     scene.press(&[KeyCode::Esc]);
     scene
@@ -34,7 +34,7 @@ fn quiet() -> Scene {
 #[test]
 fn a_question_is_answered() {
     let mut scene = Scene::new(judged());
-    shown("question", &mut scene);
+    assert_snapshots("question", &mut scene);
     assert_eq!(decided(scene.press(&[KeyCode::Enter, KeyCode::Esc])), [], "nothing is chosen before a key chose it");
     let long_after = scene.now() + jiff::SignedDuration::from_secs(1);
     assert_eq!(scene.tui.handle_key(KeyCode::Down, long_after), []);
@@ -48,7 +48,7 @@ fn a_question_is_answered() {
 
 #[test]
 fn a_postponed_question_is_asked_again() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     scene.tui.show_note("left");
     assert!(!scene.text(SMALL).contains("Question"));
     scene.press(&[KeyCode::Char('a')]);
@@ -62,8 +62,8 @@ fn a_postponed_question_is_asked_again() {
 
 #[test]
 fn a_question_waits_while_a_loop_is_open() {
-    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
-    let round = |story: Story| story.works().objects("spec", &[wrong]).approves("code");
+    let bug = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let round = |story: Story| story.works().objects("spec", &[bug]).approves("code");
     let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
     scene.press(&ENTER);
     let mut scene = scene.then(round);
@@ -97,15 +97,15 @@ fn the_task_of_a_question_can_be_opened_first() {
 fn postponing_the_last_question_warns_that_the_work_ends() {
     let last = |scene: &mut Scene| scene.text(SMALL).lines().last().unwrap_or_default().to_owned();
     assert!(last(&mut Scene::new(judged())).contains("Esc later, and exit"));
-    assert!(!last(&mut Scene::new(judged()).beside(&super::scene::busy())).contains("and end"));
+    assert!(!last(&mut Scene::new(judged()).with_run(&super::scene::busy())).contains("and end"));
     assert!(!last(&mut Scene::shown(judged(), TuiMode::Watching, Theme::Color)).contains("and end"));
 }
 
 /// A person who is scrolling the list when a question pops up does not answer it.
 #[test]
 fn type_ahead_answers_no_question() {
-    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
-    let round = |story: Story| story.works().objects("spec", &[wrong]).approves("code");
+    let bug = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let round = |story: Story| story.works().objects("spec", &[bug]).approves("code");
     let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
     let later = |milliseconds| jiff::SignedDuration::from_millis(milliseconds);
     let begun = scene.now();
@@ -127,7 +127,7 @@ fn type_ahead_answers_no_question() {
 
 #[test]
 fn pasted_text_triggers_no_action() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     let now = scene.now();
     scene.tui.paste("cyrq", now);
     assert_eq!(scene.tui.requests(), []);
@@ -148,31 +148,31 @@ fn the_key_that_leaves_a_pane_answers_no_question() {
 
 #[test]
 fn retry_and_cancel_are_confirmed() {
-    let mut running = quiet();
+    let mut running = question_postponed();
     running.press(&[KeyCode::Char('r')]);
     assert!(running.text(SMALL).contains("nothing to retry: the task has not stopped"));
     let mut scene = Scene::new(Story::task(reviewed("task")).gives_up("no such table"));
     assert_eq!(scene.press(&[KeyCode::Char('r')]), []);
-    shown("retry", &mut scene);
+    assert_snapshots("retry", &mut scene);
     assert_eq!(scene.press(&[KeyCode::Enter, KeyCode::Char('n'), KeyCode::Char('y')]), [], "no is no");
     assert_eq!(
         scene.press(&[KeyCode::Char('r'), KeyCode::Char('y')]),
         [TuiRequest::Decide(TaskId(29), TaskDecision::Retry)]
     );
     scene.press(&[KeyCode::Char('c')]);
-    shown("cancel", &mut scene);
+    assert_snapshots("cancel", &mut scene);
     assert_eq!(scene.press(&[KeyCode::Char('y')]), [TuiRequest::Decide(TaskId(29), TaskDecision::Cancel)]);
 }
 
 #[test]
 fn a_verdict_is_edited() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     scene.press(&[KeyCode::Char('e'), KeyCode::Enter, KeyCode::Down]);
-    shown("edit", &mut scene);
+    assert_snapshots("edit", &mut scene);
     scene.press(&[KeyCode::Char('4'), KeyCode::Char('1'), KeyCode::Enter]);
     scene.type_in("Seen on 3 machines\u{7}?");
     scene.press(&[KeyCode::Backspace]);
-    shown("edit_reason", &mut scene);
+    assert_snapshots("edit_reason", &mut scene);
     let (task, reason) = (TaskId(29), "Seen on 3 machines".to_owned());
     assert_eq!(
         scene.press(&ENTER),
@@ -182,11 +182,11 @@ fn a_verdict_is_edited() {
 
 #[test]
 fn a_finding_is_disputed() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     scene.press(&[KeyCode::Enter, KeyCode::Char('x')]);
     assert!(scene.text(SMALL).contains("choose a finding first: pane 2"));
     scene.press(&[KeyCode::Char('2'), KeyCode::Down, KeyCode::Char('x')]);
-    shown("dispute", &mut scene);
+    assert_snapshots("dispute", &mut scene);
     assert_eq!(scene.press(&ENTER), []);
     assert!(scene.text(SMALL).contains("enter a reason"));
     scene.type_in("it is spelled so");
@@ -200,18 +200,18 @@ fn a_finding_is_disputed() {
 
 #[test]
 fn help_names_all_keys() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     scene.press(&[KeyCode::Char('?')]);
-    shown("help", &mut scene);
+    assert_snapshots("help", &mut scene);
     scene.press(&[KeyCode::Down, KeyCode::Down, KeyCode::Esc]);
     assert!(!scene.text(SMALL).contains("this help"));
 }
 
 #[test]
 fn quitting_is_confirmed_only_while_driving() {
-    let mut scene = quiet();
+    let mut scene = question_postponed();
     assert_eq!(scene.press(&[KeyCode::Char('q')]), []);
-    shown("leave", &mut scene);
+    assert_snapshots("leave", &mut scene);
     assert_eq!(scene.press(&[KeyCode::Char('y')]), [TuiRequest::Quit]);
     for mode in [TuiMode::Watching, TuiMode::Replaying] {
         let mut scene = Scene::shown(judged(), mode, Theme::Color);

@@ -18,7 +18,9 @@ use crate::world;
 /// The events of one loop, of its checkpoint reviews, and of the run, as the store reads them for one loop.
 fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
     let concerns = |recorded: &&RecordedFact| match &recorded.fact {
-        Fact::Loop(loop_id, _) => loop_id == wanted || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *wanted),
+        Fact::Loop(loop_id, _) => {
+            loop_id == wanted || loop_id.checkpoint_target().is_some_and(|(reviewed, _)| reviewed == *wanted)
+        }
         Fact::Run(_) | Fact::Task(..) => true,
     };
     log.iter().filter(concerns).cloned().collect()
@@ -115,8 +117,8 @@ proptest! {
     fn agent_text_is_only_text(text in text(), size in (1..=120u16, 1..=30u16), theme in proptest::bool::ANY) {
         let theme = if theme { Theme::Color } else { Theme::Plain };
         let story = Story::new(reviewed("plan")).plan(&[&[(29, &text)]]).starts(29).works();
-        let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", text.as_str());
-        let story = story.objects("spec", &[wrong]).approves("code");
+        let bug = (signoff_core::review::Severity::Critical, "a.rs:1", text.as_str());
+        let story = story.objects("spec", &[bug]).approves("code");
         let mut scene = Scene::shown(story, TuiMode::Watching, theme);
         scene.tui.set_project(&text);
         scene.tui.add_live_line(RunId(3), &id(29), AttemptId(4), &text);
@@ -151,13 +153,13 @@ proptest! {
 
     #[test]
     fn the_events_of_a_loop_give_its_full_state(chances in proptest::collection::vec(any::<(u8, u16)>(), 0..20)) {
-        let story = chances.into_iter().fold(busy(), chance);
+        let story = chances.into_iter().fold(busy(), random_event);
         for task in 21..=30 {
             let row = row(task, "Log in", TaskStatus::InProgress);
             // Question ids are counted over all loops.
-            let of = |log: &[_]| TaskReport { question: None, ..TaskReport::from_log(row.clone(), log.to_vec(), &id(task), Vec::new()) };
+            let report_of = |log: &[_]| TaskReport { question: None, ..TaskReport::from_log(row.clone(), log.to_vec(), &id(task), Vec::new()) };
             let own = events_of_loop(&story.log, &id(task));
-            prop_assert_eq!(of(&own), of(&story.log));
+            prop_assert_eq!(report_of(&own), report_of(&story.log));
             let seen = |log: &[_]| RunState::from_log(log).row(&id(task)).map(|row| LoopRow { question: None, ..row });
             prop_assert_eq!(seen(&own), seen(&story.log));
         }
@@ -182,31 +184,35 @@ fn chosen_before_and_after(
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
     scene.press(&vec![KeyCode::Down; down]);
-    let before = chosen(&mut scene);
+    let before = marked_task(&mut scene);
     let taken_up = Story::new(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     if queue_first {
         scene.tui.set_queue(queued().split_off(1));
         scene.draw(SMALL);
     }
-    let mut scene = scene.then(|story| chances.into_iter().fold(story, chance)).beside(&taken_up);
+    let mut scene = scene.then(|story| chances.into_iter().fold(story, random_event)).with_run(&taken_up);
     scene.draw(SMALL);
     scene.tui.set_queue(queued().split_off(1));
-    (before, chosen(&mut scene))
+    (before, marked_task(&mut scene))
 }
 
 /// The number of the task whose row is marked.
-fn chosen(scene: &mut Scene) -> Option<String> {
+fn marked_task(scene: &mut Scene) -> Option<String> {
     let shown = scene.text((60, 40));
     let row = shown.lines().find(|line| line.starts_with("> "))?;
     row.split_whitespace().find(|word| word.starts_with('#')).map(str::to_owned)
 }
 
 /// Applies a random event to one of the loops.
-fn chance(story: Story, (task, chance): (u8, u16)) -> Story {
+fn random_event(story: Story, (task, chance): (u8, u16)) -> Story {
     let story = story.on(21 + u64::from(task % 8));
     let id = id(21 + u64::from(task % 8));
-    let nexts = story.view.loop_state(&id).zip(story.view.policy(&id)).map(|(this, policy)| world::nexts(this, policy));
-    let Some(nexts) = nexts.filter(|nexts| !nexts.is_empty()) else { return story };
-    let next = nexts[usize::from(chance) % nexts.len()].clone();
+    let events = story
+        .view
+        .loop_state(&id)
+        .zip(story.view.policy(&id))
+        .map(|(machine, policy)| world::next_events(machine, policy));
+    let Some(events) = events.filter(|events| !events.is_empty()) else { return story };
+    let next = events[usize::from(chance) % events.len()].clone();
     story.then(next)
 }

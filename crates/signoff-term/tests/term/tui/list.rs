@@ -8,8 +8,8 @@ use signoff_term::tui::{ReplayControl, ReplayState, Theme, TuiData, TuiMode, Tui
 use super::scene::{LARGE, SMALL, Scene, TINY, busy, checking, judged, queued, spawning};
 use crate::story::{Story, id, reviewed};
 
-fn whole() -> Scene {
-    let mut scene = Scene::new(busy()).beside(&judged());
+fn full_scene() -> Scene {
+    let mut scene = Scene::new(busy()).with_run(&judged());
     scene.tui.set_queue(queued());
     scene.tui.add_live_line(
         RunId(3),
@@ -25,7 +25,7 @@ fn whole() -> Scene {
 
 #[test]
 fn rows_that_need_a_person_come_first() {
-    let mut scene = whole();
+    let mut scene = full_scene();
     insta::assert_snapshot!("list_80x24", scene.text(SMALL));
     insta::assert_snapshot!("list_200x60", scene.text(LARGE));
     insta::assert_snapshot!("list_20x5", scene.text(TINY));
@@ -33,7 +33,7 @@ fn rows_that_need_a_person_come_first() {
 
 #[test]
 fn the_smallest_screens_show_the_most_important_parts() {
-    let mut scene = whole();
+    let mut scene = full_scene();
     let sizes = [(40, 10), (20, 3), (20, 2), (20, 1), (9, 2), (1, 1)];
     let shown: Vec<_> = sizes.iter().map(|size| format!("{size:?}\n{}", scene.text(*size))).collect();
     insta::assert_snapshot!("list_smallest", shown.join("\n\n"));
@@ -41,7 +41,7 @@ fn the_smallest_screens_show_the_most_important_parts() {
 
 #[test]
 fn every_badge_has_its_screen() {
-    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let bug = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
     let new_story = || Story::task(reviewed("loops"));
     let stories = [
         (Badge::Wait, Story::new(reviewed("loops")).plan(&[&[(29, "Add user authentication")]])),
@@ -49,7 +49,7 @@ fn every_badge_has_its_screen() {
         (Badge::Work, new_story()),
         (Badge::Check, checking()),
         (Badge::Review, new_story().works()),
-        (Badge::Fix, new_story().works().objects("general", &[wrong])),
+        (Badge::Fix, new_story().works().objects("general", &[bug])),
         (Badge::Land, new_story().works().approves("general").then(signoff_core::machine::Event::LandingGranted)),
         (Badge::Ask, judged()),
         (Badge::Paused, super::scene::limited(new_story())),
@@ -142,7 +142,7 @@ fn a_replay_has_no_action_keys() {
 }
 
 /// A run whose only task is done or cancelled.
-fn over(cancelled: bool) -> Story {
+fn ended_run(cancelled: bool) -> Story {
     let story = Story::task(reviewed("task"));
     if cancelled {
         return story.then(signoff_core::machine::Event::Cancelled { by: "ada".to_owned() });
@@ -154,10 +154,10 @@ fn over(cancelled: bool) -> Story {
 
 #[test]
 fn the_clocks_of_ended_loops_stop() {
-    let mut scene = Scene::shown(over(false), TuiMode::Watching, Theme::Plain);
+    let mut scene = Scene::shown(ended_run(false), TuiMode::Watching, Theme::Plain);
     let clocks = |shown: &str| -> Vec<String> {
-        let of = |line: &str| line.split("  ").find(|part| part.contains(':')).unwrap_or("none").to_owned();
-        shown.lines().take(2).map(of).collect()
+        let elapsed = |line: &str| line.split("  ").find(|part| part.contains(':')).unwrap_or("none").to_owned();
+        shown.lines().take(2).map(elapsed).collect()
     };
     let now = clocks(&scene.text(LARGE));
     let then = scene.now() + jiff::SignedDuration::from_hours(5);
@@ -168,7 +168,7 @@ fn the_clocks_of_ended_loops_stop() {
 
 #[test]
 fn cancelled_tasks_count_the_same_everywhere() {
-    let mut scene = Scene::shown(over(true), TuiMode::Watching, Theme::Plain);
+    let mut scene = Scene::shown(ended_run(true), TuiMode::Watching, Theme::Plain);
     let shown = scene.text(SMALL);
     let lines: Vec<_> = shown.lines().take(2).collect();
     assert!(lines.iter().all(|line| line.contains("1/1")), "{lines:?}");
@@ -176,9 +176,9 @@ fn cancelled_tasks_count_the_same_everywhere() {
 
 #[test]
 fn active_runs_come_before_ended_ones() {
-    let mut scene = Scene::shown(over(false), TuiMode::Watching, Theme::Plain);
+    let mut scene = Scene::shown(ended_run(false), TuiMode::Watching, Theme::Plain);
     for run in 10..20 {
-        over(false).in_run(run).iter().for_each(|transition| scene.tui.apply(transition));
+        ended_run(false).in_run(run).iter().for_each(|transition| scene.tui.apply(transition));
     }
     busy().in_run(30).iter().for_each(|transition| scene.tui.apply(transition));
     let shown = scene.text(SMALL);
@@ -199,10 +199,10 @@ fn an_interrupt_shows_what_happens_next() {
 
 #[test]
 fn a_task_that_ended_without_approval_needs_a_person() {
-    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let bug = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
     let mut story = Story::task(reviewed("task"));
     while !story.jobs().is_empty() {
-        story = story.works().objects("general", &[wrong]);
+        story = story.works().objects("general", &[bug]);
     }
     let mut scene = Scene::shown(story, TuiMode::Watching, Theme::Plain);
     let shown = scene.text(SMALL);
@@ -213,6 +213,6 @@ fn a_task_that_ended_without_approval_needs_a_person() {
     1 unsettled
     > DONE    #29 Add u…
     ");
-    let signed = Scene::shown(over(false), TuiMode::Watching, Theme::Plain).text(SMALL);
+    let signed = Scene::shown(ended_run(false), TuiMode::Watching, Theme::Plain).text(SMALL);
     assert!(signed.lines().next().unwrap().ends_with("no attention needed"), "{signed}");
 }

@@ -14,7 +14,7 @@ fn opened(pane: char) -> Scene {
     scene
 }
 
-fn shown(name: &str, scene: &mut Scene) {
+fn assert_snapshots(name: &str, scene: &mut Scene) {
     insta::assert_snapshot!(format!("{name}_80x24"), scene.text(SMALL));
     insta::assert_snapshot!(format!("{name}_200x60"), scene.text(LARGE));
     insta::assert_snapshot!(format!("{name}_20x5"), scene.text(TINY));
@@ -24,7 +24,7 @@ fn shown(name: &str, scene: &mut Scene) {
 fn reviews_stand_side_by_side() {
     let mut scene = opened('1');
     scene.press(&[KeyCode::Char('['), KeyCode::Char('[')]);
-    shown("reviews", &mut scene);
+    assert_snapshots("reviews", &mut scene);
     insta::assert_snapshot!("reviews_stacked", scene.text((50, 30)));
     let round = |scene: &mut Scene| scene.text(SMALL).lines().nth(2).map(|line| line[..12].to_owned()).unwrap();
     assert_eq!(round(&mut scene), "Round 1 of 3");
@@ -37,7 +37,7 @@ fn reviews_stand_side_by_side() {
 #[test]
 fn findings_have_a_history() {
     let mut scene = opened('2');
-    shown("findings", &mut scene);
+    assert_snapshots("findings", &mut scene);
     scene.press(&[KeyCode::End]);
     insta::assert_snapshot!("findings_last", scene.text(SMALL));
 }
@@ -45,7 +45,7 @@ fn findings_have_a_history() {
 #[test]
 fn a_diff_shows_findings_at_their_lines() {
     let mut scene = opened('3');
-    shown("diff", &mut scene);
+    assert_snapshots("diff", &mut scene);
     let buffer = scene.draw(LARGE);
     let colors: std::collections::BTreeSet<String> =
         buffer.content().iter().map(|cell| format!("{:?}", cell.fg)).collect();
@@ -59,7 +59,7 @@ fn a_diff_shows_findings_at_their_lines() {
 #[test]
 fn a_transcript_follows_its_end_unless_scrolled() {
     let mut scene = opened('4');
-    shown("transcript", &mut scene);
+    assert_snapshots("transcript", &mut scene);
     let attempt = match scene.press(&[KeyCode::Char('[')]).as_slice() {
         [TuiRequest::Load(DataRequest::Transcript { attempt, .. })] => *attempt,
         requests => panic!("{requests:?}"),
@@ -99,16 +99,16 @@ fn live_lines_are_shown_until_the_transcript_arrives() {
 
 #[test]
 fn events_are_listed_in_order() {
-    shown("events", &mut opened('5'));
+    assert_snapshots("events", &mut opened('5'));
 }
 
 #[test]
 fn a_new_event_requests_the_report_once() {
     let mut scene = opened('1');
     assert_eq!(scene.tui.requests(), []);
-    let known = scene.story.log.len();
+    let length = scene.story.log.len();
     scene.story = scene.story.person(signoff_core::machine::Choice::Stop);
-    scene.story.transitions[known..].iter().for_each(|transition| scene.tui.apply(transition));
+    scene.story.transitions[length..].iter().for_each(|transition| scene.tui.apply(transition));
     assert_eq!(scene.tui.requests(), [TuiRequest::Load(DataRequest::Report(TaskId(29)))]);
     assert_eq!(scene.tui.requests(), [], "it is under way");
 }

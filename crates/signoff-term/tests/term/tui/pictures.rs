@@ -31,7 +31,7 @@ fn picture(name: &str, buffer: &Buffer) {
 
 #[test]
 fn the_guide_shows_the_list() {
-    let mut scene = Scene::new(busy()).beside(&judged());
+    let mut scene = Scene::new(busy()).with_run(&judged());
     scene.tui.set_queue(queued());
     for (task, line) in [(22, "Reading src/login.rs"), (23, "cargo test login"), (24, "Where are mails sent from?")] {
         scene.tui.add_live_line(RunId(3), &id(task), AttemptId(1), line);
@@ -71,8 +71,8 @@ fn svg(buffer: &Buffer) -> String {
          <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#16181d\"/>\n"
     );
     for y in 0..lines {
-        for (x, piece, cell) in pieces(buffer, y) {
-            piece_of(&mut svg, (x, y), &piece, cell);
+        for (x, piece, cell) in styled_parts(buffer, y) {
+            append_part(&mut svg, (x, y), &piece, cell);
         }
     }
     svg.push_str("</svg>\n");
@@ -80,7 +80,7 @@ fn svg(buffer: &Buffer) -> String {
 }
 
 /// The parts of a line by style, with their first column.
-fn pieces(buffer: &Buffer, y: usize) -> Vec<(usize, String, &Cell)> {
+fn styled_parts(buffer: &Buffer, y: usize) -> Vec<(usize, String, &Cell)> {
     let mut pieces: Vec<(usize, String, &Cell)> = Vec::new();
     for x in 0..usize::from(buffer.area.width) {
         let cell = &buffer[(x as u16, y as u16)];
@@ -96,7 +96,7 @@ fn style(cell: &Cell) -> (Color, Modifier) {
     (cell.fg, cell.modifier)
 }
 
-fn piece_of(svg: &mut String, (x, y): (usize, usize), text: &str, cell: &Cell) {
+fn append_part(svg: &mut String, (x, y): (usize, usize), text: &str, cell: &Cell) {
     let reversed = cell.modifier.contains(Modifier::REVERSED);
     if text.trim().is_empty() && !reversed {
         return;

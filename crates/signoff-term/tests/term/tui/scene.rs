@@ -46,7 +46,7 @@ impl Scene {
     }
 
     /// Adds another run.
-    pub fn beside(mut self, other: &Story) -> Self {
+    pub fn with_run(mut self, other: &Story) -> Self {
         other.in_run(4).iter().for_each(|transition| self.tui.apply(transition));
         self
     }
@@ -57,7 +57,7 @@ impl Scene {
         let now = self.now();
         for key in keys {
             let new = self.tui.handle_key(*key, now);
-            new.iter().for_each(|request| self.fulfil(request));
+            new.iter().for_each(|request| self.answer_request(request));
             requests.extend(new);
         }
         requests
@@ -67,7 +67,7 @@ impl Scene {
         self.press(&text.chars().map(KeyCode::Char).collect::<Vec<_>>())
     }
 
-    fn fulfil(&mut self, request: &TuiRequest) {
+    fn answer_request(&mut self, request: &TuiRequest) {
         match request {
             TuiRequest::Load(DataRequest::Report(task)) => {
                 let report = Box::new(report(&self.story, *task));
@@ -92,11 +92,11 @@ impl Scene {
 
     /// Extends the log while it is displayed.
     pub fn then(mut self, next: impl FnOnce(Story) -> Story) -> Self {
-        let known = self.story.log.len();
+        let length = self.story.log.len();
         self.story = next(self.story);
-        self.story.transitions[known..].iter().for_each(|transition| self.tui.apply(transition));
+        self.story.transitions[length..].iter().for_each(|transition| self.tui.apply(transition));
         for request in self.tui.requests() {
-            self.fulfil(&request);
+            self.answer_request(&request);
         }
         self
     }
@@ -153,13 +153,13 @@ pub fn busy() -> Story {
         ],
         &[(29, "Write the manual"), (30, "Translate the manual")],
     ];
-    let wrong = (Critical, "src/login.rs:12", "the password is logged");
+    let bug = (Critical, "src/login.rs:12", "the password is logged");
     let mut story = Story::new(reviewed("loops")).plan(groups).starts(21).works().approves("general");
     story = story.then(Event::LandingGranted).lands();
     story = story.starts(22).works();
-    story = story.starts(23).works().objects("general", &[wrong]);
+    story = story.starts(23).works().objects("general", &[bug]);
     story = story.starts(24);
-    story = story.starts(25).works().mumbles("general").mumbles("general");
+    story = story.starts(25).works().answers_unclearly("general").answers_unclearly("general");
     story = story.starts(26).gives_up("there is no place where passwords are checked");
     story = limited(story.starts(27));
     story.starts(28).works().approves("general").then(Event::LandingGranted)

@@ -79,13 +79,13 @@ impl Prompter {
     fn ask_all(mut self, dialogue: &mut ConfigureDialogue, target: &ConfigTarget) -> Result<bool> {
         loop {
             let answered = match dialogue.ask() {
-                DialoguePrompt::Choose { heading, words, options, chosen } => {
+                DialoguePrompt::Choose { heading, words: prompt, options, chosen } => {
                     self.print_heading(heading);
-                    self.choose(&words, options, chosen)?.map(|option| dialogue.choose(option))
+                    self.choose(&prompt, options, chosen)?.map(|option| dialogue.choose(option))
                 }
-                DialoguePrompt::Number { heading, words, now } => {
+                DialoguePrompt::Number { heading, words: prompt, now } => {
                     self.print_heading(heading);
-                    self.number(&words, now)?.map(|number| dialogue.number(number))
+                    self.number(&prompt, now)?.map(|number| dialogue.number(number))
                 }
                 DialoguePrompt::Nothing => {
                     write_stderr("No changes.\n");
@@ -118,8 +118,8 @@ impl Prompter {
         self.heading = heading;
     }
 
-    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<Option<usize>> {
-        let select = Select::new(words, options)
+    fn choose(&self, prompt: &str, options: Vec<String>, chosen: usize) -> Result<Option<usize>> {
+        let select = Select::new(prompt, options)
             .with_starting_cursor(chosen)
             .without_filtering()
             .with_help_message(KEYS)
@@ -128,12 +128,12 @@ impl Prompter {
         reply(select.raw_prompt().map(|option| option.index))
     }
 
-    fn number(&self, words: &str, now: Option<u32>) -> Result<Option<u32>> {
+    fn number(&self, prompt: &str, now: Option<u32>) -> Result<Option<u32>> {
         let now = now.map(|now| now.to_string()).unwrap_or_default();
         let check = |typed: &str| {
             Ok(retries(typed).map_or_else(|message| Validation::Invalid(message.into()), |_| Validation::Valid))
         };
-        let text = Text::new(words)
+        let text = Text::new(prompt)
             .with_initial_value(&now)
             .with_validator(check)
             .with_help_message("a whole number, Esc to go back")
@@ -143,9 +143,11 @@ impl Prompter {
     }
 
     fn confirm(&self, file: &str) -> Result<Option<bool>> {
-        let words = format!("Write this to {file}?");
-        let asked =
-            Confirm::new(&words).with_default(true).with_help_message("Esc to go back").with_render_config(self.config);
+        let prompt = format!("Write this to {file}?");
+        let asked = Confirm::new(&prompt)
+            .with_default(true)
+            .with_help_message("Esc to go back")
+            .with_render_config(self.config);
         reply(asked.prompt())
     }
 }

@@ -142,11 +142,11 @@ mod tests {
     /// The number of shown facts at each second.
     fn shown(clock: &mut ReplayClock, log: &[RecordedFact], seconds: std::ops::Range<i64>) -> Vec<usize> {
         let mut shown = 0;
-        let mut look = |second| {
+        let mut count_at = |second| {
             shown += clock.due(&log[shown..], at(second));
             shown
         };
-        seconds.map(&mut look).collect()
+        seconds.map(&mut count_at).collect()
     }
 
     #[test]

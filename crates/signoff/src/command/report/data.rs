@@ -64,12 +64,12 @@ pub fn for_run(run: RunId) -> Result<ReportData> {
     let mut has_landed = false;
     let mut loops = BTreeSet::new();
     for row in &rows {
-        let known = read_only.store.loop_for_task(TaskId(row.id))?.filter(|(of, _)| *of == run);
+        let recorded = read_only.store.loop_for_task(TaskId(row.id))?.filter(|(loop_run, _)| *loop_run == run);
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
-        let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
+        let loop_id = recorded.map_or_else(own, |(_, loop_id)| loop_id);
         tasks.push(data.task(&read_only, row.clone(), &loop_id)?);
-        has_landed |= data.history.state.loop_state(&loop_id).is_some_and(|this| this.landed);
-        data.history.forget(&loop_id);
+        has_landed |= data.history.state.loop_state(&loop_id).is_some_and(|machine| machine.landed);
+        data.history.drop_loop(&loop_id);
         loops.insert(loop_id);
     }
     let parts = PartSection::all(&data.history, &loops);
@@ -120,9 +120,9 @@ impl RunData {
     }
 
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
-        let mut this = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, 0, |part| this.history.extend(part))?;
-        Ok(this)
+        let mut data = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
+        for_each_chunk(&*project.store, run, 0, |part| data.history.extend(part))?;
+        Ok(data)
     }
 
     fn task(&mut self, project: &ReadOnlyProject, row: TaskRow, loop_id: &LoopId) -> Result<TaskSection> {
@@ -130,19 +130,20 @@ impl RunData {
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
         let is_signed_off = report::result_of_task(&row, self.driven).kind == ReportResultKind::Passed;
-        let this = self.history.state.loop_state(loop_id);
-        let changes = self.counter.count_task(&row, this, is_signed_off);
+        let machine = self.history.state.loop_state(loop_id);
+        let changes = self.counter.count_task(&row, machine, is_signed_off);
         let voided = void_approval_note(project, &row);
         let mut report = self.history.report(row, loop_id, self.artifacts.remove(&task).unwrap_or_default());
         report.voided = voided;
         // Show the question under its number in the repository.
-        report.question = self.questions.iter().find(|one| one.task_id == Some(task.0)).cloned();
+        report.question = self.questions.iter().find(|question| question.task_id == Some(task.0)).cloned();
         Ok(TaskSection::new(report, asked, changes, self.driven))
     }
 
     fn run(&self, row: RunRow, tasks: &[TaskRow]) -> RunSection {
         let tasks: Vec<ReportResult> = tasks.iter().map(|row| report::result_of_task(row, self.driven)).collect();
-        let questions: Vec<QuestionRow> = self.questions.iter().filter(|one| one.run_id == row.id).cloned().collect();
+        let questions: Vec<QuestionRow> =
+            self.questions.iter().filter(|question| question.run_id == row.id).cloned().collect();
         let section = RunSection::new(row, &self.history, &tasks, &questions, self.driven);
         let subject = self.history.state.subject.as_ref();
         RunSection { asked: subject.map(|spec| spec.description.clone()), ..section }
@@ -195,7 +196,7 @@ impl ChangeCounter {
     /// Counts the changes of a task. A finished task is counted up to its own last commit, because later tasks may have
     /// continued its branch. A running task is counted up to its worktree. A task that changed after its review is
     /// counted up to the tip of its branch.
-    fn count_task(&mut self, row: &TaskRow, this: Option<&Loop>, is_signed_off: bool) -> Changes {
+    fn count_task(&mut self, row: &TaskRow, machine: Option<&Loop>, is_signed_off: bool) -> Changes {
         let Some(base) = &row.base else {
             return Changes::unknown("nothing was changed: it was never started");
         };
@@ -212,7 +213,7 @@ impl ChangeCounter {
         {
             return Changes::parse_stat(&diff.stat);
         }
-        let head = this.map(|this| this.head.commit.clone()).filter(|head| !head.as_str().is_empty());
+        let head = machine.map(|machine| machine.head.commit.clone()).filter(|head| !head.as_str().is_empty());
         let Some(head) = head else { return Changes::unknown("nothing was committed") };
         let tip = row.branch.as_deref().and_then(|branch| self.tips.commit(branch, &self.git));
         match tip.map(Commit::new) {
@@ -261,8 +262,8 @@ fn count_run(counter: &ChangeCounter, branch: &str, tasks: &[TaskSection], has_l
         .diff_between(&base, &head.commit)
         .map_or_else(|_| gone(branch), |diff| Changes::parse_stat(&diff.stat));
     let is_empty = changes.stat.as_deref().is_some_and(|stat| stat.trim().is_empty());
-    let elsewhere = tasks.iter().any(|task| task.changes.files > 0 || task.changes.is_uncounted());
-    Some(if is_empty && elsewhere { not_landed() } else { changes })
+    let tasks_have_changes = tasks.iter().any(|task| task.changes.files > 0 || task.changes.is_uncounted());
+    Some(if is_empty && tasks_have_changes { not_landed() } else { changes })
 }
 
 fn gone(branch: &str) -> Changes {

@@ -42,16 +42,16 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit> {
         console.note(&nothing_text(&project)?);
         return work::exit_of_all(&project);
     }
-    let drive = RunLoopOptions { no_ask, check_off_in_checkout: args.tick, ..RunLoopOptions::default() };
-    let request = RunRequest { resumed, drive, jobs: args.jobs.map(usize::from), ..RunRequest::default() };
-    drive_resumed(project, request, console)
+    let options = RunLoopOptions { no_ask, check_off_in_checkout: args.tick, ..RunLoopOptions::default() };
+    let request = RunRequest { resumed, options, jobs: args.jobs.map(usize::from), ..RunRequest::default() };
+    run_resumed(project, request, console)
 }
 
 /// Resumes a run after a decision about it.
 pub fn resume_run(project: Project, run: RunId, console: &Console) -> Result<CommandExit> {
     let no_ask = console.no_ask || project.settings.no_ask();
-    let (resumed, drive) = (vec![acquire(&project, run)?], RunLoopOptions { no_ask, ..RunLoopOptions::default() });
-    drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
+    let (resumed, options) = (vec![acquire(&project, run)?], RunLoopOptions { no_ask, ..RunLoopOptions::default() });
+    run_resumed(project, RunRequest { resumed, options, ..RunRequest::default() }, console)
 }
 
 fn acquire(project: &Project, run: RunId) -> Result<Lease> {
@@ -59,7 +59,7 @@ fn acquire(project: &Project, run: RunId) -> Result<Lease> {
     lease.ok_or_else(|| CliError::from(StoreError::LeaseHeld(run)))
 }
 
-fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
+fn run_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit> {
     for lease in &request.resumed {
         preflight::check_run(&project, lease.run(), None, &[])?;
     }
@@ -76,7 +76,7 @@ fn fixed_flag(args: &Args) -> Option<(&'static str, &'static str)> {
         (args.effort.is_some(), "--effort", as_begun),
         (args.kind.is_some(), "--as", as_begun),
     ];
-    let given = flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, hint)| (flag, hint));
+    let given = flags.into_iter().find(|(is_given, ..)| *is_given).map(|(_, flag, hint)| (flag, hint));
     given.or_else(|| args.slots.first_given().map(|flag| (flag, as_begun)))
 }
 
@@ -112,7 +112,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
         let refusal = landing::final_review_refusal(&run_state);
         return Err(failed_error(run, part.map(|(_, name)| name), row, refusal));
     }
-    let how = match outcome {
+    let result = match outcome {
         RunOutcome::Approved if run_state.landed_on_default => "all of it is approved and on the default branch",
         RunOutcome::Attention if run_state.landed_on_default => {
             "the tasks that were not cancelled are on the default branch"
@@ -121,7 +121,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
         RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs attention",
         RunOutcome::Failed | RunOutcome::Cancelled => "it was cancelled",
     };
-    console.note(&format!("Run {run} is over: {how}"));
+    console.note(&format!("Run {run} is over: {result}"));
     work::exit_of_run(project, run)
 }
 

@@ -79,7 +79,7 @@ struct SlotRun<'a> {
 /// Fills slots from the tracker: by its program, or from its file.
 pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
     let slots = SlotRun::open(args, console)?;
-    let supply = match tracker::PROGRAMS.into_iter().find(|program| host::is_on_path(program)) {
+    let source = match tracker::PROGRAMS.into_iter().find(|program| host::is_on_path(program)) {
         Some(program) => TaskSource::Program { name: program.to_owned() },
         None if slots.project.repository.root().join(tracker::FILE).exists() => {
             TaskSource::File { path: tracker::FILE.to_owned() }
@@ -92,7 +92,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
             .hint("install beads and run `bd init`, or name its file: signoff run --as beads FILE"));
         }
     };
-    slots.fill_from_tracker(supply, console)
+    slots.fill_from_tracker(source, console)
 }
 
 /// Fills slots from a file of the tracker.
@@ -125,9 +125,9 @@ impl<'a> SlotRun<'a> {
         self.args.jobs.map_or(self.project.settings.jobs() as usize, usize::from)
     }
 
-    fn policy(&self, workflow: &Workflow, supply: TaskSource) -> RunPolicy {
+    fn policy(&self, workflow: &Workflow, source: TaskSource) -> RunPolicy {
         RunPolicy {
-            task_source: supply,
+            task_source: source,
             flags: Box::new(self.flags.clone()),
             keep_going: self.args.slots.keep_going,
             stop_marker: true,
@@ -136,14 +136,11 @@ impl<'a> SlotRun<'a> {
         }
     }
 
-    fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit> {
+    fn fill_from_tracker(self, source: TaskSource, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.project, &workflow, &TaskSpec::default())?;
-        let tracker = Tracker {
-            source: supply,
-            repository: self.project.repository.clone(),
-            options: run_loop::tracker_options(),
-        };
+        let tracker =
+            Tracker { source, repository: self.project.repository.clone(), options: run_loop::tracker_options() };
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
         let report = tracker_report(&tracker.source, &offer, &workflow);
         if self.args.dry_run {
@@ -167,8 +164,8 @@ impl<'a> SlotRun<'a> {
         let policy = self.policy(&workflow, tracker.source);
         let facts = start_run::slots(workflow, policy, self.no_ask);
         let mut request = RunRequest::open(self.project.store.open_run(clock::now())?, facts, self.no_ask);
-        request.drive.offer = Some(offer.ready);
-        self.drive(request, console, |store| {
+        request.options.offer = Some(offer.ready);
+        self.run_dispatcher(request, console, |store| {
             let claims = store.claims(tracker::BEADS)?;
             Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
         })
@@ -176,10 +173,10 @@ impl<'a> SlotRun<'a> {
 
     /// Prints the unfinished runs of the same tracker that no process drives. The tracker does not list their claimed
     /// tasks as ready.
-    fn print_unfinished(&self, supply: &TaskSource, console: &Console) -> Result<()> {
+    fn print_unfinished(&self, source: &TaskSource, console: &Console) -> Result<()> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
-            let same = |policy: &RunPolicy| policy.task_source == *supply;
+            let same = |policy: &RunPolicy| policy.task_source == *source;
             if store.is_held(run)? || !store.run_state(run)?.run_policy().is_some_and(same) {
                 continue;
             }
@@ -203,7 +200,7 @@ impl<'a> SlotRun<'a> {
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
-            drive: RunLoopOptions { no_ask: self.no_ask, ..RunLoopOptions::default() },
+            options: RunLoopOptions { no_ask: self.no_ask, ..RunLoopOptions::default() },
             ..RunRequest::default()
         };
         if tasks.is_empty() && request.resumed.is_empty() {
@@ -224,11 +221,11 @@ impl<'a> SlotRun<'a> {
             let facts = start_run::slots(workflow, policy, self.no_ask);
             request.opened.push((self.project.store.open_run(clock::now())?, facts));
         }
-        self.drive(request, console, |store| ready(store, &[], usize::MAX).map(|tasks| tasks.len()))
+        self.run_dispatcher(request, console, |store| ready(store, &[], usize::MAX).map(|tasks| tasks.len()))
     }
 
     /// Runs the dispatcher and prints how many tasks were not started because one failed.
-    fn drive(
+    fn run_dispatcher(
         self,
         request: RunRequest,
         console: &Console,
@@ -290,10 +287,10 @@ impl SlotRun<'_> {
             let auto_review = is_reviewed(&self.workflow(&spec)?);
             report.ready.push(ReadyTask { id: task.to_string(), title: spec.title, priority: None, auto_review });
         }
-        let waits =
+        let is_waiting =
             |row: &TaskRow| matches!(row.status, TaskStatus::Pending | TaskStatus::Blocked) && row.run_id.is_none();
         for row in self.project.read_only().tasks()? {
-            if waits(&row) && !tasks.contains(&TaskId(row.id)) {
+            if is_waiting(&row) && !tasks.contains(&TaskId(row.id)) {
                 let before: Vec<String> = row.depends_on.iter().map(ToString::to_string).collect();
                 let reason = match before.as_slice() {
                     [] => "another task is using its branch".to_owned(),
@@ -307,8 +304,8 @@ impl SlotRun<'_> {
 }
 
 /// The report for a tracker.
-fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
-    let source = match supply {
+fn tracker_report(source: &TaskSource, offer: &TrackerOffer, workflow: &Workflow) -> SlotsReport {
+    let name = match source {
         TaskSource::Program { name } => name,
         TaskSource::File { path } => path,
         TaskSource::Queue => "queue",
@@ -324,9 +321,9 @@ fn tracker_report(supply: &TaskSource, offer: &TrackerOffer, workflow: &Workflow
         let reason = excluded.map(exclusion_reason).or_else(|| not_ready(task))?;
         Some(SkippedTask { id: task.id.clone(), title: task.title.clone(), reason })
     };
-    let warning = |warning: &Warning| format!("{source}:{}: {}", warning.line, warning.message);
+    let warning = |warning: &Warning| format!("{name}:{}: {}", warning.line, warning.message);
     SlotsReport::new(
-        source,
+        name,
         offer.ready.iter().filter_map(ready).collect(),
         offer.file.tasks.iter().filter_map(left_out).collect(),
         offer.file.warnings.iter().map(warning).collect(),
@@ -351,7 +348,7 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 /// `claimed by task 3 (failed): signoff show 3, then signoff retry 3`.
 fn exclusion_reason(excluded: &ExcludedTask) -> String {
     let ExcludedTask { id, by, status, next } = excluded;
-    let what_now = match status {
+    let next_step = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
             ": `signoff run --resume` continues it if no signoff is running".to_owned()
@@ -362,7 +359,7 @@ fn exclusion_reason(excluded: &ExcludedTask) -> String {
         }
         TaskStatus::Cancelled => String::new(),
     };
-    format!("claimed by task {by} ({}){what_now}", status.as_str())
+    format!("claimed by task {by} ({}){next_step}", status.as_str())
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {

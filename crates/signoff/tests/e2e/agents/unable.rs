@@ -93,19 +93,21 @@ fn a_missing_or_outdated_agent_is_named_before_the_run() {
 }
 
 /// An agent that writes successfully and replays this recording when it reviews.
-fn reviews(env: &TestEnv, kind: &str, said: &str) {
-    let (_, version, well) = KINDS.into_iter().find(|(name, ..)| *name == kind).unwrap();
-    program(env, kind, version, "$said");
-    let chosen = format!("case $SIGNOFF_ROLE in review) said={said};; *) said={well}; echo work > f.txt;; esac\n");
+fn reviews(env: &TestEnv, kind: &str, recording: &str) {
+    let (_, version, working) = KINDS.into_iter().find(|(name, ..)| *name == kind).unwrap();
+    program(env, kind, version, "$recording");
+    let chosen = format!(
+        "case $SIGNOFF_ROLE in review) recording={recording};; *) recording={working}; echo work > f.txt;; esac\n"
+    );
     let script = std::fs::read_to_string(env.work().join(format!("../agents/{kind}"))).unwrap();
     env.write(&format!("../agents/{kind}"), script.replace("cat > /dev/null\n", &format!("cat > /dev/null\n{chosen}")));
     configured(env, &settings(kind));
 }
 
 /// The output for a reviewer that replays this recording; checks that all commands agree on it.
-fn failed_review(kind: &str, said: &str) -> String {
+fn failed_review(kind: &str, recording: &str) -> String {
     let env = test_env();
-    reviews(&env, kind, said);
+    reviews(&env, kind, recording);
     let worked = shell(&env, "signoff add T --auto-review > /dev/null; signoff work --no-ask");
     assert_eq!(worked.code, Some(1), "{worked}");
     let lines = worked.stdout.lines().skip_while(|line| !line.contains("Review: "));
@@ -127,13 +129,13 @@ fn failed_review(kind: &str, said: &str) -> String {
     }
     let status = shell(&env, "signoff status").stdout;
     assert!(status.contains("failed") && status.contains("reviewer_failed"), "{status}");
-    format!("{kind} {said}: {}\n  {}\n", reviewer["outcome"].as_str().unwrap_or_default(), lines.join("\n  "))
+    format!("{kind} {recording}: {}\n  {}\n", reviewer["outcome"].as_str().unwrap_or_default(), lines.join("\n  "))
 }
 
 #[test]
 fn a_missing_login_is_reported_in_the_agents_words() {
     let all = [("claude", "no-login"), ("codex", "no-login"), ("gemini", "no_key"), ("opencode", "401")];
-    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, recording)| failed_review(kind, recording)).concat(), @"
     claude no-login: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: not logged in: Not logged in · Please run /login
       hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
@@ -158,7 +160,7 @@ fn an_unknown_model_is_reported() {
         ("opencode", "404"),
         ("opencode", "wrong_model"),
     ];
-    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, recording)| failed_review(kind, recording)).concat(), @"
     claude status-404: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It ma…
       hint: `[agents.claude] model` names the model
@@ -185,7 +187,7 @@ fn a_reviewer_that_does_not_reach_the_report_server_has_not_approved() {
         ("gemini", "server_unreachable"),
         ("opencode", "reports_unreachable"),
     ];
-    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @r#"
+    insta::assert_snapshot!(all.map(|(kind, recording)| failed_review(kind, recording)).concat(), @r#"
     claude reports-down: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool submit_review was offered]
       hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
@@ -204,7 +206,7 @@ fn a_reviewer_that_does_not_reach_the_report_server_has_not_approved() {
 #[test]
 fn an_unsupported_command_line_is_reported() {
     let all = [("claude", "too-old"), ("codex", "too-old"), ("gemini", "unknown_flag")];
-    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, recording)| failed_review(kind, recording)).concat(), @"
     claude too-old: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>…
       hint: update the agent; `signoff agents` shows the installed version of claude
@@ -220,16 +222,16 @@ fn an_unsupported_command_line_is_reported() {
 /// An undetected login produces a warning, not an error.
 #[test]
 fn an_agent_that_is_probably_not_logged_in_produces_a_warning() {
-    let mut said = String::new();
-    for (kind, version, well) in KINDS {
+    let mut warnings = String::new();
+    for (kind, version, recording) in KINDS {
         let env = test_env();
-        program(&env, kind, version, well);
+        program(&env, kind, version, recording);
         configured(&env, &settings(kind));
         let worked = shell(&env, "signoff add T -q > /dev/null; signoff work");
         let warned = worked.stderr.lines().filter(|line| line.contains("warning")).collect::<String>();
-        said += &format!("{kind}: {warned}\n");
+        warnings += &format!("{kind}: {warned}\n");
     }
-    insta::assert_snapshot!(said, @"
+    insta::assert_snapshot!(warnings, @"
     claude: warning: agent claude is probably not logged in; `signoff agents --check claude` checks it
     codex: warning: agent codex is probably not logged in; `signoff agents --check codex` checks it
     gemini: warning: agent gemini is probably not logged in; `signoff agents --check gemini` checks it

@@ -175,7 +175,7 @@ fn enter_goes_through_all_phases_and_changes_nothing() {
     for (phase, questions) in phases {
         press(&terminal, &[], phase);
         for question in 1..=questions {
-            terminal.wait_until(phase, |screen| asked(screen, phase) == question);
+            terminal.wait_until(phase, |screen| question_count(screen, phase) == question);
             terminal.send(key::ENTER);
         }
     }
@@ -207,7 +207,7 @@ fn enter_goes_through_all_phases_and_changes_nothing() {
 }
 
 /// The number of questions asked about a phase.
-fn asked(screen: &TerminalScreen, phase: &str) -> usize {
+fn question_count(screen: &TerminalScreen, phase: &str) -> usize {
     let since = screen.lines().skip_while(|line| *line != phase).skip(1);
     since.take_while(|line| !line.starts_with("Phase")).filter(|line| line.starts_with('?')).count()
 }

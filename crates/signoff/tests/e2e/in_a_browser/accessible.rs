@@ -6,16 +6,16 @@ use signoff_testkit::TestProject;
 use signoff_testkit::browser::{Browser, BrowserWindow, Key};
 use signoff_testkit::serve::ServeProcess;
 
-use super::{address, asking, let_go, visit};
+use super::{address, asking, release_agent, visit};
 
 const PAGES: [&str; 8] =
     ["/", "/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/add"];
 
 /// One task with a question, one that is done and one that waits.
-fn shown() -> TestProject {
+fn sample_project() -> TestProject {
     let project = asking(3);
     for task in 1..=2 {
-        let_go(&project, task);
+        release_agent(&project, task);
     }
     project.run(&["work", "1", "2"]);
     project.run(&["answer", "2", "continue"]);
@@ -29,7 +29,7 @@ fn axe() -> String {
     fs::read_to_string(path).expect("axe-core")
 }
 
-fn judged(served: &ServeProcess, browser: &Browser, (project, window): (&TestProject, &str)) {
+fn assert_accessible(served: &ServeProcess, browser: &Browser, (project, window): (&TestProject, &str)) {
     let axe = axe();
     // A served report runs no scripts, and so no axe: check the exported file instead.
     let report = project.env.root().join("report.html");
@@ -49,7 +49,7 @@ fn judged(served: &ServeProcess, browser: &Browser, (project, window): (&TestPro
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
 fn axe_finds_no_serious_violation() {
-    let project = shown();
+    let project = sample_project();
     for (window, name) in [
         (BrowserWindow::DESKTOP, "on a desk"),
         (BrowserWindow::DESKTOP.dark(), "in the dark"),
@@ -57,19 +57,19 @@ fn axe_finds_no_serious_violation() {
         (BrowserWindow { width: 320, ..BrowserWindow::PHONE }.dark(), "on a small phone in the dark"),
     ] {
         let (served, browser) = visit(&project, window);
-        judged(&served, &browser, (&project, name));
+        assert_accessible(&served, &browser, (&project, name));
     }
 }
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
 fn a_question_is_answered_with_the_keyboard_alone() {
-    let project = shown();
+    let project = sample_project();
     let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
-    let here = "return document.activeElement.innerText || document.activeElement.tagName";
+    let active_text = "return document.activeElement.innerText || document.activeElement.tagName";
     let reached = (0..60).find(|_| {
         browser.press(Key::Tab);
-        browser.run(here) == "Stop"
+        browser.run(active_text) == "Stop"
     });
     assert!(reached.is_some(), "Tab comes to the answers");
     let outline = "return getComputedStyle(document.activeElement).outlineStyle";

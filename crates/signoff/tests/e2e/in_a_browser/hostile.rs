@@ -50,9 +50,9 @@ fn no_page_violates_its_content_security_policy() {
     for path in ["/", "/tasks/1", "/add", "/stats"] {
         browser.open(&address(&served, path));
         // Violations raise an event; requests before the listener are in the browser's list of resources.
-        let elsewhere = "return performance.getEntriesByType('resource').map((one) => one.name)\
+        let loaded_urls = "return performance.getEntriesByType('resource').map((one) => one.name)\
                          .filter((name) => !name.startsWith(location.origin))";
-        assert_eq!(browser.run(elsewhere), serde_json::json!([]), "{path}");
+        assert_eq!(browser.run(loaded_urls), serde_json::json!([]), "{path}");
         let tried = browser.run_until_called(
             "const done = arguments[0]; document.addEventListener('securitypolicyviolation', (event) => \
              done(event.violatedDirective)); const script = document.createElement('script'); \

@@ -8,7 +8,7 @@ use signoff_testkit::browser::{Browser, BrowserWindow, Key};
 use signoff_testkit::processes::wait_until;
 use signoff_testkit::serve::ServeProcess;
 
-use super::{ASKS, address, asking, let_go, status, visit};
+use super::{ASKS, address, asking, release_agent, status, visit};
 use crate::PROGRAM;
 
 /// Signals that stop and continue a process.
@@ -32,7 +32,7 @@ fn an_event_is_on_the_page_within_200_ms() {
     let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let mut late = Vec::new();
     for task in 1..=TASKS {
-        let_go(&project, task);
+        release_agent(&project, task);
         let seen = browser.wait_until(&row(task, "did not lead to approval"));
         let seen = Timestamp::from_millisecond(seen.as_i64().expect("a time")).expect("a time");
         late.push((seen, task));
@@ -68,13 +68,13 @@ fn answering_a_question_resumes_the_loop() {
     let project = asking(2);
     let work = project.start(&["work"]);
     let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
-    let_go(&project, 1);
+    release_agent(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));
     browser.click_on("Continue");
     // The other task is still running, so the same program continues.
     browser.wait_until(&row(1, "APPROVED"));
     assert_eq!(status(&project, 1), "\"completed\" \"APPROVED\"");
-    let_go(&project, 2);
+    release_agent(&project, 2);
     browser.wait_until(&row(2, "did not lead to approval"));
     browser.click_on("Stop");
     let end = project.env.finish(work);
@@ -87,7 +87,7 @@ fn answering_a_question_resumes_the_loop() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_task_is_added_retried_edited_and_cancelled_with_the_keyboard_and_the_mouse() {
     let project = asking(2);
-    (1..=2).for_each(|task| let_go(&project, task));
+    (1..=2).for_each(|task| release_agent(&project, task));
     project.run(&["work"]);
     let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.open(&address(&served, "/add"));
@@ -156,7 +156,7 @@ fn half_typed_text_survives_an_update() {
 #[ignore = "needs a browser: scripts/browser"]
 fn the_page_responds_with_eight_tabs_open() {
     let project = asking(1);
-    let_go(&project, 1);
+    release_agent(&project, 1);
     project.run(&["work"]);
     let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     for tab in 2..=8 {
@@ -197,7 +197,7 @@ fn relative_times_advance_as_the_server_formats_them() {
     for time in [0, 999, 1000, 59_999, 60_000, 3_599_999, 3_600_000, 90_061_000] {
         assert_eq!(browser.run(&format!("return formatDuration({time})")), format_duration(time), "{time}");
     }
-    let_go(&project, 1);
+    release_agent(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));
     browser.click_on("Stop");
     assert_eq!(project.env.finish(work).code, Some(3));

@@ -32,7 +32,7 @@ fn shop() -> TestProject {
 }
 
 #[expect(clippy::disallowed_methods, reason = "set by the person who runs the test")]
-fn are_wanted() -> bool {
+fn are_requested() -> bool {
     std::env::var_os("UPDATE_PICTURES").is_some()
 }
 
@@ -52,7 +52,7 @@ fn pictures_of_the_page() {
         let picture = browser.screenshot();
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 5000, "{name}: {} bytes", picture.len());
         let file = images.join(format!("{name}.png"));
-        if are_wanted() {
+        if are_requested() {
             fs::create_dir_all(&images).expect("a directory");
             fs::write(&file, picture).expect("a written file");
         }

@@ -25,7 +25,7 @@ fn without_the_token_no_page_is_shown() {
 }
 
 /// Serves a page from another origin and returns its URL.
-fn elsewhere() -> String {
+fn foreign_page() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
@@ -48,7 +48,7 @@ fn a_page_of_another_origin_can_neither_read_nor_act() {
     let project = asking(1);
     let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let cancel = address(&served, "/tasks/1/cancel");
-    browser.open(&elsewhere());
+    browser.open(&foreign_page());
     for (method, url) in [("GET", address(&served, "/")), ("POST", cancel.clone())] {
         let tried = browser.run_until_called(
             "const [method, url, done] = arguments; fetch(url, { method, credentials: 'include', \
@@ -66,7 +66,7 @@ fn a_page_of_another_origin_can_neither_read_nor_act() {
     browser.wait_until("location.pathname === '/tasks/1/cancel'");
     assert_eq!(status(&project, 1), "\"pending\" null");
     // The page cannot be shown in a frame.
-    browser.open(&elsewhere());
+    browser.open(&foreign_page());
     let framed = browser.run_until_called(
         "const [url, done] = arguments; const frame = document.createElement('iframe'); frame.src = url; \
          frame.onload = () => { try { done(frame.contentDocument ? 'read' : 'hidden'); } catch { done('hidden'); } }; \

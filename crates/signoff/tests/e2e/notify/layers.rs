@@ -25,8 +25,8 @@ fn a_repository_that_sets_another_address_inherits_nothing_of_the_persons_channe
     with_personal(&project, &own);
     assert_eq!(project.run(&["notify", "hook"]).code, Some(0));
     assert!(own.requests()[0].head.contains(KEY), "the person's own address gets it");
-    let elsewhere = format!("[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{}/other\"\n", other.address());
-    project.env.write("signoff.toml", elsewhere);
+    let other_channel = format!("[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{}/other\"\n", other.address());
+    project.env.write("signoff.toml", other_channel);
     assert_eq!(project.run(&["notify", "hook"]).code, Some(0));
     let [request] = other.requests().try_into().expect("one request");
     assert!(!request.head.to_lowercase().contains("authorization"), "{}", request.head);

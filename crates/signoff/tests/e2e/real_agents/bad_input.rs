@@ -61,9 +61,9 @@ fn failure(team: &Team, cli: Cli, worked: &ProgramOutput) -> String {
         assert_eq!(place.contains(&format!("hint: {hint}")), hint != "none", "{place}");
     }
     let failed = |line: &&str| line.contains("failed: ") || line.contains("Review: ");
-    let said = worked.stdout.lines().find(failed).unwrap_or_default().replace(team.model.url(), "(model)");
+    let message = worked.stdout.lines().find(failed).unwrap_or_default().replace(team.model.url(), "(model)");
     let outcome = last["outcome"].as_str().unwrap_or_default();
-    format!("{}: {outcome}\n  {}\n  hint: {hint}\n", cli.name(), said.trim())
+    format!("{}: {outcome}\n  {}\n  hint: {hint}\n", cli.name(), message.trim())
 }
 
 /// The work is on its branch and in its worktree.
@@ -232,8 +232,8 @@ fn a_check_that_the_provider_rejects() {
         assert_eq!(checked.code, Some(1), "{checked}");
         assert!(!checked.stdout.contains("scripted-key"), "{checked}");
         let check = checked.json()["agents"][0]["check"].clone();
-        let said = check["message"].as_str().unwrap().replace(team.model.url(), "(model)");
-        format!("{}: {said}\n  {}\n", cli.name(), check["hint"].as_str().unwrap_or("none"))
+        let message = check["message"].as_str().unwrap().replace(team.model.url(), "(model)");
+        format!("{}: {message}\n  {}\n", cli.name(), check["hint"].as_str().unwrap_or("none"))
     };
     insta::assert_snapshot!(ALL.map(refused).concat(), @"
     claude: not logged in: Failed to authenticate. API Error: 401 scripted 401

@@ -46,28 +46,28 @@ fn limits(fault: &str, refusals: u32) -> String {
 fn outcomes(team: &Team) -> String {
     let shown = team.shown();
     let attempts = shown["attempts"].as_array().unwrap();
-    let outcomes: Vec<_> = attempts.iter().map(|one| one["outcome"].as_str().unwrap_or_default()).collect();
+    let outcomes: Vec<_> = attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap_or_default()).collect();
     outcomes.join(" ")
 }
 
 /// For each fault the outcomes of the attempts and the error message.
 pub fn fault_report(cli: Cli, faults: &[&str]) -> String {
-    let one = |fault: &str| {
+    let line = |fault: &str| {
         let team = Team::alone(cli, &limits(fault, 1), script(fault));
         team.project.run(&["add", "Greet people"]);
         let worked = team.project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{fault}: {worked}");
         team.settled();
         assert!(!team.model.replies_of_rule("implement").is_empty(), "{fault}: the model was not asked");
-        let said = worked.stdout.lines().find(|line| line.contains("failed: ")).unwrap_or_default();
-        format!("{fault:<9} {}\n          {}", outcomes(&team), steady(said.trim(), team.model.url()))
+        let message = worked.stdout.lines().find(|line| line.contains("failed: ")).unwrap_or_default();
+        format!("{fault:<9} {}\n          {}", outcomes(&team), normalized(message.trim(), team.model.url()))
     };
-    faults.iter().map(|fault| one(fault)).collect::<Vec<_>>().join("\n")
+    faults.iter().map(|fault| line(fault)).collect::<Vec<_>>().join("\n")
 }
 
 /// The message without what varies: the model's address, and the exact position of a cut line or connection.
-fn steady(said: &str, url: &str) -> String {
-    let said = said.replace(url, "(model)");
+fn normalized(message: &str, url: &str) -> String {
+    let message = message.replace(url, "(model)");
     let ends = [
         " If it persists, check",
         ": Unterminated string",
@@ -75,8 +75,8 @@ fn steady(said: &str, url: &str) -> String {
         ": Connection reset by server",
         ": Cannot connect to API",
     ];
-    let end = ends.iter().filter_map(|end| said.find(end)).min();
-    said[..end.unwrap_or(said.len())].to_owned()
+    let end = ends.iter().filter_map(|end| message.find(end)).min();
+    message[..end.unwrap_or(message.len())].to_owned()
 }
 
 /// Whether the wait has the provider's delay or the default backoff. `status` shows the same.
@@ -252,8 +252,8 @@ fn never_passes(cli: Cli) -> String {
     let shown = team.shown();
     assert_eq!(shown["approved_commit"], serde_json::Value::Null, "{shown:#}");
     assert_eq!(team.project.git("show signoff/task-1-greet-people:greeting.txt"), "hello\n");
-    let attempts = shown["attempts"].as_array().unwrap().iter().filter(|one| one["reviewer"] == "spec");
-    let outcomes: Vec<_> = attempts.map(|one| one["outcome"].as_str().unwrap_or_default()).collect();
+    let attempts = shown["attempts"].as_array().unwrap().iter().filter(|attempt| attempt["reviewer"] == "spec");
+    let outcomes: Vec<_> = attempts.map(|attempt| attempt["outcome"].as_str().unwrap_or_default()).collect();
     format!("{}: {} of {}\n", cli.name(), shown["task"]["status"], outcomes.join(" "))
 }
 

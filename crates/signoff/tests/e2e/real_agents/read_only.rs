@@ -37,7 +37,7 @@ fn shell(cli: Cli, command: &str) -> ModelTurn {
 
 /// The tool calls of the model of `spec`: write a file, `touch`, a file in the person's home, hooks of the repository
 /// and of the worktree, and a push.
-fn deeds(cli: Cli) -> Vec<ModelTurn> {
+fn forbidden_calls(cli: Cli) -> Vec<ModelTurn> {
     let hooks = "for at in --git-common-dir --git-dir; do at=\"$(git rev-parse $at)/hooks\"; mkdir -p \"$at\"; \
                  echo touch planted > \"$at/pre-commit\"; done";
     vec![
@@ -71,40 +71,40 @@ pub fn script(turns: impl IntoIterator<Item = ModelTurn>) -> ModelScript {
         )
 }
 
-fn misled(cli: Cli) -> ModelScript {
-    script(deeds(cli).into_iter().chain([ModelTurn::say(APPROVAL)]))
+fn misbehaving_script(cli: Cli) -> ModelScript {
+    script(forbidden_calls(cli).into_iter().chain([ModelTurn::say(APPROVAL)]))
 }
 
 /// Everything that a reviewer must not change, besides the person's checkout.
-fn around(team: &Team) -> String {
-    let look = "git -C ../origin for-each-ref; git for-each-ref | grep -v signoff/; ls ~; ls -a .git/hooks; \
+fn protected_state(team: &Team) -> String {
+    let script = "git -C ../origin for-each-ref; git for-each-ref | grep -v signoff/; ls ~; ls -a .git/hooks; \
                 cat .git/config; ls -d .git/worktrees/*/hooks 2>/dev/null; true";
-    team.project.env.shell(look).stdout
+    team.project.env.shell(script).stdout
 }
 
 /// Nothing is changed, each tool call was answered, and the attempts are noted.
 pub fn changes_nothing(cli: Cli) -> String {
-    let team = Team::new(Cli::Claude, [Cli::Claude, cli], misled(cli));
-    held(&team, cli)
+    let team = Team::new(Cli::Claude, [Cli::Claude, cli], misbehaving_script(cli));
+    assert_unchanged(&team, cli)
 }
 
-fn held(team: &Team, cli: Cli) -> String {
+fn assert_unchanged(team: &Team, cli: Cli) -> String {
     let project = &team.project;
     let origin = project.env.root().join("origin").display().to_string();
     project.env.shell(&format!("git init -q --bare {origin} && git remote add origin {origin}"));
     project.git("push -q origin main");
     project.run(&["add", "Greet people", "-a"]);
-    let (checkout, before) = (project.checkout(), around(team));
+    let (checkout, before) = (project.checkout(), protected_state(team));
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     team.settled();
-    assert_eq!((project.checkout(), around(team)), (checkout, before));
+    assert_eq!((project.checkout(), protected_state(team)), (checkout, before));
     let worktree = project.env.work().join(".signoff/worktrees/task-1");
     let status = format!("-C {} status --porcelain --ignored", worktree.display());
     assert_eq!(project.git(&status), "", "the work under review is as it was");
     assert_eq!(project.git("show --stat --format= signoff/task-1-greet-people").trim().lines().count(), 2);
     let answered = team.model.replies_of_rule("spec").into_iter().filter(|asked| !asked.result.is_empty());
-    assert_eq!(answered.count(), deeds(cli).len(), "each call came back with a result");
+    assert_eq!(answered.count(), forbidden_calls(cli).len(), "each call came back with a result");
     blocked_notes(team, &worked.stderr)
 }
 
@@ -112,7 +112,7 @@ fn held(team: &Team, cli: Cli) -> String {
 fn blocked_notes(team: &Team, stderr: &str) -> String {
     let shown = team.shown();
     let attempts = shown["attempts"].as_array().unwrap();
-    let spec = attempts.iter().find(|one| one["reviewer"] == "spec").unwrap();
+    let spec = attempts.iter().find(|attempt| attempt["reviewer"] == "spec").unwrap();
     let notes = spec["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str());
     let people = team.project.run(&["show", "1"]).stdout;
     let redacted = |note: &str| note.replace(&team.project.env.root().display().to_string(), "[ROOT]");
@@ -159,14 +159,14 @@ fn claude_code_without_its_own_rules_changes_nothing() {
         eprintln!("SKIPPED: an agent that the sandbox alone holds: {}", power.missing.unwrap_or_default());
         return;
     }
-    let team = Team::new(Cli::Claude, [Cli::Claude, Cli::Claude], misled(Cli::Claude));
+    let team = Team::new(Cli::Claude, [Cli::Claude, Cli::Claude], misbehaving_script(Cli::Claude));
     let (env, text) = (&team.project.env, team.project.read("signoff.toml"));
     let loose =
         "args = [\"--tools\", \"default\", \"--permission-mode\", \"bypassPermissions\"]\nenv = { IS_SANDBOX = \"1\",";
     assert!(text.contains("\nenv = {"));
     env.write("signoff.toml", text.replacen("env = {", loose, 1));
     team.project.commit("Let it loose");
-    held(&team, Cli::Claude);
+    assert_unchanged(&team, Cli::Claude);
     let results = team.model.replies_of_rule("spec").into_iter().map(|asked| asked.result);
     let refused =
         results.filter(|result| result.contains("Read-only file system") || result.contains("ermission denied"));

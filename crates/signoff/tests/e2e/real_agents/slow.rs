@@ -4,8 +4,8 @@
 mod sessions;
 
 use super::faults::{cancelled, fault_report, waits};
+use super::full_loop::full_loop;
 use super::read_only::changes_nothing;
-use super::whole::whole;
 use super::{Cli, Team};
 
 #[test]
@@ -74,19 +74,19 @@ fn gemini_cli_over_the_protocol_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_over_the_protocol_from_the_task_to_the_landing() {
-    whole(Cli::OpencodeAcp, [Cli::OpencodeAcp, Cli::OpencodeAcp]);
+    full_loop(Cli::OpencodeAcp, [Cli::OpencodeAcp, Cli::OpencodeAcp]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn qwen_code_from_the_task_to_the_landing() {
-    whole(Cli::Qwen, [Cli::Qwen, Cli::Qwen]);
+    full_loop(Cli::Qwen, [Cli::Qwen, Cli::Qwen]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn copilot_from_the_task_to_the_landing() {
-    whole(Cli::Copilot, [Cli::Copilot, Cli::Copilot]);
+    full_loop(Cli::Copilot, [Cli::Copilot, Cli::Copilot]);
 }
 
 #[test]

@@ -77,12 +77,12 @@ impl Cli {
     }
 
     /// Whether it reports its cost.
-    pub fn tells_cost(self) -> bool {
+    pub fn reports_cost(self) -> bool {
         matches!(self, Self::Claude | Self::Opencode | Self::OpencodeAcp)
     }
 
     /// Whether it reports tokens read from a cache.
-    pub fn tells_cached(self) -> bool {
+    pub fn reports_cached_tokens(self) -> bool {
         self != Self::GeminiAcp
     }
 

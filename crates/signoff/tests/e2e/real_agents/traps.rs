@@ -35,7 +35,7 @@ fn script() -> ModelScript {
 }
 
 /// Plants a file for each known way to inject settings into Gemini CLI. Commands that run leave a file in `sprung`.
-fn lay(team: &Team) {
+fn plant_traps(team: &Team) {
     let env = &team.project.env;
     let sprung = env.root().join("sprung").display().to_string();
     env.shell(&format!("mkdir {sprung}"));
@@ -70,7 +70,7 @@ fn gemini_cli_ignores_settings_of_the_repository() {
     // The sandbox is off, so only the configuration of the agent prevents the effects.
     let project = &team.project;
     project.env.write("signoff.toml", format!("sandbox = false\n{}", project.read("signoff.toml")));
-    lay(&team);
+    plant_traps(&team);
     project.run(&["add", "Greet people", "-a"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -82,7 +82,7 @@ fn gemini_cli_ignores_settings_of_the_repository() {
         assert_eq!(shown.as_deref(), Some("scripted-key-of-gemini"), "{}", seen.path);
     }
     for rule in ["implement", "code", "spec"] {
-        let asked = team.model.replies_of_rule(rule);
-        assert!(!asked.is_empty() && asked.iter().all(|asked| !asked.system.contains("PLANTED")), "{rule}");
+        let replies = team.model.replies_of_rule(rule);
+        assert!(!replies.is_empty() && replies.iter().all(|replies| !replies.system.contains("PLANTED")), "{rule}");
     }
 }

@@ -6,7 +6,7 @@ use signoff_testkit::agent_script::ScriptRule;
 use signoff_testkit::processes::wait_until;
 use signoff_testkit::{ProgramOutput, TestProject};
 
-use super::{BD, asked, bead, beads, install, said, tracked, well, works};
+use super::{BD, bead, beads, install, passing_agent, tracked, tracker_calls, without_commit_ids, works};
 use crate::PROGRAM;
 
 /// Two programs with sixteen slots each.
@@ -33,26 +33,26 @@ fn assert_each_once(project: &TestProject, outputs: &[ProgramOutput]) {
     assert_eq!(project.run(&["doctor"]).code, Some(0));
 }
 
-fn hundred() -> Vec<String> {
+fn hundred_titles() -> Vec<String> {
     (1..=100).map(|number| format!("Bead number {number}")).collect()
 }
 
 #[test]
 fn a_hundred_beads_of_a_program() {
-    let titles = hundred();
-    let project = tracked(&titles.iter().map(String::as_str).collect::<Vec<_>>(), well);
+    let titles = hundred_titles();
+    let project = tracked(&titles.iter().map(String::as_str).collect::<Vec<_>>(), passing_agent);
     let outputs = two_programs(&project, &["beads"]);
     assert_each_once(&project, &outputs);
     assert_eq!(beads(&project, "closed").len(), 100);
-    let claims = asked(&project).lines().filter(|line| line.starts_with("update")).count();
+    let claims = tracker_calls(&project).lines().filter(|line| line.starts_with("update")).count();
     assert_eq!(claims, 100);
 }
 
 #[test]
 fn a_hundred_beads_of_a_file() {
-    let project = TestProject::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, passing_agent);
     let lines: String =
-        (1..).zip(hundred()).map(|(number, title)| bead(&format!("b-{number}"), &title, 2) + "\n").collect();
+        (1..).zip(hundred_titles()).map(|(number, title)| bead(&format!("b-{number}"), &title, 2) + "\n").collect();
     project.env.write("issues.jsonl", lines);
     let outputs = two_programs(&project, &["issues.jsonl"]);
     assert_each_once(&project, &outputs);
@@ -60,8 +60,8 @@ fn a_hundred_beads_of_a_file() {
 
 #[test]
 fn a_hundred_tasks_of_the_queue() {
-    let project = TestProject::with_agent(PROGRAM, well);
-    let adds: String = hundred().iter().map(|title| format!("signoff add '{title}' >/dev/null\n")).collect();
+    let project = TestProject::with_agent(PROGRAM, passing_agent);
+    let adds: String = hundred_titles().iter().map(|title| format!("signoff add '{title}' >/dev/null\n")).collect();
     project.env.shell(&adds);
     let outputs = two_programs(&project, &["queue"]);
     assert_each_once(&project, &outputs);
@@ -76,7 +76,7 @@ fn a_bead_of_another_assignee_is_left_alone() {
         "show)\n[ $2 = b-1 ] && { sed 's/\"open\"/\"in_progress\",\"assignee\":\"Bob\"/' begun/b-1; exit; }\n",
     );
     install(&project, &program);
-    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
     --- stdout
     - Task #1 (b-1) cancelled
@@ -99,9 +99,9 @@ fn a_bead_of_another_assignee_is_left_alone() {
 }
 
 /// A tracker that assigns claimed beads to this name, and the name that a claim reports, if any.
-fn names(project: &TestProject, assignee: &str, said: Option<&str>) {
+fn assign_claims_to(project: &TestProject, assignee: &str, reported_name: Option<&str>) {
     let claimed_by = |name: &str| format!(r#"sed "s/\"open\"/\"in_progress\",\"assignee\":\"{name}\"/""#);
-    let claimed = said.map(|name| format!("&& {} \"begun/$2\"", claimed_by(name))).unwrap_or_default();
+    let claimed = reported_name.map(|name| format!("&& {} \"begun/$2\"", claimed_by(name))).unwrap_or_default();
     let program = BD
         .replace("\"begun/$2\" 2>/dev/null ||", &format!("\"begun/$2\" 2>/dev/null {claimed} ||"))
         .replace(r#"sed 's/"open"/"in_progress","assignee":"Ann"/'"#, &claimed_by(assignee));
@@ -111,7 +111,7 @@ fn names(project: &TestProject, assignee: &str, said: Option<&str>) {
 
 #[test]
 fn a_claim_succeeds_under_any_assignee_name() {
-    for (assignee, said) in [
+    for (assignee, reported_name) in [
         // Without an account name, as under cron, it gets one.
         ("${USER:-nobody}", None),
         // The placeholder for an unknown name belongs to no other person.
@@ -119,8 +119,8 @@ fn a_claim_succeeds_under_any_assignee_name() {
         // It is configured with another name and reports it.
         ("Fleet", Some("Fleet")),
     ] {
-        let project = tracked(&["One"], well);
-        names(&project, assignee, said);
+        let project = tracked(&["One"], passing_agent);
+        assign_claims_to(&project, assignee, reported_name);
         let output = project.run(&["run", "beads"]);
         assert_eq!(output.code, Some(0), "{assignee}: {output}");
         assert_eq!(beads(&project, "closed"), ["b-1"], "{assignee}: {output}");
@@ -129,10 +129,10 @@ fn a_claim_succeeds_under_any_assignee_name() {
 
 #[test]
 fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
-    let project = tracked(&["One", "Two"], well);
+    let project = tracked(&["One", "Two"], passing_agent);
     // The claim succeeded, and then the bead was assigned to Bob.
-    names(&project, "Bob", Some("Fleet"));
-    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
+    assign_claims_to(&project, "Bob", Some("Fleet"));
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
     --- stdout
     - Task #1 (b-1) cancelled
@@ -151,14 +151,14 @@ fn a_cancelled_task_is_reopened_in_the_tracker() {
     let project = tracked(&["One"], |script| script.rule(ScriptRule::role("implement").exit(1)));
     assert_eq!(project.run(&["run", "beads"]).code, Some(1));
     assert_eq!(beads(&project, "begun"), ["b-1"]);
-    insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["cancel", "1"])), @"
     exit 0
     --- stdout
     Task #1 cancelled
     ");
     assert_eq!(beads(&project, "open"), ["b-1"]);
-    insta::assert_snapshot!(asked(&project).lines().last().unwrap(), @"update b-1 --status open --assignee");
-    project.set_agent(well);
+    insta::assert_snapshot!(tracker_calls(&project).lines().last().unwrap(), @"update b-1 --status open --assignee");
+    project.set_agent(passing_agent);
     assert_eq!(project.run(&["run", "beads"]).code, Some(0));
     assert_eq!(beads(&project, "closed"), ["b-1"]);
 }
@@ -185,18 +185,18 @@ fn a_cancelled_task_releases_its_bead() {
     let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").exit(1)));
     project.env.write("issues.jsonl", bead("b-1", "One", 2));
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(1));
-    insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "issues.jsonl"])), @"
     exit 0
     --- stderr
     Skipped b-1: claimed by task 1 (failed): signoff show 1, then signoff retry 1
     Nothing is ready in issues.jsonl
     ");
-    insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["cancel", "1"])), @"
     exit 0
     --- stdout
     Task #1 cancelled
     ");
-    project.set_agent(well);
+    project.set_agent(passing_agent);
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     - 1. implement One    cancelled
@@ -207,22 +207,22 @@ fn a_cancelled_task_releases_its_bead() {
 #[test]
 fn killed_between_the_store_and_the_tracker() {
     for place in ["claimed:1", "closed:1", "placed:1", "appended:2", "appended:3"] {
-        let project = tracked(&["One", "Two"], well);
+        let project = tracked(&["One", "Two"], passing_agent);
         let killed = project.env.run_with(&["run", "beads", "-j", "2"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.signal, Some(9), "{place}: {killed}");
         let output = project.run(&["run", "--resume"]);
         assert_eq!(output.code, Some(0), "{place}: {output}");
-        assert_eq!(beads(&project, "closed"), ["b-1", "b-2"], "{place}: {output}{}", asked(&project));
+        assert_eq!(beads(&project, "closed"), ["b-1", "b-2"], "{place}: {output}{}", tracker_calls(&project));
         assert_eq!(project.run(&["doctor"]).code, Some(0));
     }
 }
 
 #[test]
 fn a_killed_run_is_named_before_the_next_one() {
-    let project = tracked(&["One"], well);
+    let project = tracked(&["One"], passing_agent);
     let killed = project.env.run_with(&["run", "beads"], &[("SIGNOFF_FAILPOINT", "claimed:1")]);
     assert_eq!((killed.signal, beads(&project, "begun").len()), (Some(9), 1), "{killed}");
-    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
     Run 1 has 1 unfinished task: `signoff run --resume 1` continues it
@@ -245,7 +245,7 @@ fn a_killed_run_is_named_before_the_next_one() {
     ");
     let two = project.env.root().join("beads/open/b-2");
     std::fs::write(two, bead("b-2", "Two", 2) + "\n").unwrap();
-    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads"])), @"
     exit 0
     --- stdout
     Running task #2 (b-2): Two

@@ -5,20 +5,20 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 
-use super::{DRIFT, PASS, asked, beads, said, tracked, well, works};
+use super::{DRIFT, PASS, beads, passing_agent, tracked, tracker_calls, without_commit_ids, works};
 
 /// The project and the output of a run with one reviewed bead.
-fn one(rules: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, String) {
+fn run_one_bead(rules: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, String) {
     let project = tracked(&["Add a greeting"], rules);
     let output = project.run(&["run", "beads", "--review", "--review-max-fix-attempts", "2"]);
-    let printed = format!("{}{}", said(&output), project.calls().summary());
+    let printed = format!("{}{}", without_commit_ids(&output), project.calls().summary());
     assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {printed}");
     (project, printed)
 }
 
 #[test]
 fn a_reviewer_that_fails_fails_the_slot() {
-    let (_, printed) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
+    let (_, printed) = run_one_bead(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
     insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
@@ -36,7 +36,7 @@ fn a_reviewer_that_fails_fails_the_slot() {
 
 #[test]
 fn a_fixer_that_fails_fails_the_slot() {
-    let (_, printed) = one(|script| {
+    let (_, printed) = run_one_bead(|script| {
         script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(ScriptRule::role("fix").exit(4))
     });
     insta::assert_snapshot!(printed, @"
@@ -59,7 +59,8 @@ fn a_fixer_that_fails_fails_the_slot() {
 
 #[test]
 fn an_answer_that_breaks_the_contract_fails_the_slot() {
-    let (_, printed) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
+    let (_, printed) =
+        run_one_bead(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
     insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
@@ -77,8 +78,9 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
 
 #[test]
 fn an_implementer_that_fails_is_not_reviewed() {
-    let (_, printed) =
-        one(|script| script.rule(ScriptRule::role("implement").exit(1)).rule(ScriptRule::role("review").say(PASS)));
+    let (_, printed) = run_one_bead(|script| {
+        script.rule(ScriptRule::role("implement").exit(1)).rule(ScriptRule::role("review").say(PASS))
+    });
     insta::assert_snapshot!(printed, @"
     exit 1
     --- stdout
@@ -93,7 +95,7 @@ fn an_implementer_that_fails_is_not_reviewed() {
 
 #[test]
 fn drift_that_stays_fails_the_slot() {
-    let (project, printed) = one(|script| {
+    let (project, printed) = run_one_bead(|script| {
         let fixes = ScriptRule::role("fix").append("{task}.txt", "more\n");
         script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(fixes)
     });
@@ -121,14 +123,14 @@ fn drift_that_stays_fails_the_slot() {
     fix task 1 cycle 2: exit 0
     review general task 1 cycle 3: exit 0
     ");
-    project.set_agent(|script| well(script).rule(ScriptRule::role("fix").append("{task}.txt", "check\n")));
-    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    project.set_agent(|script| passing_agent(script).rule(ScriptRule::role("fix").append("{task}.txt", "check\n")));
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
     Skipped b-1: claimed by task 1 (failed): signoff show 1, then signoff retry 1
     Nothing is ready in bd
     ");
-    insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["retry", "1"])), @"
     exit 0
     --- stdout
     Retrying task #1 (b-1): Add a greeting
@@ -139,7 +141,7 @@ fn drift_that_stays_fails_the_slot() {
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 (b-1) completed (APPROVED after 4 cycles)
     ");
-    assert_eq!(beads(&project, "closed"), ["b-1"], "{}", asked(&project));
+    assert_eq!(beads(&project, "closed"), ["b-1"], "{}", tracker_calls(&project));
 }
 
 /// The second of four tasks fails.
@@ -150,7 +152,7 @@ fn second_fails(script: AgentScript) -> AgentScript {
 #[test]
 fn after_a_failure_no_new_task_starts() {
     let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
-    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 1
     --- stdout
     Running task #1 (b-1): One
@@ -200,7 +202,7 @@ fn an_agent_can_report_that_no_tasks_are_left() {
     let project = tracked(&["One", "Two"], |script| {
         script.rule(works().say("no_beads_available\n")).rule(ScriptRule::role("review").say(PASS))
     });
-    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
     exit 0
     --- stdout
     Running task #1 (b-1): One
@@ -252,7 +254,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
     project.run(&["add", "One"]);
     project.run(&["add", "Two"]);
     let output = project.run(&["run", "queue", "-j", "1", "--land", "--keep-going", "--review", "--no-ask"]);
-    insta::assert_snapshot!(said(&output), @"
+    insta::assert_snapshot!(without_commit_ids(&output), @"
     exit 1
     --- stdout
     Running task #1: One
@@ -276,7 +278,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
     ");
     assert_eq!(project.git("log -1 --format=%s main"), "Configure\n");
     project.set_agent(passes);
-    insta::assert_snapshot!(said(&project.run(&["retry", "2"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["retry", "2"])), @"
     exit 0
     --- stdout
     Retrying task #2: Two
@@ -292,7 +294,7 @@ fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
         Its work is on signoff/run-1 and on the default branch
     ");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
-    insta::assert_snapshot!(said(&project.run(&["run", "--resume", "1"])), @"
+    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "--resume", "1"])), @"
     exit 0
     --- stderr
     Run 1 is over: all of it is approved and on the default branch

@@ -6,7 +6,7 @@ use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use super::tracker::blocked;
-use super::{PASS, tracked, well, works};
+use super::{PASS, passing_agent, tracked, works};
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FOREIGN};
 
@@ -21,7 +21,7 @@ fn in_main(project: &TestProject) -> Vec<String> {
 fn a_foreign_commit_on_the_runs_branch_does_not_land() {
     for landing in ["merge", "rebase"] {
         let evil = ScriptRule::role("implement").task("2").shell(FOREIGN).write("2.txt", "work\n").say("Wrote it.\n");
-        let project = tracked(&["First", "Second"], |script| well(script.rule(evil)));
+        let project = tracked(&["First", "Second"], |script| passing_agent(script.rule(evil)));
         project.configure(&format!("landing = \"{landing}\"\n"));
         let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
         assert_eq!(output.code, Some(1), "{landing}: {output}");
@@ -47,7 +47,7 @@ fn a_part_of_an_approved_change_does_not_land_again() {
                  git update-ref refs/heads/signoff/run-1 $(git commit-tree -p $tip -m Chore $tree)";
     let first = ScriptRule::role("implement").task("1").shell(first).say("Wrote it.\n");
     let second = ScriptRule::role("implement").task("2").shell(again).write("2.txt", "work\n").say("Wrote it.\n");
-    let project = tracked(&["First", "Second"], |script| well(script.rule(first).rule(second)));
+    let project = tracked(&["First", "Second"], |script| passing_agent(script.rule(first).rule(second)));
     project.configure("landing = \"rebase\"\n");
     let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
     assert_eq!((output.code, in_main(&project)), (Some(1), vec![]), "{output}");
@@ -58,7 +58,7 @@ fn a_part_of_an_approved_change_does_not_land_again() {
 fn reviewed_work_lands_with_the_run() {
     for landing in ["merge", "rebase"] {
         for jobs in ["1", "2"] {
-            let project = tracked(&["First", "Second", "Third"], well);
+            let project = tracked(&["First", "Second", "Third"], passing_agent);
             project.configure(&format!("landing = \"{landing}\"\n"));
             let output = project.run(&["run", "beads", "--review", "-j", jobs, "--land"]);
             assert_eq!((output.code, in_main(&project).len()), (Some(0), 3), "{landing} -j {jobs}: {output}");
@@ -68,7 +68,7 @@ fn reviewed_work_lands_with_the_run() {
 
 /// Three beads; the check of the first landing waits until all three landings have started.
 fn landing_at_once(landing: &str) -> (TestProject, String) {
-    let project = tracked(&["First", "Second", "Third"], well);
+    let project = tracked(&["First", "Second", "Third"], passing_agent);
     let begun = project.env.root().join("failpoints").display().to_string();
     let wait = format!("until [ $(grep -c ^landing_lock$ {begun}) -ge 3 ]; do sleep 0.02; done");
     let check = format!("case $PWD in */landing) {wait};; esac");

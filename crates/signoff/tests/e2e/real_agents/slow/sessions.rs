@@ -44,8 +44,8 @@ fn goes_on(cli: Cli) {
     assert_eq!(second["resumes"], "a1");
     assert_eq!(first["session"], second["session"]);
     let seen = &model.replies_of_rule("again");
-    assert!(!seen.is_empty(), "the model was asked in the same session");
-    let tokens = |one: &serde_json::Value| (one["input_tokens"].as_u64(), one["output_tokens"].as_u64());
+    assert!(!seen.is_empty(), "the model got a request in the same session");
+    let tokens = |attempt: &serde_json::Value| (attempt["input_tokens"].as_u64(), attempt["output_tokens"].as_u64());
     let served = model.rule_usage("again");
     assert_eq!(tokens(second), (Some(served.input), Some(served.output)), "{shown:#}");
     assert_eq!(tokens(first).0, Some(model.rule_usage("implement").input), "{shown:#}");

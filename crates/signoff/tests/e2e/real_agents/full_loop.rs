@@ -64,7 +64,7 @@ fn script() -> ModelScript {
         )
 }
 
-pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
+pub fn full_loop(writer: Cli, reviewers: [Cli; 2]) {
     let team = Team::new(writer, reviewers, script());
     let Team { project, model } = &team;
     project.run(&["add", "Greet people", "-a"]);
@@ -91,7 +91,7 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
         (("review", Some("spec"), 2), spec, "spec again"),
     ] {
         let (role, reviewer, cycle) = place;
-        let is_it = |one: &&Value| one["role"] == role && one["reviewer"].as_str() == reviewer && one["cycle"] == cycle;
+        let is_it = |row: &&Value| row["role"] == role && row["reviewer"].as_str() == reviewer && row["cycle"] == cycle;
         let attempt: Vec<_> = attempts.iter().filter(is_it).collect();
         let [attempt] = attempt.as_slice() else { panic!("{rule}: one attempt: {shown:#}") };
         counted(attempt, cli, model.rule_usage(rule));
@@ -103,13 +103,13 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
 
 /// The reviewers of a round ran in parallel.
 fn at_once(attempts: &[Value]) {
-    let of = |reviewer: &str, cycle: u64| {
-        let is_it = |one: &&Value| one["reviewer"] == reviewer && one["cycle"] == cycle;
+    let reviews = |reviewer: &str, cycle: u64| {
+        let is_it = |row: &&Value| row["reviewer"] == reviewer && row["cycle"] == cycle;
         let attempt = attempts.iter().find(is_it).unwrap();
         ["started_at", "ended_at"].map(|key| attempt[key].as_str().unwrap().parse::<Timestamp>().unwrap())
     };
     for cycle in [1, 2] {
-        let ([began, ended], [other_began, other_ended]) = (of("code", cycle), of("spec", cycle));
+        let ([began, ended], [other_began, other_ended]) = (reviews("code", cycle), reviews("spec", cycle));
         assert!(began < other_ended && other_began < ended, "cycle {cycle}: {attempts:#?}");
     }
 }
@@ -135,48 +135,48 @@ fn counted(attempt: &Value, cli: Cli, served: TokenUsage) {
         assert_eq!(recorded, (served.input, served.output), "{attempt:#}");
     }
     let [fresh, cached, written, output] = cli.price();
-    let from_cache = if cli.tells_cached() { served.cached_input } else { 0 };
+    let from_cache = if cli.reports_cached_tokens() { served.cached_input } else { 0 };
     let into_cache = served.written_input;
     let input = served.input - from_cache - into_cache;
     let thousandths = input * fresh + from_cache * cached + into_cache * written + served.output * output;
     let cost = micros(&attempt["cost_usd"]);
     assert!((cost * 1000).abs_diff(thousandths) <= 500, "{thousandths}: {attempt:#}");
-    assert_eq!(attempt["cost_is_estimated"] == true, !cli.tells_cost(), "{attempt:#}");
+    assert_eq!(attempt["cost_is_estimated"] == true, !cli.reports_cost(), "{attempt:#}");
     assert!(served.input > 0, "{attempt:#}");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_from_the_task_to_the_landing() {
-    whole(Cli::Claude, [Cli::Claude, Cli::Claude]);
+    full_loop(Cli::Claude, [Cli::Claude, Cli::Claude]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_from_the_task_to_the_landing() {
-    whole(Cli::Codex, [Cli::Codex, Cli::Codex]);
+    full_loop(Cli::Codex, [Cli::Codex, Cli::Codex]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_from_the_task_to_the_landing() {
-    whole(Cli::Gemini, [Cli::Gemini, Cli::Gemini]);
+    full_loop(Cli::Gemini, [Cli::Gemini, Cli::Gemini]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_from_the_task_to_the_landing() {
-    whole(Cli::Opencode, [Cli::Opencode, Cli::Opencode]);
+    full_loop(Cli::Opencode, [Cli::Opencode, Cli::Opencode]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_over_the_protocol_from_the_task_to_the_landing() {
-    whole(Cli::GeminiAcp, [Cli::GeminiAcp, Cli::GeminiAcp]);
+    full_loop(Cli::GeminiAcp, [Cli::GeminiAcp, Cli::GeminiAcp]);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_writes_codex_and_gemini_review() {
-    whole(Cli::Claude, [Cli::Codex, Cli::Gemini]);
+    full_loop(Cli::Claude, [Cli::Codex, Cli::Gemini]);
 }

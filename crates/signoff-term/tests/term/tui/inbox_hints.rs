@@ -19,7 +19,7 @@ use crate::rows::{ended, row};
 use crate::story::{Story, id, reviewed};
 
 /// Run 3 with or without a running process.
-fn standings(tasks: &[TaskRow], is_driven: bool) -> InboxHints {
+fn inbox_hints(tasks: &[TaskRow], is_driven: bool) -> InboxHints {
     let runs = BTreeSet::from([3]);
     let driven = if is_driven { runs.clone() } else { BTreeSet::new() };
     let left = runs.difference(&driven).copied().map(RunId).collect();
@@ -40,7 +40,7 @@ fn watched(story: Story) -> Scene {
 }
 
 /// The screen a minute later.
-fn later(scene: &mut Scene) -> String {
+fn a_minute_later(scene: &mut Scene) -> String {
     let now = scene.now() + SignedDuration::from_mins(1);
     let mut terminal = Terminal::new(TestBackend::new(SMALL.0, SMALL.1)).expect("a screen");
     terminal.draw(|frame| scene.tui.draw(frame, now)).expect("a frame");
@@ -51,26 +51,26 @@ fn later(scene: &mut Scene) -> String {
 fn runs_without_a_process_are_interrupted_and_their_clock_stops() {
     let mut scene = watched(busy());
     let tasks = rows(&scene.story);
-    scene.tui.set_inbox_hints(standings(&tasks, false));
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
     insta::assert_snapshot!("interrupted_80x24", scene.text(SMALL));
     insta::assert_snapshot!("interrupted_200x60", scene.text(LARGE));
-    let told = scene.text(LARGE);
-    assert!(told.contains("5 begun") && !told.contains("at work"), "{told}");
-    assert!(told.contains("interrupted: signoff work 22"), "{told}");
-    assert_eq!(later(&mut scene), scene.text(SMALL));
+    let screen = scene.text(LARGE);
+    assert!(screen.contains("5 begun") && !screen.contains("at work"), "{screen}");
+    assert!(screen.contains("interrupted: signoff work 22"), "{screen}");
+    assert_eq!(a_minute_later(&mut scene), scene.text(SMALL));
 }
 
 #[test]
 fn a_new_process_resumes_interrupted_runs() {
     let mut scene = watched(Story::task(reviewed("loops")));
     let tasks = rows(&scene.story);
-    scene.tui.set_inbox_hints(standings(&tasks, false));
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
-    scene.tui.set_inbox_hints(standings(&tasks, true));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("1 at work"), "{told}");
-    assert!(!told.contains("interrupted"), "{told}");
-    assert_ne!(later(&mut scene), told, "its clock goes on");
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, true));
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("1 at work"), "{screen}");
+    assert!(!screen.contains("interrupted"), "{screen}");
+    assert_ne!(a_minute_later(&mut scene), screen, "its clock continues");
 }
 
 /// The process that works on a run knows it before the store does.
@@ -78,7 +78,7 @@ fn a_new_process_resumes_interrupted_runs() {
 fn own_runs_are_never_interrupted() {
     let mut scene = Scene::new(Story::task(reviewed("loops")));
     let tasks = rows(&scene.story);
-    scene.tui.set_inbox_hints(standings(&tasks, false));
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
     assert!(scene.text(SMALL).contains("1 at work"), "{}", scene.text(SMALL));
 }
 
@@ -86,7 +86,7 @@ fn own_runs_are_never_interrupted() {
 fn exhausted() -> Story {
     let missing = (signoff_core::review::Severity::Critical, "src/auth.rs:12", "missing input validation");
     let mut story = Story::task(reviewed("task"));
-    while !story.view.loop_state(&id(29)).is_some_and(|this| this.is_done()) {
+    while !story.view.loop_state(&id(29)).is_some_and(|machine| machine.is_done()) {
         story = story.works().objects("general", &[missing]);
     }
     assert_eq!(story.view.row(&id(29)).and_then(|row| row.outcome), Some(OutcomeKind::Exhausted));
@@ -97,9 +97,9 @@ fn exhausted() -> Story {
 #[test]
 fn row_and_run_agree_about_an_ended_task() {
     let mut scene = watched(exhausted());
-    let told = scene.text(SMALL);
-    assert!(told.contains("! 1 needs you") && told.contains("1 unsettled"), "{told}");
-    assert!(!told.contains("stuck"), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("! 1 needs you") && screen.contains("1 unsettled"), "{screen}");
+    assert!(!screen.contains("stuck"), "{screen}");
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_task_continued_by_a_later_one_needs_no_person() {
         ended(row(29, "Add user authentication", TaskStatus::Completed), "exhausted", "MAX_CYCLES_REACHED", "", 3);
     let next = row(31, "Improve it", TaskStatus::Completed);
     let next = TaskRow { continues: Some(29), run_id: Some(4), ..ended(next, "approved", "APPROVED", "", 1) };
-    scene.tui.set_inbox_hints(standings(std::slice::from_ref(&old), false));
+    scene.tui.set_inbox_hints(inbox_hints(std::slice::from_ref(&old), false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
-    scene.tui.set_inbox_hints(standings(&[old, next], false));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("1/1  1 done"), "{told}");
+    scene.tui.set_inbox_hints(inbox_hints(&[old, next], false));
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("1/1  1 done"), "{screen}");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn the_clock_of_an_idle_run_stops_when_a_person_ends_its_last_task() {
     story.record(Fact::Loop(id(29), LoopFact::Transitioned(edited)));
     let mut scene = watched(story);
     let tasks = rows(&scene.story);
-    scene.tui.set_inbox_hints(standings(&tasks, false));
-    assert_eq!(later(&mut scene), scene.text(SMALL));
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
+    assert_eq!(a_minute_later(&mut scene), scene.text(SMALL));
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn a_rate_limited_task_of_a_running_process_needs_no_person() {
     let mut scene = watched(limited(Story::task(reviewed("loops"))));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     let tasks = rows(&scene.story);
-    scene.tui.set_inbox_hints(standings(&tasks, true));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("PAUSED"), "{told}");
-    scene.tui.set_inbox_hints(standings(&tasks, false));
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, true));
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("PAUSED"), "{screen}");
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
 }
 
@@ -148,18 +148,18 @@ fn a_queued_task_that_depends_on_a_failed_one_needs_a_person() {
     let mut tasks = rows(&scene.story);
     tasks.push(TaskRow { status: TaskStatus::Blocked, ..waits.clone() });
     scene.tui.set_queue(vec![waits]);
-    scene.tui.set_inbox_hints(standings(&tasks, false));
-    let told = scene.text(LARGE);
-    assert!(told.contains("! 2 need you") && told.contains("waits for #29 (stuck): signoff retry 29"), "{told}");
+    scene.tui.set_inbox_hints(inbox_hints(&tasks, false));
+    let screen = scene.text(LARGE);
+    assert!(screen.contains("! 2 need you") && screen.contains("waits for #29 (stuck): signoff retry 29"), "{screen}");
 }
 
 /// A process starts a run with the first task of the queue.
-fn taken_up(scene: &mut Scene) {
+fn take_task_from_queue(scene: &mut Scene) {
     let story = Story::new(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     story.in_run(4).iter().for_each(|transition| scene.tui.apply(transition));
 }
 
-fn chosen(scene: &mut Scene) -> String {
+fn selected_row(scene: &mut Scene) -> String {
     let shown = scene.text(LARGE);
     shown.lines().find(|line| line.starts_with('>')).map(|line| line[..30].trim_end().to_owned()).unwrap_or_default()
 }
@@ -172,17 +172,17 @@ fn the_selection_follows_a_task_out_of_the_queue() {
         scene.tui.set_queue(queued());
         scene.draw(SMALL);
         scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up]);
-        assert_eq!(chosen(&mut scene), "> WAIT    #40 Greet people by");
+        assert_eq!(selected_row(&mut scene), "> WAIT    #40 Greet people by");
         if facts_first {
-            taken_up(&mut scene);
-            assert_eq!(chosen(&mut scene), "> WORK    #40 Greet people by");
+            take_task_from_queue(&mut scene);
+            assert_eq!(selected_row(&mut scene), "> WORK    #40 Greet people by");
         }
         scene.tui.set_queue(queued().split_off(1));
         scene.draw(LARGE);
         if !facts_first {
-            taken_up(&mut scene);
+            take_task_from_queue(&mut scene);
         }
-        assert_eq!(chosen(&mut scene), "> WORK    #40 Greet people by");
+        assert_eq!(selected_row(&mut scene), "> WORK    #40 Greet people by");
         scene.press(&[KeyCode::Char('c')]);
         assert!(scene.text(LARGE).contains("#40"), "{}", scene.text(LARGE));
     }
@@ -195,7 +195,7 @@ fn a_neighbour_is_selected_when_a_task_is_cancelled() {
     scene.draw(SMALL);
     scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up]);
     scene.tui.set_queue(queued().split_off(1));
-    assert_eq!(chosen(&mut scene), "> WAIT    #41 Say goodbye");
+    assert_eq!(selected_row(&mut scene), "> WAIT    #41 Say goodbye");
 }
 
 #[test]
@@ -205,10 +205,10 @@ fn an_open_queued_task_switches_to_its_loop() {
     scene.draw(SMALL);
     scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up, KeyCode::Enter, KeyCode::Char('5')]);
     assert!(scene.text(SMALL).contains("no events yet"), "{}", scene.text(SMALL));
-    taken_up(&mut scene);
-    let told = scene.text(SMALL);
-    assert!(told.starts_with("WORK  #40 Greet people by name"), "{told}");
-    assert!(told.contains("started: implement"), "{told}");
+    take_task_from_queue(&mut scene);
+    let screen = scene.text(SMALL);
+    assert!(screen.starts_with("WORK  #40 Greet people by name"), "{screen}");
+    assert!(screen.contains("started: implement"), "{screen}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn reset_clears_the_screen() {
     scene.draw(SMALL);
     scene.press(&[KeyCode::Char('o'), KeyCode::Char('2')]);
     scene.tui.reset();
-    let told = scene.text(SMALL);
-    assert!(told.contains("signoff shop  nothing to show yet  watching"), "{told}");
-    assert!(!told.contains('#'), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("signoff shop  nothing to show yet  watching"), "{screen}");
+    assert!(!screen.contains('#'), "{screen}");
 }
