@@ -29,7 +29,7 @@ pub use work::{
 
 /// The prompt for an agent that continues its session.
 pub fn continue_session(prompt: &str) -> String {
-    template::render("going_on.md", minijinja::context! { prompt })
+    template::render("continue_session.md", minijinja::context! { prompt })
 }
 
 /// How thorough a review is. `Ord` goes from quick to thorough; each depth asks for everything that the one before it
@@ -90,7 +90,7 @@ pub struct DiffContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OmittedFileBrief<'a> {
     pub path: &'a str,
-    pub why: OmissionReason,
+    pub reason: OmissionReason,
 }
 
 /// Why the content of a changed file is not shown.
@@ -137,7 +137,7 @@ impl DiffContext<'_> {
 impl OmittedFileBrief<'_> {
     fn line(&self) -> String {
         let path = one_line(self.path);
-        match self.why {
+        match self.reason {
             OmissionReason::Binary => format!("{path} (binary)"),
             OmissionReason::Huge { bytes } => format!("{path} ({bytes} bytes)"),
         }
@@ -233,8 +233,8 @@ mod tests {
     #[test]
     fn binary_and_huge_files_are_named() {
         let left_out = [
-            OmittedFileBrief { path: "logo.png", why: OmissionReason::Binary },
-            OmittedFileBrief { path: "data/\n```\n## all.json", why: OmissionReason::Huge { bytes: 7_340_032 } },
+            OmittedFileBrief { path: "logo.png", reason: OmissionReason::Binary },
+            OmittedFileBrief { path: "data/\n```\n## all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
         ];
         let diff = DiffContext { stat: STAT, left_out: &left_out, ..DiffContext::default() };
         insta::assert_snapshot!(render(diff), @r"

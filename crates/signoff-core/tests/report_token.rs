@@ -66,7 +66,7 @@ fn an_approval_is_reported_once_and_about_its_own_loop() {
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_loop_review_result","arguments":{"loopId":"7","taskId":"7","passed":true,"commit":"3f2a"}}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     "#);
 }
 
@@ -86,12 +86,12 @@ fn any_stricter_later_call_retracts_an_approval() {
     insta::assert_snapshot!(transcript, @r#"
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","arguments":{"passed":true}}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     taken: refused: `issues` must be an array of objects, not a string. It is recorded that this review did not pass: correct it and call set_review_result again
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"}]}
     taken: This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"},{"passed":false,"issues":[{"description":"it loses money"}]}]}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     "#);
 }
 

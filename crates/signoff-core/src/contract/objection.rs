@@ -70,7 +70,7 @@ fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Can
     found.retain(|one| one.kind != CandidateKind::Denial || is_object(one));
     found.extend(xml::candidates_or_prefix(message, request)?);
     found.extend(markdown::candidates(message, request)?);
-    // A list of issues below the bar was read above and is not a denial.
+    // A list of issues below the threshold was read above and is not a denial.
     let accepted: Vec<usize> = found.iter().filter(|one| one.approves() == Some(true)).map(|one| one.offset).collect();
     let json = json::candidates(message, request)?;
     found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
@@ -309,7 +309,7 @@ impl LabelledLine {
     fn is_negated(&self, labels: &[SeverityLabel]) -> bool {
         let denies = |part: &str| {
             inline_severity::says_nothing(part)
-                || wording::is_aside(part)
+                || wording::is_commentary(part)
                 || is_listed(without_number(part), wording::DONE)
         };
         let counted = |label: &SeverityLabel| {

@@ -85,14 +85,14 @@ pub struct FallbackChain {
 /// Returns the event that follows a rate limit. Available fallbacks are tried in order, each once. Then the loop
 /// waits for the agent that is available first.
 pub fn rate_limit_event(
-    this: &Loop,
+    machine: &Loop,
     attempt: AttemptId,
     limit: RateLimited,
     chain: &FallbackChain,
     policy: &Policy,
 ) -> Event {
     let most = policy.workflow.limits.max_rate_limits;
-    let mut known = this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_default();
+    let mut known = machine.job_key(attempt).and_then(|job| entry(machine, &job)).cloned().unwrap_or_default();
     let times = known.agents.get(&known.agent_index).map_or(0, |one| one.times);
     let waits = limit.retry_after.is_none_or(|delay| delay <= MAX_WAIT);
     let available_at = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
@@ -155,8 +155,8 @@ pub(super) struct LimitNotice {
 }
 
 /// Records a refusal. Returns whether it exceeds the limit.
-pub(super) fn count_refusal(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
-    let Some(one) = entry_mut(this, attempt) else { return false };
+pub(super) fn count_refusal(machine: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
+    let Some(one) = entry_mut(machine, attempt) else { return false };
     let LimitNotice { plan, next_agent, error } = limit;
     let NextAgent { available_at, next } = next_agent.unwrap_or(match plan {
         // Older logs record no agent: agents were tried in order, and the wait was for the first one.
@@ -171,25 +171,25 @@ pub(super) fn count_refusal(this: &mut Loop, attempt: AttemptId, limit: LimitNot
     let most = policy.workflow.limits.max_rate_limits;
     let is_over = one.agents.get(&next).is_some_and(|one| one.times > most);
     if is_over {
-        clear_job(this, attempt);
+        clear_job(machine, attempt);
     }
     is_over
 }
 
 /// Counts a lost session. Returns whether it exceeds the limit.
-pub(super) fn count_lost_session(this: &mut Loop, attempt: AttemptId, policy: &Policy) -> bool {
-    let Some(one) = entry_mut(this, attempt) else { return false };
+pub(super) fn count_lost_session(machine: &mut Loop, attempt: AttemptId, policy: &Policy) -> bool {
+    let Some(one) = entry_mut(machine, attempt) else { return false };
     one.lost_sessions += 1;
     let is_over = one.lost_sessions > policy.workflow.limits.max_recoveries;
     if is_over {
-        clear_job(this, attempt);
+        clear_job(machine, attempt);
     }
     is_over
 }
 
-fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
-    let job = this.job_key(attempt)?;
-    let limited = &mut this.counters.limited;
+fn entry_mut(machine: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
+    let job = machine.job_key(attempt)?;
+    let limited = &mut machine.counters.limited;
     let index = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
         limited.push(RateLimitState { job, ..RateLimitState::default() });
         limited.len() - 1
@@ -197,9 +197,9 @@ fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState>
     limited.get_mut(index)
 }
 
-fn clear_job(this: &mut Loop, attempt: AttemptId) {
-    let job = this.job_key(attempt);
-    this.counters.limited.retain(|one| Some(&one.job) != job.as_ref());
+fn clear_job(machine: &mut Loop, attempt: AttemptId) {
+    let job = machine.job_key(attempt);
+    machine.counters.limited.retain(|one| Some(&one.job) != job.as_ref());
 }
 
 /// A job that an event may finish.
@@ -209,22 +209,22 @@ pub(super) struct FinishedJob {
 }
 
 /// The job that an event may finish, so that its counters are reset.
-pub(super) fn finished_job(this: &Loop, event: &Event) -> Option<FinishedJob> {
+pub(super) fn finished_job(machine: &Loop, event: &Event) -> Option<FinishedJob> {
     let goes_on = matches!(event, Event::RateLimited { .. } | Event::AttemptLost { .. } | Event::BudgetRefused { .. });
     let attempt = event.ends_attempt().filter(|_| !goes_on)?;
-    Some(FinishedJob { attempt, job: this.job_key(attempt)? })
+    Some(FinishedJob { attempt, job: machine.job_key(attempt)? })
 }
 
 /// Removes the counters of finished jobs.
-pub(super) fn clear_finished(this: &mut Loop, settled: Option<FinishedJob>) {
-    if this.counters.limited.is_empty() {
+pub(super) fn clear_finished(machine: &mut Loop, settled: Option<FinishedJob>) {
+    if machine.counters.limited.is_empty() {
         return;
     }
-    let taken = this.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
+    let taken = machine.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
     let open: Vec<JobKey> = taken.map(|(job, _)| job).collect();
     // A report that does not fit the state ends nothing.
-    let over = settled.filter(|finished| !this.runs(finished.attempt)).map(|finished| finished.job);
-    this.counters.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
+    let over = settled.filter(|finished| !machine.runs(finished.attempt)).map(|finished| finished.job);
+    machine.counters.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
 }
 
 impl Loop {
@@ -265,6 +265,6 @@ impl Loop {
     }
 }
 
-fn entry<'a>(this: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
-    this.counters.limited.iter().find(|one| one.job == *job)
+fn entry<'a>(machine: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
+    machine.counters.limited.iter().find(|one| one.job == *job)
 }

@@ -22,9 +22,9 @@ macro_rules! sources {
 const SOURCES: &[(&str, &str)] = sources![
     "brainstorm.md",
     "conflict.md",
+    "continue_session.md",
     "enumerate.md",
     "fix.md",
-    "going_on.md",
     "implement.md",
     "plan.md",
     "plan_document.md",
@@ -39,8 +39,8 @@ const SOURCES: &[(&str, &str)] = sources![
     "parts/last_pass.md",
     "parts/report.md",
     "parts/reports.md",
+    "parts/retry.md",
     "parts/reviewed_before.md",
-    "parts/second_try.md",
     "parts/task.md",
     "parts/task_under_review.md",
 ];

@@ -2,7 +2,7 @@
 
 mod document;
 
-use document::{EditedDocument, leaves, shown};
+use document::{EditedDocument, display_value, leaves};
 use serde::Serialize;
 use toml_edit::{Document, Key, Value};
 
@@ -42,11 +42,11 @@ const HIDDEN: &str = "(hidden)";
 fn shown_value(key: &[&str], value: &Value) -> String {
     match key {
         ["agents", _, "env", ..] | ["notify", "channels", _, "url" | "headers", ..] => HIDDEN.to_owned(),
-        ["store"] => without_password(&shown(value)),
+        ["store"] => without_password(&display_value(value)),
         _ => {
             let mut value = value.clone();
             hide(key, &mut value);
-            shown(&value)
+            display_value(&value)
         }
     }
 }

@@ -40,10 +40,10 @@ impl Drive {
     pub fn new(policy: Policy, jobs: usize) -> Self {
         let run_policy = RunPolicy { has_planning: true, ..RunPolicy::new(&policy.workflow, jobs) };
         let (run, loops, log) = (Run::default(), BTreeMap::new(), Vec::new());
-        let mut this = Self { policy, run_policy, run, loops, log, patience: 3 };
-        let workflow = Box::new(this.policy.clone());
-        this.record(Fact::Run(RunFact::Opened { policy: this.run_policy.clone(), workflow }));
-        this
+        let mut drive = Self { policy, run_policy, run, loops, log, patience: 3 };
+        let workflow = Box::new(drive.policy.clone());
+        drive.record(Fact::Run(RunFact::Opened { policy: drive.run_policy.clone(), workflow }));
+        drive
     }
 
     fn record(&mut self, fact: Fact) {
@@ -69,8 +69,8 @@ impl Drive {
             RunStage::Working { .. } | RunStage::Blocked { .. } | RunStage::Done(_) => Vec::new(),
         };
         all.extend(group::outstanding(&self.run).into_iter().flat_map(|effect| self.granted(effect)));
-        for (loop_id, this) in &self.loops {
-            let answers = world::answers(this, &self.policy).into_iter();
+        for (loop_id, machine) in &self.loops {
+            let answers = world::answers(machine, &self.policy).into_iter();
             all.extend(answers.map(|event| Next::Loop(loop_id.clone(), event)));
         }
         all
@@ -149,8 +149,8 @@ impl Drive {
 
     fn loop_event(&mut self, loop_id: &LoopId, event: Event) {
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event.clone())));
-        let this = self.loops.remove(loop_id).unwrap_or_default();
-        let next = machine::step(this, event, &self.policy).0;
+        let machine = self.loops.remove(loop_id).unwrap_or_default();
+        let next = machine::step(machine, event, &self.policy).0;
         let status = LoopStatus::for_loop(&next);
         self.loops.insert(loop_id.clone(), next);
         if self.run.loops.get(loop_id) != Some(&status) {

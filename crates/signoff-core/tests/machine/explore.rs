@@ -98,8 +98,8 @@ pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -
 }
 
 /// The attempts that run in a state.
-pub fn running(this: &Loop) -> BTreeSet<AttemptId> {
-    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
+pub fn running(machine: &Loop) -> BTreeSet<AttemptId> {
+    machine.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }
 
 /// One step, as passed to the laws.
@@ -148,19 +148,19 @@ fn key(node: &Node) -> u128 {
 
 /// All possible next events.
 fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, Cost)> {
-    let this = &node.state;
+    let machine = &node.state;
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
     let mut all: Vec<(Event, Cost)> = Vec::new();
-    if this.base.is_none() {
+    if machine.base.is_none() {
         return vec![(Event::BaseSet { tree: say::head(0).tree }, Cost::Free)];
     }
-    if this.stage == Stage::Queued {
+    if machine.stage == Stage::Queued {
         all.push((Event::Started { head: say::head(0) }, Cost::Free));
     }
     for effect in outstanding {
         match effect {
             Effect::Spawn(job) => {
-                all.extend(free(reports(this, job, policy)));
+                all.extend(free(reports(machine, job, policy)));
                 all.extend(disturbances(job));
                 all.extend(again(job, policy));
             }
@@ -177,12 +177,12 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
     }
-    if this.checkpoint.is_some() {
+    if machine.checkpoint.is_some() {
         all.extend(free(looked_at()));
     }
-    all.extend(always(this));
+    all.extend(always(machine));
     all.extend(where_they_matter(policy));
-    all.extend(invalid_events(this, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
+    all.extend(invalid_events(machine, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
     all
 }
 
@@ -196,19 +196,19 @@ fn looked_at() -> Vec<Event> {
     ]
 }
 
-fn next_head(this: &Loop) -> Head {
-    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+fn next_head(machine: &Loop) -> Head {
+    let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
     say::head(number + 1)
 }
 
 /// A commit that reverts all changes.
-fn reverting_head(this: &Loop) -> Head {
-    Head { tree: say::head(0).tree, ..next_head(this) }
+fn reverting_head(machine: &Loop) -> Head {
+    Head { tree: say::head(0).tree, ..next_head(machine) }
 }
 
-fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
+fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
-    let (same, changed, reverted) = (this.head.clone(), next_head(this), reverting_head(this));
+    let (same, changed, reverted) = (machine.head.clone(), next_head(machine), reverting_head(machine));
     let work = |report| Event::WorkEnded { attempt, report };
     let failed = Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } };
     match &job.kind {
@@ -322,7 +322,7 @@ fn answer(question: QuestionId, choice: Choice) -> (Event, Cost) {
     (answered(question, choice), cost)
 }
 
-fn always(this: &Loop) -> Vec<(Event, Cost)> {
+fn always(machine: &Loop) -> Vec<(Event, Cost)> {
     let edited = |verdict| Event::PersonEdited {
         verdict,
         by: "ann".into(),
@@ -335,7 +335,7 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         (Event::PersonRetried { by: "ann".into() }, Cost::Repeat),
         (edited(FinalVerdict::Approved), Cost::Repeat),
         (edited(FinalVerdict::ChangesRequested), Cost::Repeat),
-        (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
+        (Event::HeadMoved { head: next_head(machine) }, Cost::Disturbance),
         (Event::LandingGranted, Cost::Repeat),
     ]
 }
@@ -350,13 +350,13 @@ fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
 }
 
 /// Invalid reports: from an attempt that does not exist, and of the wrong kind from a running one.
-fn invalid_events(this: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
-    let mut all = every_report(say::UNKNOWN_ATTEMPT, this);
+fn invalid_events(machine: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
+    let mut all = every_report(say::UNKNOWN_ATTEMPT, machine);
     for effect in outstanding {
         if let Effect::Spawn(job) = effect {
-            let fits = reports(this, job, policy);
+            let fits = reports(machine, job, policy);
             let kind = std::mem::discriminant::<Event>;
-            let wrong = every_report(job.attempt, this)
+            let wrong = every_report(job.attempt, machine)
                 .into_iter()
                 .filter(|event| !fits.iter().any(|fit| kind(fit) == kind(event)));
             all.extend(wrong);
@@ -365,8 +365,8 @@ fn invalid_events(this: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<E
     all
 }
 
-fn every_report(attempt: AttemptId, this: &Loop) -> Vec<Event> {
-    let head = next_head(this);
+fn every_report(attempt: AttemptId, machine: &Loop) -> Vec<Event> {
+    let head = next_head(machine);
     vec![
         Event::WorkEnded { attempt, report: WorkReport::Complete { head: head.clone() } },
         Event::CheckEnded { attempt, report: CheckReport::Passed },
@@ -414,8 +414,8 @@ pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
 }
 
 /// The outcome of a state that is done or about to land.
-pub fn outcome(this: &Loop) -> Option<&Outcome> {
-    match &this.stage {
+pub fn outcome(machine: &Loop) -> Option<&Outcome> {
+    match &machine.stage {
         Stage::Done(ending) => Some(&ending.outcome),
         Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => Some(outcome),
         Stage::Queued

@@ -217,9 +217,9 @@ fn findings_stay_open_until_a_decision_closes_them(step: &LoopStep) {
 }
 
 /// Applies to every gate and check, in every pass and item. Landing closes the findings of the merge queue.
-fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
-    let Some(Outcome::Approved { .. }) = outcome(this) else { return };
-    if this.checkpoint.is_some() {
+fn nothing_approved_has_a_blocking_finding(machine: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
+    let Some(Outcome::Approved { .. }) = outcome(machine) else { return };
+    if machine.checkpoint.is_some() {
         return;
     }
     for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
@@ -228,7 +228,7 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
             PhaseKind::Check(_) => FailThreshold::Low,
             PhaseKind::Agent { .. } => continue,
         };
-        let open: Vec<_> = this
+        let open: Vec<_> = machine
             .ledger
             .open(bar)
             .filter(|entry| entry.seen.iter().any(|round| round.phase == phase))
@@ -239,14 +239,14 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
 }
 
 fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
-    let this = &node.state;
-    let changes = this.base.as_ref() != Some(&this.head.tree);
+    let machine = &node.state;
+    let changes = machine.base.as_ref() != Some(&machine.head.tree);
     // A plan is reviewed before there is any work.
     let works = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Implement, .. });
-    let begun = policy.workflow.phases.iter().take(this.position.phase).any(works);
-    let judged = begun && matches!(this.stage, Stage::Reviewing(_));
-    let lands = matches!(this.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
-    assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", this.stage, why());
+    let begun = policy.workflow.phases.iter().take(machine.position.phase).any(works);
+    let judged = begun && matches!(machine.stage, Stage::Reviewing(_));
+    let lands = matches!(machine.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
+    assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", machine.stage, why());
 }
 
 fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
@@ -259,15 +259,15 @@ fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &
 }
 
 /// In tables, in its state and in the prompts of other loops, whether or not its group is blocked.
-fn an_approved_loop_that_waits_to_land_is_shown_as_approved(this: &Loop, why: &dyn Fn() -> String) {
-    let Stage::AwaitingLanding { outcome, .. } = &this.stage else { return };
-    if !outcome.is_approval() || this.checkpoint.is_some() {
+fn an_approved_loop_that_waits_to_land_is_shown_as_approved(machine: &Loop, why: &dyn Fn() -> String) {
+    let Stage::AwaitingLanding { outcome, .. } = &machine.stage else { return };
+    if !outcome.is_approval() || machine.checkpoint.is_some() {
         return;
     }
-    assert_eq!(this.final_verdict(), Some(FinalVerdict::Approved), "{}", why());
-    assert_eq!(TaskStatus::for_other_loops(this), TaskStatus::Completed, "{}", why());
+    assert_eq!(machine.final_verdict(), Some(FinalVerdict::Approved), "{}", why());
+    assert_eq!(TaskStatus::for_other_loops(machine), TaskStatus::Completed, "{}", why());
     for blocked in [true, false] {
-        assert_eq!(TaskState::for_loop(this, blocked), TaskState::Approved, "{}", why());
+        assert_eq!(TaskState::for_loop(machine, blocked), TaskState::Approved, "{}", why());
     }
 }
 

@@ -24,9 +24,9 @@ pub struct Story {
 
 impl Story {
     pub fn new(policy: Policy) -> Self {
-        let mut this = Self::queued(policy);
-        this.happens(Event::BaseSet { tree: say::head(0).tree });
-        this.then("started", Event::Started { head: say::head(0) })
+        let mut story = Self::queued(policy);
+        story.happens(Event::BaseSet { tree: say::head(0).tree });
+        story.then("started", Event::Started { head: say::head(0) })
     }
 
     /// A loop that has not begun.

@@ -41,7 +41,7 @@ pub const DIFF: DiffContext<'_> = DiffContext {
     base: Some("4f2a91c"),
     stat: " src/auth.ts | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
     diff: "diff --git a/src/auth.ts b/src/auth.ts\n--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -44,2 +44,3 @@\n function login() {\n-  return null\n+  const user = find()\n+  return user.name\n",
-    left_out: &[OmittedFileBrief { path: "assets/logo.png", why: OmissionReason::Binary }],
+    left_out: &[OmittedFileBrief { path: "assets/logo.png", reason: OmissionReason::Binary }],
 };
 
 pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";

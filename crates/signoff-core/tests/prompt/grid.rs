@@ -111,8 +111,8 @@ impl Pool {
             ],
             others: OTHERS.into_iter().cycle().take(53).collect(),
             left_out: [
-                OmittedFileBrief { path: "logo\n.png", why: OmissionReason::Binary },
-                OmittedFileBrief { path: "all.json", why: OmissionReason::Huge { bytes: 7_340_032 } },
+                OmittedFileBrief { path: "logo\n.png", reason: OmissionReason::Binary },
+                OmittedFileBrief { path: "all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
             ],
             tasks: [
                 PromptTask { id: "a", title: "A \"b\"", description: "{{ x }}", depends_on: &[] },
@@ -306,7 +306,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    fn second_try(&mut self) -> RetryContext<'a> {
+    fn retry(&mut self) -> RetryContext<'a> {
         match self.choices.below(3) {
             0 => RetryContext::No,
             1 => RetryContext::Refused { reason: self.text() },
@@ -323,7 +323,7 @@ impl<'a> Grid<'a> {
             opening: self.maybe(),
             name: self.text(),
             specification: self.text(),
-            second_try: self.second_try(),
+            retry: self.retry(),
             answer_by: self.answer_by(),
         })
     }
@@ -334,7 +334,7 @@ impl<'a> Grid<'a> {
         prompt::plan(&PlanContext {
             opening: self.maybe(),
             tasks: self.choices.few(&tasks),
-            second_try: self.second_try(),
+            retry: self.retry(),
             answer_by: self.answer_by(),
         })
     }
@@ -422,7 +422,7 @@ fn no_template_fails() {
             ("plan", grid.plan()),
             ("review", grid.review()),
             ("review", grid.review()),
-            ("going_on", prompt::continue_session(grid.text())),
+            ("continue_session", prompt::continue_session(grid.text())),
         ];
         for (name, text) in prompts {
             assert!(text.len() > 100, "{name}, case {case}: {text}");

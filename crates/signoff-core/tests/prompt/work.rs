@@ -123,12 +123,12 @@ fn tasks_are_listed_as_json_or_through_tools() {
     let json = EnumerateContext {
         name: "SHOP.md",
         specification: "# Shop\n\nA shop with a login.\n",
-        second_try: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
+        retry: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
         ..EnumerateContext::default()
     };
     insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
-    let second_try = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
-    let tools = EnumerateContext { answer_by: AnswerBy::Tools, second_try, ..json };
+    let retry = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
+    let tools = EnumerateContext { answer_by: AnswerBy::Tools, retry, ..json };
     insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
 }
 

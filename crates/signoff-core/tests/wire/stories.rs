@@ -278,8 +278,8 @@ fn every_badge_can_be_seen() {
 }
 
 fn job(story: &Story) -> Option<Job> {
-    let this = story.view.loop_state(&"a".into())?;
-    let effect = outstanding(this, &policy("phases")).into_iter().next()?;
+    let machine = story.view.loop_state(&"a".into())?;
+    let effect = outstanding(machine, &policy("phases")).into_iter().next()?;
     if let Effect::Spawn(job) = effect { Some(job) } else { None }
 }
 

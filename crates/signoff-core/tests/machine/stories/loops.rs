@@ -98,12 +98,12 @@ fn at_most_fifty_attempts() {
 #[test]
 fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
     let story = Story::new(effort(Effort::High)).goes_on().looked_at().checkpoint(&["a.rs"]).works();
-    let this = story.objects("general", &["b.rs"]).state;
-    let entry = this.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
+    let machine = story.objects("general", &["b.rs"]).state;
+    let entry = machine.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
     let entry = entry.expect("a.rs is in the ledger");
     assert_eq!((entry.state, entry.finding.sources.len()), (FindingState::Open, 1));
     assert_eq!((entry.seen[0].checkpoint, entry.seen[0].phase, entry.seen[0].cycle), (Some(1), 1, 0));
-    let Stage::Fixing { fixes, .. } = &this.stage else { panic!("{:?}", this.stage) };
+    let Stage::Fixing { fixes, .. } = &machine.stage else { panic!("{:?}", machine.stage) };
     assert!(fixes[0].findings.contains(&entry.finding.id), "{fixes:?}");
 }
 
