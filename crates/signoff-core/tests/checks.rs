@@ -119,7 +119,7 @@ fn equal_messages_on_different_lines_have_different_ids() {
     assert_ne!(found[0].id, found[1].id);
 }
 
-mod laws {
+mod properties {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::select;

@@ -283,7 +283,7 @@ impl ChannelTable {
         let secret = "(value hidden)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
-                let expected = "set only one; use `url_env` if other people can read the file";
+                let expected = "write only one; use `url_env` if other people can read the file";
                 ChannelProblem::new(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
             }
             (Some(url), None) if url.has_user() => {

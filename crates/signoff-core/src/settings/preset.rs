@@ -116,9 +116,9 @@ impl PhaseTable {
             PhaseKind::Gate(_) if AGENT_PHASE_KEYS.contains(&key) => {
                 Some(format!("`{name}` is a gate and has no `{key}`: expected it only in agent phases"))
             }
-            PhaseKind::Check(_) if !none => {
-                Some(format!("`{name}` is a check and has no `{key}`: checks run the project's commands, not an agent"))
-            }
+            PhaseKind::Check(_) if !none => Some(format!(
+                "`{name}` is a check, which runs the project's commands, not an agent: expected no `{key}`"
+            )),
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
         }
     }
@@ -218,7 +218,7 @@ impl Settings {
         match (table, set) {
             (Some(table), Some(key)) => Err(table.error(
                 key,
-                format!("`{name}` is a check and has no `{key}`: checks run the project's commands, not reviewers"),
+                format!("`{name}` is a check, which runs the project's commands, not reviewers: expected no `{key}`"),
             )),
             (_, None) | (None, Some(_)) => Ok(()),
         }

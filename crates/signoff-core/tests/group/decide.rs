@@ -7,7 +7,7 @@ use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, Stage, step};
 use strum::VariantArray as _;
 
-use crate::group::{say, world};
+use crate::group::{builders, loop_events};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
@@ -18,19 +18,19 @@ proptest! {
         no_ask in any::<bool>(),
         dice in prop::collection::vec(any::<u16>(), 1..60),
     ) {
-        let policy = Policy { no_ask, ..say::small(preset) };
+        let policy = Policy { no_ask, ..builders::small(preset) };
         let mut machine = Loop::default();
         for die in dice {
             for command in commands(&machine, &policy) {
                 check_command(&machine, command, &policy);
             }
-            let mut nexts: Vec<_> = world::granted(&machine).into_iter().collect();
-            nexts.extend(world::answers(&machine, &policy));
-            nexts.extend(world::answers(&machine, &policy));
-            nexts.extend(world::disturbances(&machine, &policy));
+            let mut next_events: Vec<_> = loop_events::granted(&machine).into_iter().collect();
+            next_events.extend(loop_events::answers(&machine, &policy));
+            next_events.extend(loop_events::answers(&machine, &policy));
+            next_events.extend(loop_events::disturbances(&machine, &policy));
             let people = commands(&machine, &policy).into_iter();
-            nexts.extend(people.filter_map(|command| decide(&machine, command, &policy).ok()));
-            machine = step(machine, nexts[usize::from(die) % nexts.len()].clone(), &policy).0;
+            next_events.extend(people.filter_map(|command| decide(&machine, command, &policy).ok()));
+            machine = step(machine, next_events[usize::from(die) % next_events.len()].clone(), &policy).0;
         }
     }
 }
@@ -52,7 +52,7 @@ fn commands(machine: &Loop, policy: &Policy) -> Vec<LoopCommand> {
     all.extend(known.chain(["nothing".into()]).map(|finding| LoopCommand::Dispute { finding, by: by(), reason: by() }));
     let late = Event::AttemptFailed { attempt: AttemptId(999), failure: AttemptFailure::Silent };
     all.extend([late, Event::LandingGranted, Event::BudgetReached].map(LoopCommand::Report));
-    all.extend(world::answers(machine, policy).into_iter().map(LoopCommand::Report));
+    all.extend(loop_events::answers(machine, policy).into_iter().map(LoopCommand::Report));
     all
 }
 

@@ -6,8 +6,8 @@ use signoff_core::machine::{AttemptSlot, Event, Loop, PauseReason, Policy, WorkR
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
+use crate::group::builders;
 use crate::group::drive::{Drive, EventOrder, Next};
-use crate::group::say;
 
 fn policy(effort: Effort) -> Policy {
     Policy::new(preset("loops").expect("shipped").with_effort(effort))
@@ -18,14 +18,14 @@ fn running(machine: &Loop) -> AttemptId {
 }
 
 fn incomplete(machine: &Loop) -> Event {
-    let report = WorkReport::Incomplete { head: say::head(machine.counters.iteration) };
+    let report = WorkReport::Incomplete { head: builders::head(machine.counters.iteration) };
     Event::WorkEnded { attempt: running(machine), report }
 }
 
 /// After which of twelve incomplete attempts a checkpoint review came.
 fn reviewed_after(effort: Effort) -> Vec<u32> {
     let policy = policy(effort);
-    let mut machine = step(Loop::default(), Event::Started { head: say::head(0) }, &policy).0;
+    let mut machine = step(Loop::default(), Event::Started { head: builders::head(0) }, &policy).0;
     let mut reviewed = Vec::new();
     for _ in 0..12 {
         let event = incomplete(&machine);
@@ -63,7 +63,7 @@ fn a_due_loop_has_all_loops_reviewed_and_resets_their_intervals() {
         rows.push(format!("{:32}{}", row(&a), row(&b)));
     };
     for id in [&a, &b] {
-        happen(&mut drive, Next::Loop(id.clone(), Event::Started { head: say::head(0) }));
+        happen(&mut drive, Next::Loop(id.clone(), Event::Started { head: builders::head(0) }));
     }
     for id in [&b, &a, &a, &a] {
         let event = incomplete(&drive.loops[id]);

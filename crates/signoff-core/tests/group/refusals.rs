@@ -5,10 +5,10 @@ use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, replay};
 use signoff_core::review::Verdict;
 
-use crate::group::say;
+use crate::group::builders;
 
 fn plan() -> Policy {
-    say::small("plan")
+    builders::small("plan")
 }
 
 fn after(events: Vec<Event>) -> Loop {
@@ -16,7 +16,7 @@ fn after(events: Vec<Event>) -> Loop {
 }
 
 fn started() -> Event {
-    Event::Started { head: say::head(0) }
+    Event::Started { head: builders::head(0) }
 }
 
 fn failed(attempt: u64) -> Event {
@@ -56,7 +56,7 @@ fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
         }
         CommandRefusal::StaleReport { .. } => (asked(), LoopCommand::Report(failed(1))),
         CommandRefusal::InvalidState => {
-            let review = Box::new(say::review("code", Verdict::Approved));
+            let review = Box::new(builders::review("code", Verdict::Approved));
             (fresh(), LoopCommand::Report(Event::ReviewArrived { attempt: AttemptId(1), review }))
         }
     }

@@ -9,7 +9,7 @@ use signoff_core::machine::{AttemptFailure, Event, FallbackChain, LimitPlan, Pau
 use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, MAX_WAIT, RateLimited};
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 const MOST: u32 = 4;
@@ -44,7 +44,7 @@ impl RateLimitedJob {
         Self { story, now, delays: delays.to_vec(), free, asked: Vec::new(), last }
     }
 
-    fn take(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         self.story.state = step(self.story.state.clone(), event, &self.story.policy).0;
     }
 
@@ -66,7 +66,7 @@ impl RateLimitedJob {
             return Next::Failed(failure);
         }
         let Event::RateLimited { plan, .. } = event else { panic!("{event:?}") };
-        self.take(event);
+        self.apply(event);
         match plan {
             LimitPlan::FallBack => Next::Asked,
             LimitPlan::WaitUntil(until) => self.wait(until),
@@ -78,7 +78,7 @@ impl RateLimitedJob {
         let waited: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
         let wait = until.duration_since(self.now).unsigned_abs();
         self.now = until;
-        self.take(Event::Resumed { reason: PauseReason::RateLimit { until } });
+        self.apply(Event::Resumed { reason: PauseReason::RateLimit { until } });
         let next = self.story.state.agent_index(self.story.writer());
         assert_eq!(waited.first().copied(), self.last[next], "the agent that is waited for comes first");
         assert_eq!(waited.len(), self.delays.len(), "all others were refused too");

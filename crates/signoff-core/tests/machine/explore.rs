@@ -1,4 +1,4 @@
-//! Explores every reachable state of a policy, and checks the laws at each step.
+//! Explores every reachable state of a policy, and checks the invariants at each step.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
 use strum::VariantArray as _;
 
-use crate::machine::say;
+use crate::machine::builders;
 use crate::machine::state_key::KeyWriter;
 
 /// How many disturbances and repetitions one path may contain, in addition to the answers of agents.
@@ -24,7 +24,7 @@ pub struct PathBounds {
     pub repeats: u8,
 }
 
-/// A state, with what the explorer knows about the path to it.
+/// A state, with facts about the path to it.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub state: Loop,
@@ -102,7 +102,7 @@ pub fn running(machine: &Loop) -> BTreeSet<AttemptId> {
     machine.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }
 
-/// One step, as passed to the laws.
+/// One step, as passed to the checks of invariants.
 pub struct LoopStep<'a> {
     pub before: &'a Node,
     /// What the state before waits for.
@@ -152,10 +152,10 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
     let mut all: Vec<(Event, Cost)> = Vec::new();
     if machine.base.is_none() {
-        return vec![(Event::BaseSet { tree: say::head(0).tree }, Cost::Free)];
+        return vec![(Event::BaseSet { tree: builders::head(0).tree }, Cost::Free)];
     }
     if machine.stage == Stage::Queued {
-        all.push((Event::Started { head: say::head(0) }, Cost::Free));
+        all.push((Event::Started { head: builders::head(0) }, Cost::Free));
     }
     for effect in outstanding {
         match effect {
@@ -181,14 +181,14 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
         all.extend(free(looked_at()));
     }
     all.extend(always(machine));
-    all.extend(where_they_matter(policy));
+    all.extend(workflow_specific_events(policy));
     all.extend(invalid_events(machine, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
     all
 }
 
 /// The possible results of a checkpoint review: no findings, or one of the gate's reviewer.
 fn looked_at() -> Vec<Event> {
-    let finding = say::finding("w.rs", Severity::Important);
+    let finding = builders::finding("w.rs", Severity::Important);
     let findings = vec![signoff_core::review::Finding { sources: vec!["general".into()], ..finding }];
     vec![
         Event::CheckpointEnded { findings: vec![], number: Some(1) },
@@ -198,12 +198,12 @@ fn looked_at() -> Vec<Event> {
 
 fn next_head(machine: &Loop) -> Head {
     let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
-    say::head(number + 1)
+    builders::head(number + 1)
 }
 
 /// A commit that reverts all changes.
 fn reverting_head(machine: &Loop) -> Head {
-    Head { tree: say::head(0).tree, ..next_head(machine) }
+    Head { tree: builders::head(0).tree, ..next_head(machine) }
 }
 
 fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
@@ -245,14 +245,14 @@ fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             let name = reviewer.as_str();
             let elsewhere = Review {
                 judged: ReviewedRevision { commit: Some("elsewhere".into()), diff_digest: None },
-                ..say::approves(name)
+                ..builders::approves(name)
             };
             let answers = [
-                say::approves(name),
-                say::objects(name, &["x.rs"]),
-                say::objects(name, &["x.rs", "y.rs"]),
-                say::discusses(name),
-                say::unreadable(name),
+                builders::approves(name),
+                builders::objects(name, &["x.rs"]),
+                builders::objects(name, &["x.rs", "y.rs"]),
+                builders::discusses(name),
+                builders::unreadable(name),
                 elsewhere,
             ];
             let arrived = |review: Review| Event::ReviewArrived { attempt, review: Box::new(review) };
@@ -275,11 +275,11 @@ fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
 }
 
 fn check_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["checks".into()], ..say::finding("test.rs", Severity::Critical) }
+    signoff_core::review::Finding { sources: vec!["checks".into()], ..builders::finding("test.rs", Severity::Critical) }
 }
 
 fn landing_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["landing".into()], ..say::finding("z.rs", Severity::Critical) }
+    signoff_core::review::Finding { sources: vec!["landing".into()], ..builders::finding("z.rs", Severity::Critical) }
 }
 
 fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
@@ -341,7 +341,7 @@ fn always(machine: &Loop) -> Vec<(Event, Cost)> {
 }
 
 /// Events that can occur at any time, in the workflows that use them.
-fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
+fn workflow_specific_events(policy: &Policy) -> Vec<(Event, Cost)> {
     let workflow = &policy.workflow;
     let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointBegan { number: 1 });
     let per_item = workflow.phases.iter().any(|phase| phase.per_item);
@@ -351,7 +351,7 @@ fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
 
 /// Invalid reports: from an attempt that does not exist, and of the wrong kind from a running one.
 fn invalid_events(machine: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
-    let mut all = every_report(say::UNKNOWN_ATTEMPT, machine);
+    let mut all = every_report(builders::UNKNOWN_ATTEMPT, machine);
     for effect in outstanding {
         if let Effect::Spawn(job) = effect {
             let fits = reports(machine, job, policy);
@@ -370,7 +370,7 @@ fn every_report(attempt: AttemptId, machine: &Loop) -> Vec<Event> {
     vec![
         Event::WorkEnded { attempt, report: WorkReport::Complete { head: head.clone() } },
         Event::CheckEnded { attempt, report: CheckReport::Passed },
-        Event::ReviewArrived { attempt, review: Box::new(say::approves("general")) },
+        Event::ReviewArrived { attempt, review: Box::new(builders::approves("general")) },
         Event::FixesCombined { attempt, head: head.clone() },
         Event::FixesOverlapped { attempt, kept: vec![], head },
         Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } },

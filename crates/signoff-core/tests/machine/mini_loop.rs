@@ -14,7 +14,7 @@ use signoff_core::policy::{Bound, OnExhausted, OnFailure};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Severity};
 use signoff_core::workflow::{GatePolicy, PhaseKind, preset};
 
-use crate::machine::say;
+use crate::machine::builders;
 use crate::machine::story::Story;
 
 /// Expected results at a review.
@@ -133,7 +133,7 @@ fn on_exhausted(word: &str) -> OnExhausted {
     }
 }
 
-fn bar(word: &str) -> FailThreshold {
+fn threshold(word: &str) -> FailThreshold {
     match word {
         "LOW" => FailThreshold::Low,
         "MEDIUM" => FailThreshold::Medium,
@@ -191,17 +191,18 @@ impl Iteration {
                 Event::WorkEnded { attempt, report: WorkReport::Complete { head } }
             }
             JobKind::Review { reviewer, .. } => {
-                let review = if here { self.objection(reviewer.as_str()) } else { say::approves(reviewer.as_str()) };
+                let review =
+                    if here { self.objection(reviewer.as_str()) } else { builders::approves(reviewer.as_str()) };
                 Event::ReviewArrived { attempt, review: Box::new(review) }
             }
             JobKind::Check => {
-                let findings = vec![say::finding("test.rs", Severity::Critical)];
+                let findings = vec![builders::finding("test.rs", Severity::Critical)];
                 let report = if here { CheckReport::Failed { findings } } else { CheckReport::Passed };
                 Event::CheckEnded { attempt, report }
             }
             JobKind::Research { .. } | JobKind::Combine { .. } | JobKind::Land => panic!("{kind:?}"),
         };
-        self.story.take("", event);
+        self.story.apply("", event);
         true
     }
 
@@ -226,8 +227,8 @@ impl Iteration {
     }
 
     /// The result of the finding at its gate.
-    fn fate(&mut self) -> String {
-        let fate = loop {
+    fn gate_result(&mut self) -> String {
+        let gate_result = loop {
             let state = self.state();
             let recorded = state.gates.iter().find(|record| record.phase == self.phase);
             match (&state.stage, recorded.map(|record| &record.end)) {
@@ -245,7 +246,7 @@ impl Iteration {
                 (_, _) => assert!(self.complete_next_job()),
             }
         };
-        if self.fixes == 0 { fate.to_owned() } else { format!("{} fixes, {fate}", self.fixes) }
+        if self.fixes == 0 { gate_result.to_owned() } else { format!("{} fixes, {gate_result}", self.fixes) }
     }
 
     /// Runs to the end without a person, and returns the outcome.
@@ -257,16 +258,16 @@ impl Iteration {
 }
 
 /// Checks the end of an iteration.
-fn check_end(iteration: &mut Iteration, fate: &str, row: &str) {
-    if fate.ends_with("ask") {
+fn check_end(iteration: &mut Iteration, gate_result: &str, row: &str) {
+    if gate_result.ends_with("ask") {
         assert!(iteration.story.jobs().is_empty(), "{row}: no agent works while a person is asked");
         return;
     }
-    if fate == "phase 1" {
+    if gate_result == "phase 1" {
         return check_end_after_restarts(iteration, row);
     }
     let (outcome, reason) = iteration.outcome();
-    match fate.rsplit(", ").next().unwrap_or(fate) {
+    match gate_result.rsplit(", ").next().unwrap_or(gate_result) {
         "next" => assert!(matches!(outcome, Outcome::Approved { .. }), "{row}: {outcome:?}"),
         "noted" => assert_eq!(outcome, Outcome::CompletedWithIssues, "{row}"),
         "halt" => assert_eq!(outcome, Outcome::Failed, "{row}"),
@@ -312,13 +313,13 @@ fn results_of_a_finding_at_a_review() {
                 let policy = policy(gate, |gate_policy| {
                     gate_policy.gate.on_failure = on_failure(row[0]);
                     gate_policy.gate.on_exhausted = on_exhausted(row[1]);
-                    gate_policy.gate.fail_on = bar(row[2]);
+                    gate_policy.gate.fail_on = threshold(row[2]);
                 });
                 let mut iteration = Iteration::new(policy, gate, severity);
                 let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
-                let fate = iteration.fate();
-                assert_eq!(fate, *expected, "{name}");
-                check_end(&mut iteration, &fate, &name);
+                let gate_result = iteration.gate_result();
+                assert_eq!(gate_result, *expected, "{name}");
+                check_end(&mut iteration, &gate_result, &name);
                 seen += 1;
             }
         }
@@ -336,9 +337,9 @@ fn results_of_failing_tests() {
             gate_policy.gate.on_exhausted = on_exhausted(row[1]);
         });
         let mut iteration = Iteration::new(policy, "test", "HIGH");
-        let fate = iteration.fate();
-        assert_eq!(fate, row[2], "{row:?}");
-        check_end(&mut iteration, &fate, &row.join(", "));
+        let gate_result = iteration.gate_result();
+        assert_eq!(gate_result, row[2], "{row:?}");
+        check_end(&mut iteration, &gate_result, &row.join(", "));
     }
 }
 

@@ -3,7 +3,7 @@
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{AttemptLoss, Event, PauseReason, Reason};
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 #[test]

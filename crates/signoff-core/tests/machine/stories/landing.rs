@@ -3,7 +3,7 @@
 use signoff_core::machine::{Event, Policy};
 use signoff_core::policy::{Effort, EscalationPolicy, FailureAction};
 
-use crate::machine::say::{head, reviewed};
+use crate::machine::builders::{head, reviewed};
 use crate::machine::story::Story;
 
 fn story() -> Story {
@@ -81,9 +81,9 @@ fn retrying_after_too_many_foreign_commits_reviews_the_current_commit() {
 fn failing_checks_at_landing_do_not_count_as_conflicts() {
     let mut story = story();
     for _ in 0..3 {
-        story = story.may_land().lands_red().works().approves("general");
+        story = story.may_land().landing_checks_fail().works().approves("general");
     }
-    let transcript = story.may_land().lands_red().transcript();
+    let transcript = story.may_land().landing_checks_fail().transcript();
     insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"the checks fail where it lands     → END stuck (landing_checks_failed), CHANGES_REQUESTED");
 }
 

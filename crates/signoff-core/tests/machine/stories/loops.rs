@@ -4,7 +4,7 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::{Event, FinalVerdict, Policy, Stage};
 use signoff_core::policy::Effort;
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::{Story, from};
 
 fn effort(effort: Effort) -> Policy {

@@ -8,11 +8,11 @@ use signoff_core::machine::{
 use signoff_core::review::Verdict;
 use signoff_core::workflow::Completion;
 
-use crate::group::say;
+use crate::group::builders;
 
 pub fn next_head(machine: &Loop) -> Head {
     let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
-    say::head(number + 1)
+    builders::head(number + 1)
 }
 
 /// All events that the outstanding effects of a loop can lead to.
@@ -50,21 +50,21 @@ pub fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         JobKind::Fix { .. } => vec![done, work(WorkReport::Complete { head: same }), failed],
         JobKind::Check => vec![
             check(CheckReport::Passed),
-            check(CheckReport::Failed { findings: vec![say::finding("test.rs")] }),
+            check(CheckReport::Failed { findings: vec![builders::finding("test.rs")] }),
             check(CheckReport::NothingToCheck),
             failed,
         ],
         JobKind::Review { reviewer, .. } => {
             let name = reviewer.as_str();
-            let said = [
-                say::review(name, Verdict::Approved),
-                say::review(name, Verdict::NeedsDiscussion),
-                say::objects(name, "x.rs"),
-                say::objects(name, "y.rs"),
-                say::unreadable(name),
+            let outcomes = [
+                builders::review(name, Verdict::Approved),
+                builders::review(name, Verdict::NeedsDiscussion),
+                builders::objects(name, "x.rs"),
+                builders::objects(name, "y.rs"),
+                builders::unreadable(name),
             ];
             let arrived = |review| Event::ReviewArrived { attempt, review: Box::new(review) };
-            said.into_iter().map(arrived).chain([failed]).collect()
+            outcomes.into_iter().map(arrived).chain([failed]).collect()
         }
         JobKind::Combine { .. } => vec![
             Event::FixesCombined { attempt, head: changed.clone() },
@@ -72,7 +72,7 @@ pub fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         ],
         JobKind::Land => vec![
             land(LandingReport::Landed { commit: "m".into() }),
-            land(LandingReport::SentBack { head: changed, findings: vec![say::finding("z.rs")] }),
+            land(LandingReport::SentBack { head: changed, findings: vec![builders::finding("z.rs")] }),
             failed,
         ],
     }
@@ -98,10 +98,10 @@ pub fn disturbances(machine: &Loop, policy: &Policy) -> Vec<Event> {
 /// The event from the run that the loop waits for: its start, the grant to land, or the end of a checkpoint review.
 pub fn granted(machine: &Loop) -> Option<Event> {
     match &machine.stage {
-        Stage::Queued => Some(Event::Started { head: say::head(0) }),
+        Stage::Queued => Some(Event::Started { head: builders::head(0) }),
         Stage::AwaitingLanding { .. } => Some(Event::LandingGranted),
         Stage::Working { .. } | Stage::Fixing { .. } if machine.pause_reasons().contains(&PauseReason::Checkpoint) => {
-            Some(Event::CheckpointEnded { findings: vec![say::finding("x.rs")], number: Some(1) })
+            Some(Event::CheckpointEnded { findings: vec![builders::finding("x.rs")], number: Some(1) })
         }
         Stage::Working { .. }
         | Stage::Researching { .. }

@@ -8,8 +8,8 @@ use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReaso
 use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
 
+use crate::group::builders;
 use crate::group::drive::{Drive, Next};
-use crate::group::say;
 
 fn plans() -> impl Strategy<Value = Vec<Vec<LoopId>>> {
     let plans = [vec![vec!["a"]], vec![vec!["a", "b"], vec!["c"]], vec![vec!["a", "b", "c"]]];
@@ -30,19 +30,19 @@ proptest! {
         preset in prop::sample::select(vec!["loops", "plan", "task"]),
         seed in prop::collection::vec(any::<u16>(), 64),
     ) {
-        let mut policy = say::small(preset);
+        let mut policy = builders::small(preset);
         policy.workflow.checkpoint_interval = policy.workflow.checkpoint_interval.map(|_| interval);
         let mut drive = Drive::new(policy, jobs);
         let mut view = RunState::default();
         let mut shown = 0;
         for turn in 0.. {
-            let nexts = drive.nexts(&groups);
-            if nexts.is_empty() {
+            let next_steps = drive.next_steps(&groups);
+            if next_steps.is_empty() {
                 break;
             }
             prop_assert!(turn < 3_000, "no end in sight: {:?}", drive.run);
             let dice = usize::from(seed[turn % seed.len()]) ^ (turn / seed.len() * 7919);
-            let next = nexts[dice % nexts.len()].clone();
+            let next = next_steps[dice % next_steps.len()].clone();
             let before = drive.loops.clone();
             drive.happen(next.clone());
             checkpoints_come_when_due(&drive, &before, &next);

@@ -1,4 +1,4 @@
-//! Laws that hold in every reachable state of a preset under small bounds.
+//! Invariants of every reachable state of a preset under small bounds.
 
 use std::collections::BTreeSet;
 
@@ -11,61 +11,61 @@ use signoff_core::review::FailThreshold;
 use signoff_core::view::{TaskState, TaskStatus};
 use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
+use crate::machine::builders;
 use crate::machine::explore::{Cost, Explored, LoopStep, Node, PathBounds, explore, last_panel, outcome, running};
-use crate::machine::say;
 
 const fn bounds(disturbances: u8, repeats: u8) -> PathBounds {
     PathBounds { disturbances, repeats }
 }
 
 #[test]
-fn task_keeps_the_laws() {
-    check_laws(&say::bounded(say::reviewed("task"), 4, 2), bounds(2, 1), 20_000);
+fn task_keeps_the_invariants() {
+    check_invariants(&builders::bounded(builders::reviewed("task"), 4, 2), bounds(2, 1), 20_000);
 }
 
 #[test]
-fn slots_keep_the_laws() {
-    check_laws(&say::small("slots"), bounds(1, 1), 20_000);
+fn slots_keep_the_invariants() {
+    check_invariants(&builders::small("slots"), bounds(1, 1), 20_000);
 }
 
 #[test]
-fn a_disturbed_plan_keeps_the_laws() {
-    check_laws(&say::small("plan"), bounds(1, 0), 20_000);
+fn a_disturbed_plan_keeps_the_invariants() {
+    check_invariants(&builders::small("plan"), bounds(1, 0), 20_000);
 }
 
 #[test]
-fn a_repeated_plan_keeps_the_laws() {
-    check_laws(&say::bounded(say::reviewed("plan"), 2, 1), bounds(0, 1), 1_000);
+fn a_repeated_plan_keeps_the_invariants() {
+    check_invariants(&builders::bounded(builders::reviewed("plan"), 2, 1), bounds(0, 1), 1_000);
 }
 
 #[test]
-fn plan_keeps_the_laws_without_a_person_to_ask() {
-    let mut policy = say::small("plan");
+fn plan_keeps_the_invariants_without_a_person_to_ask() {
+    let mut policy = builders::small("plan");
     policy.no_ask = true;
-    check_laws(&policy, bounds(0, 1), 1_000);
+    check_invariants(&policy, bounds(0, 1), 1_000);
 }
 
 #[test]
-fn disturbed_loops_keep_the_laws() {
-    check_laws(&say::small("loops"), bounds(1, 0), 1_000);
+fn disturbed_loops_keep_the_invariants() {
+    check_invariants(&builders::small("loops"), bounds(1, 0), 1_000);
 }
 
 #[test]
-fn repeated_loops_keep_the_laws() {
-    check_laws(&say::small("loops"), bounds(0, 1), 20_000);
+fn repeated_loops_keep_the_invariants() {
+    check_invariants(&builders::small("loops"), bounds(0, 1), 20_000);
 }
 
 #[test]
-fn phases_keep_the_laws() {
-    check_laws(&say::small("phases"), bounds(0, 0), 50_000);
+fn phases_keep_the_invariants() {
+    check_invariants(&builders::small("phases"), bounds(0, 0), 50_000);
 }
 
 #[test]
-fn a_new_project_keeps_the_laws() {
-    check_laws(&say::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
+fn a_new_project_keeps_the_invariants() {
+    check_invariants(&builders::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
 }
 
-fn check_laws(policy: &Policy, bounds: PathBounds, at_least: usize) {
+fn check_invariants(policy: &Policy, bounds: PathBounds, at_least: usize) {
     let explored = explore(policy, bounds, |step| {
         invalid_events_change_nothing(step);
         done_is_final(step);
@@ -144,7 +144,7 @@ fn effects_equal_what_a_restart_resumes(step: &LoopStep, policy: &Policy) {
     }
     for effect in resumed {
         let known = step.outstanding.contains(&effect) || step.effects.contains(&effect);
-        assert!(known, "{effect:?} is outstanding but was never asked for");
+        assert!(known, "{effect:?} is outstanding but was never requested");
     }
 }
 
