@@ -145,7 +145,7 @@ pub enum Picking {
     /// The source was empty at the last pick. A finished task may make others ready.
     #[serde(rename = "dry")]
     SourceEmpty,
-    /// Closed for good: a task failed, or an agent said that there are no more.
+    /// Closed for good: a task failed, or an agent reported that there are no more.
     Closed,
 }
 
@@ -296,7 +296,7 @@ pub enum RunEvent {
     TaskPicked { loop_id: LoopId },
     /// The source had no task for a slot.
     NothingToPick,
-    /// An agent said that there are no more tasks.
+    /// An agent reported that there are no more tasks.
     PickingStopped,
     /// The task was closed in its tracker.
     TaskClosed { loop_id: LoopId },

@@ -1,4 +1,4 @@
-//! The group machine, alone and together with loops, and the commands of people.
+//! The state machine of runs, alone and together with loops, and commands of people.
 
 mod builders;
 mod decide;

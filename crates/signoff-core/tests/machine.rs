@@ -1,4 +1,4 @@
-//! The loop machine: stories of single loops, and invariants over all reachable states.
+//! The state machine of loops: stories of single loops, and invariants over all reachable states.
 
 mod builders;
 mod chain;

@@ -1,4 +1,4 @@
-//! The tests of the decisions, one module per subject.
+//! The integration tests of signoff-core, one module per subject.
 
 mod answer_properties;
 mod checks;

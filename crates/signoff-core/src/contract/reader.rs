@@ -205,8 +205,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let from = self.done.min(to);
         self.done = to.max(self.done);
         self.numbering.look_ahead(&text[to..]);
-        for one in lines_from(&text[..to], from) {
-            let (begin, at, line) = (one.start, one.text_start(), one.text);
+        for source_line in lines_from(&text[..to], from) {
+            let (begin, at, line) = (source_line.start, source_line.text_start(), source_line.text);
             let markup = self.message.markup_at(at);
             if line.trim().is_empty() || markup == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));

@@ -62,9 +62,9 @@ fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 /// Whether a range touches none of ordered, disjoint ranges.
-fn is_free(one: &Range<usize>, taken: &[Range<usize>]) -> bool {
-    let next = taken.partition_point(|range| range.end <= one.start);
-    taken.get(next).is_none_or(|range| one.end <= range.start)
+fn is_free(range: &Range<usize>, taken: &[Range<usize>]) -> bool {
+    let next = taken.partition_point(|taken| taken.end <= range.start);
+    taken.get(next).is_none_or(|taken| range.end <= taken.start)
 }
 
 /// Whether the findings in lines repeat those in JSON.

@@ -184,7 +184,7 @@ impl LedgerEntry {
     }
 
     /// Finds a note that repeats an open finding word for word, perhaps with its id and location: the reviewer has not
-    /// said that it is resolved. The note lowers the severity only if the reviewer calls it minor.
+    /// stated that it is resolved. The note lowers the severity only if the reviewer calls it minor.
     fn repeated_in_notes(&self, reviewers: &BTreeMap<ReviewerName, ReviewerReport>) -> Option<(ReviewerName, Finding)> {
         let own = family(&self.finding.id).0;
         let repeats = |note: &Note| {

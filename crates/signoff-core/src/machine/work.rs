@@ -175,7 +175,7 @@ fn action_after_failure(machine: &Loop, failures: u32, policy: &Policy) -> Failu
 /// A researcher failed. After the last retry the phase continues without it.
 pub fn researcher_failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Stage::Researching { team } = &machine.stage else { return };
-    let failures = team.iter().find_map(|one| match one {
+    let failures = team.iter().find_map(|researcher| match researcher {
         ResearcherState::Assigned { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
         ResearcherState::Assigned { .. } | ResearcherState::Done | ResearcherState::Failed => None,
     });
@@ -187,14 +187,14 @@ pub fn researcher_failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy
     settle_researcher(machine, attempt, after, policy);
 }
 
-/// Ends a researcher; after the last one the phase's own agent starts.
+/// Ends a researcher; after the last researcher the phase's own agent starts.
 fn settle_researcher(machine: &mut Loop, attempt: AttemptId, now: ResearcherState, policy: &Policy) {
     let Stage::Researching { team } = &mut machine.stage else { return };
-    let is_it = |one: &&mut ResearcherState| matches!(one, ResearcherState::Assigned { slot, .. } if slot.attempt() == Some(attempt));
-    if let Some(one) = team.iter_mut().find(is_it) {
-        *one = now;
+    let is_it = |researcher: &&mut ResearcherState| matches!(researcher, ResearcherState::Assigned { slot, .. } if slot.attempt() == Some(attempt));
+    if let Some(researcher) = team.iter_mut().find(is_it) {
+        *researcher = now;
     }
-    if !team.iter().any(|one| matches!(one, ResearcherState::Assigned { .. })) {
+    if !team.iter().any(|researcher| matches!(researcher, ResearcherState::Assigned { .. })) {
         self::attempt(machine, AttemptSequence::First, policy);
     }
 }

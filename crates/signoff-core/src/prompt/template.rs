@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_said() {
+    fn truncation_is_noted() {
         let text = "é".repeat(CHARACTER_CAP + 7);
         let block = fenced(&text, "");
         insta::assert_snapshot!(block.replace(&"é".repeat(CHARACTER_CAP), "(50000 é)"), @r"

@@ -118,8 +118,8 @@ impl TaskState {
     /// The state of a loop. `blocked` is whether its group waits for a person.
     pub fn for_loop(machine: &Loop, blocked: bool) -> Self {
         let outcome = if let Stage::Done(ending) = &machine.stage { ending.outcome.kind() } else { None };
-        let looked_at = machine.checkpoint.is_some() && matches!(machine.stage, Stage::AwaitingLanding { .. });
-        let activity = if looked_at { Self::Reviewing } else { activity(&machine.stage) };
+        let in_checkpoint = machine.checkpoint.is_some() && matches!(machine.stage, Stage::AwaitingLanding { .. });
+        let activity = if in_checkpoint { Self::Reviewing } else { activity(&machine.stage) };
         Self::new(TaskStatus::for_loop(machine, blocked), outcome, activity)
     }
 }

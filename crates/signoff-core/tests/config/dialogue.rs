@@ -208,7 +208,7 @@ fn a_retry_limit_is_a_number() {
     assert_eq!(retries("0"), Ok(0));
     for legal in [5000, u32::MAX] {
         settings(&format!("[presets.phases.gates.code_review]\nmax_fixes = {legal}\n"));
-        assert_eq!(retries(&legal.to_string()), Ok(legal), "what may stand in the file may be typed");
+        assert_eq!(retries(&legal.to_string()), Ok(legal), "every value that the file accepts can be typed");
     }
     for typed in ["", "ten", "-1", "1.5", "4294967296", "99999999999"] {
         assert_eq!(retries(typed).unwrap_err(), "expected a whole number from 0 to 4294967295", "{typed}");

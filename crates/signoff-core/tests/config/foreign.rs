@@ -150,8 +150,8 @@ fn the_documented_file_equals_the_preset() {
     let translated = settings(&[translate(ForeignFormat::Iterate, PROJECT, ITERATE).unwrap().layer]);
     let translated = translated.workflow("phases").unwrap();
     let shipped = preset("phases").unwrap();
-    let judges = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
-    assert_eq!(judges(&translated), judges(&shipped));
+    let kinds = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
+    assert_eq!(kinds(&translated), kinds(&shipped));
     let tools: Vec<_> = translated.phases.iter().filter_map(|phase| phase.tool.as_deref()).collect();
     assert_eq!(tools, ["mcp__codex__codex", "mcp__codex__codex", "mcp__codex-high__codex"]);
     assert!(translated.phases.iter().all(|phase| phase.model.is_none() && phase.parallel_model.is_none()));
@@ -175,14 +175,14 @@ fn phases_inherit_what_no_file_sets_for_them() {
         let project = file(value_if(4, "HIGH"), value_if(8, "LOW"));
         let settings = settings(&[phases(&user, &project)]);
         let workflow = settings.workflow("phases").unwrap();
-        let bar = |name: &str| {
+        let threshold = |name: &str| {
             let phase = workflow.phases.iter().find(|phase| phase.name == name).unwrap();
             phase.policy().unwrap().gate.fail_on
         };
         let marks = [(1, "user: all NONE"), (2, "user: 5 MEDIUM"), (4, "repo: all HIGH"), (8, "repo: 5 LOW")]
             .map(|(bit, word)| value_if(bit, word).unwrap_or("-"));
         let [a, b, c, d] = marks;
-        let (five, eight) = (bar("code_review"), bar("final_review"));
+        let (five, eight) = (threshold("code_review"), threshold("final_review"));
         writeln!(table, "{a:14} | {b:14} | {c:14} | {d:11} → 5 {five:?}, 8 {eight:?}").unwrap();
     }
     insta::assert_snapshot!(table, @"

@@ -87,7 +87,7 @@ impl Drive {
             RunEffect::CancelLoop { loop_id } => one(loop_id, Event::Cancelled { by: by() }),
             RunEffect::ReviewCheckpoint { loops } => {
                 let out = loops.into_iter().filter(|loop_id| self.run.checkpoint.waits_for(loop_id));
-                out.flat_map(|loop_id| self.end_checkpoint(loop_id)).collect()
+                out.flat_map(|loop_id| self.checkpoint_steps(loop_id)).collect()
             }
             RunEffect::Block { by: blocking } => {
                 let event =
@@ -105,7 +105,7 @@ impl Drive {
     }
 
     /// The next step of a checkpoint review: it begins, then it ends.
-    fn end_checkpoint(&self, loop_id: LoopId) -> Vec<Next> {
+    fn checkpoint_steps(&self, loop_id: LoopId) -> Vec<Next> {
         if self.loops[&loop_id].checkpoint.is_none() {
             return vec![Next::Loop(loop_id, Event::CheckpointBegan { number: 1 })];
         }

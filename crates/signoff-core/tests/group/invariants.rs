@@ -95,7 +95,7 @@ fn a_tracker_task_is_closed_when_its_loop_is_approved() {
     assert_eq!(outstanding(&run), [RunEffect::CloseTask { loop_id: "b".into() }]);
     let closed = |id: &str| RunEvent::TaskClosed { loop_id: id.into() };
     let (run, effects) = step(run, closed("b"), &policy);
-    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "it ends when the tracker knows");
+    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "the run ends after the tracker is updated");
     let reopened = replay_on(run, [moved("a", LoopStatus::Active), moved("a", LoopStatus::Ended(approved()))], &policy);
     assert_eq!(outstanding(&reopened), [RunEffect::CloseTask { loop_id: "a".into() }]);
     assert_eq!(outstanding(&step(reopened, closed("a"), &policy).0), []);

@@ -38,13 +38,13 @@ fn answer(question: Option<u64>, choice: Choice) -> LoopCommand {
 /// An example of every refusal. A new refusal does not compile without one.
 fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
     let fresh = || after(vec![started()]);
-    let asked = || after(vec![started(), failed(1)]);
+    let waiting = || after(vec![started(), failed(1)]);
     let ended = || after(vec![started(), accepted()]);
     let by = || "ann".to_owned();
     match refusal {
         CommandRefusal::NoQuestion => (fresh(), answer(None, Choice::Retry)),
-        CommandRefusal::AnotherQuestion { .. } => (asked(), answer(Some(7), Choice::Retry)),
-        CommandRefusal::UnknownChoice { .. } => (asked(), answer(None, Choice::Proceed)),
+        CommandRefusal::AnotherQuestion { .. } => (waiting(), answer(Some(7), Choice::Retry)),
+        CommandRefusal::UnknownChoice { .. } => (waiting(), answer(None, Choice::Proceed)),
         CommandRefusal::UnknownVerdict { .. } => (fresh(), edited()),
         CommandRefusal::Unchanged => (ended(), edited()),
         CommandRefusal::AtWork => (fresh(), edited()),
@@ -54,7 +54,7 @@ fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
         CommandRefusal::UnknownFinding { .. } => {
             (fresh(), LoopCommand::Dispute { finding: "f00".into(), by: by(), reason: "not so".into() })
         }
-        CommandRefusal::StaleReport { .. } => (asked(), LoopCommand::Report(failed(1))),
+        CommandRefusal::StaleReport { .. } => (waiting(), LoopCommand::Report(failed(1))),
         CommandRefusal::InvalidState => {
             let review = Box::new(builders::review("code", Verdict::Approved));
             (fresh(), LoopCommand::Report(Event::ReviewArrived { attempt: AttemptId(1), review }))
@@ -93,7 +93,7 @@ fn every_refusal_has_a_message() {
         `proceed` is not a choice here: choose one of retry, stop
         unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
         a person set this verdict already
-        it is being worked on: wait for it, or cancel it first
+        the task is running: wait for it, or cancel it first
         it has not ended yet: cancel it first, or wait
         there is nothing to retry: it ended as accepted
         it has ended already

@@ -171,14 +171,14 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
                 let invalid_events = refused.map(|choice| answered(question.id, choice)).chain([late]);
                 all.extend(invalid_events.map(|event| (event, Cost::Invalid)));
             }
-            Effect::Wait { reason: PauseReason::Checkpoint } => all.extend(free(looked_at())),
+            Effect::Wait { reason: PauseReason::Checkpoint } => all.extend(free(checkpoint_results())),
             Effect::Wait { reason } => all.push((Event::Resumed { reason: *reason }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
     }
     if machine.checkpoint.is_some() {
-        all.extend(free(looked_at()));
+        all.extend(free(checkpoint_results()));
     }
     all.extend(always(machine));
     all.extend(workflow_specific_events(policy));
@@ -187,7 +187,7 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
 }
 
 /// The possible results of a checkpoint review: no findings, or one of the gate's reviewer.
-fn looked_at() -> Vec<Event> {
+fn checkpoint_results() -> Vec<Event> {
     let finding = builders::finding("w.rs", Severity::Important);
     let findings = vec![signoff_core::review::Finding { sources: vec!["general".into()], ..finding }];
     vec![
@@ -302,8 +302,8 @@ fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
         Event::RateLimited { attempt, plan: LimitPlan::FallBack, error: None, next_agent: None },
         Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
     ];
-    let is_looked_at = policy.workflow.name == "task";
-    all.into_iter().filter(|_| is_looked_at).map(|event| (event, Cost::Disturbance)).collect()
+    let is_task_preset = policy.workflow.name == "task";
+    all.into_iter().filter(|_| is_task_preset).map(|event| (event, Cost::Disturbance)).collect()
 }
 
 fn jiff_epoch() -> jiff::Timestamp {

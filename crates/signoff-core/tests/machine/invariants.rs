@@ -82,7 +82,7 @@ fn check_invariants(policy: &Policy, bounds: PathBounds, at_least: usize) {
         no_state_is_stuck(node, policy, &why);
         approval_rests_on_reviews(node, policy, &why);
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
-        an_empty_diff_is_never_judged_nor_landed(node, policy, &why);
+        an_empty_diff_is_never_reviewed_nor_landed(node, policy, &why);
         nothing_is_fixed_before_a_review_is_read(node, policy, &why);
         an_approved_loop_that_waits_to_land_is_shown_as_approved(&node.state, &why);
     }
@@ -162,10 +162,10 @@ fn bounds_hold(step: &LoopStep, policy: &Policy) {
     assert!(at.pass <= limits.max_passes + counters.granted.passes);
     assert!(counters.conflicts <= limits.max_conflicts + counters.granted.conflicts);
     assert!(counters.losses <= limits.max_recoveries + 1);
-    for one in &counters.limited {
-        let asked = one.agents.get(&one.agent_index);
-        assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{counters:?}");
-        assert!(one.lost_sessions <= limits.max_recoveries, "{counters:?}");
+    for limited in &counters.limited {
+        let agent = limited.agents.get(&limited.agent_index);
+        assert!(agent.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{counters:?}");
+        assert!(limited.lost_sessions <= limits.max_recoveries, "{counters:?}");
     }
     let gate_policy = policy.workflow.phases.get(at.phase).and_then(|phase| phase.policy());
     if let Some(fixes) = gate_policy.and_then(|gate_policy| gate_policy.gate.bound.fixes()) {
@@ -212,7 +212,7 @@ fn findings_stay_open_until_a_decision_closes_them(step: &LoopStep) {
         assert!(judged, "{id} is closed by {:?}", step.event);
         let arrived_late = step.before.late.get(id).is_some_and(|panel| *panel == before.counters.reviews);
         let panel = matches!(before.stage, Stage::Reviewing(_) | Stage::Waiting { .. });
-        assert!(!(arrived_late && panel), "{id} is closed by reviewers who were asked before it came");
+        assert!(!(arrived_late && panel), "{id} is closed by reviewers that started before it arrived");
     }
 }
 
@@ -223,14 +223,14 @@ fn nothing_approved_has_a_blocking_finding(machine: &Loop, policy: &Policy, why:
         return;
     }
     for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
-        let bar = match kind {
+        let threshold = match kind {
             PhaseKind::Gate(gate_policy) => gate_policy.gate.fail_on,
             PhaseKind::Check(_) => FailThreshold::Low,
             PhaseKind::Agent { .. } => continue,
         };
         let open: Vec<_> = machine
             .ledger
-            .open(bar)
+            .open(threshold)
             .filter(|entry| entry.seen.iter().any(|round| round.phase == phase))
             .map(|entry| &entry.finding.id)
             .collect();
@@ -238,7 +238,7 @@ fn nothing_approved_has_a_blocking_finding(machine: &Loop, policy: &Policy, why:
     }
 }
 
-fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+fn an_empty_diff_is_never_reviewed_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
     let machine = &node.state;
     let changes = machine.base.as_ref() != Some(&machine.head.tree);
     // A plan is reviewed before there is any work.

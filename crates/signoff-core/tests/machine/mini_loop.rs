@@ -146,12 +146,12 @@ fn threshold(word: &str) -> FailThreshold {
 /// The shipped phases, with the settings of a row at one of them.
 fn policy(phase: &str, change: impl Fn(&mut GatePolicy)) -> Policy {
     let mut policy = Policy::new(preset("phases").expect("shipped"));
-    for one in &mut policy.workflow.phases {
-        if let PhaseKind::Agent { researchers, .. } = &mut one.kind {
+    for listed in &mut policy.workflow.phases {
+        if let PhaseKind::Agent { researchers, .. } = &mut listed.kind {
             *researchers = 0;
         }
-        let here = one.name == phase;
-        if let Some(gate_policy) = one.policy_mut().filter(|_| here) {
+        let here = listed.name == phase;
+        if let Some(gate_policy) = listed.policy_mut().filter(|_| here) {
             gate_policy.gate.enabled = true;
             gate_policy.gate.bound = Bound::MaxFixes(RETRIES);
             change(gate_policy);
@@ -260,7 +260,7 @@ impl Iteration {
 /// Checks the end of an iteration.
 fn check_end(iteration: &mut Iteration, gate_result: &str, row: &str) {
     if gate_result.ends_with("ask") {
-        assert!(iteration.story.jobs().is_empty(), "{row}: no agent works while a person is asked");
+        assert!(iteration.story.jobs().is_empty(), "{row}: no agent runs while a question is open");
         return;
     }
     if gate_result == "phase 1" {
@@ -344,11 +344,12 @@ fn results_of_failing_tests() {
 }
 
 /// Every phase that can restart an iteration.
-const JUDGES: [&str; 6] = ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
+const REVIEW_PHASES: [&str; 6] =
+    ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
 
 #[test]
 fn exhausted_restarts_stop_and_never_pass() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for (failure, exhausted) in
             [(OnFailure::Restart, OnExhausted::Proceed), (OnFailure::MiniLoop, OnExhausted::Restart)]
         {
@@ -370,7 +371,7 @@ fn exhausted_restarts_stop_and_never_pass() {
 
 #[test]
 fn an_iteration_that_proceeds_with_issues_is_never_approved() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for (failure, exhausted) in
             [(OnFailure::Proceed, OnExhausted::Stop), (OnFailure::MiniLoop, OnExhausted::Proceed)]
         {
@@ -388,7 +389,7 @@ fn an_iteration_that_proceeds_with_issues_is_never_approved() {
 
 #[test]
 fn retries_without_limit_end_with_the_attempts() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
             let mut policy = policy(phase, |gate_policy| {
                 gate_policy.gate.on_failure = OnFailure::MiniLoop;

@@ -243,7 +243,7 @@ impl Story {
         let event = rate_limit_event(&self.state, attempt, RateLimited::default(), &chain, &self.policy);
         let name = if let Event::RateLimited { plan, .. } = &event {
             match plan {
-                LimitPlan::FallBack => "refused: somebody falls in",
+                LimitPlan::FallBack => "refused: a fallback agent starts",
                 LimitPlan::WaitUntil(_) => "refused: waits",
             }
         } else {
@@ -260,12 +260,12 @@ impl Story {
         self.then("the wait is over", Event::Resumed { reason })
     }
 
-    pub fn checkpoint(self, files: &[&str]) -> Self {
+    pub fn checkpoint_ends(self, files: &[&str]) -> Self {
         let findings = files.iter().map(|file| from("general", file)).collect();
         self.then("the checkpoint review is in", Event::CheckpointEnded { findings, number: Some(1) })
     }
 
-    pub fn looked_at(self) -> Self {
+    pub fn checkpoint_starts(self) -> Self {
         self.then("a checkpoint review starts", Event::CheckpointBegan { number: 1 })
     }
 
@@ -334,8 +334,8 @@ fn pause_reason_word(reason: &PauseReason) -> &'static str {
     }
 }
 
-fn about(asked: &signoff_core::machine::QuestionTopic) -> String {
-    let value = serde_json::to_value(asked).expect("a question is JSON");
+fn about(topic: &signoff_core::machine::QuestionTopic) -> String {
+    let value = serde_json::to_value(topic).expect("a question is JSON");
     let word = value.as_str().or_else(|| value.as_object().and_then(|map| map.keys().next().map(String::as_str)));
     word.unwrap_or_default().to_owned()
 }

@@ -92,8 +92,8 @@ fn markdown_of_a_crowded_panel() {
 #[test]
 fn markdown_states_the_verdict_at_the_bar() {
     let minor = || [approved("spec"), issues("code", [finding(MINOR, "a.rs:1", "vague name")])];
-    let first_lines = |reviews: &[Review], bar| {
-        let text = render(&merge(reviews, bar), bar, ReviewFormat::Markdown);
+    let first_lines = |reviews: &[Review], threshold| {
+        let text = render(&merge(reviews, threshold), threshold, ReviewFormat::Markdown);
         text.lines().nth(2).unwrap_or_default().to_owned()
     };
     assert_eq!(first_lines(&minor(), FailThreshold::Low), "**Verdict: CHANGES_REQUESTED**");

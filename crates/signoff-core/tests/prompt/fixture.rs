@@ -1,4 +1,4 @@
-//! One task, its findings and its diff, for all stories.
+//! The task, findings and diff that all prompt tests use.
 
 use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::FindingId;
@@ -113,7 +113,7 @@ pub fn code_finding() -> Finding {
     }
 }
 
-/// A finding that was wrong, and why.
+/// A refuted finding.
 pub fn refuted() -> LedgerEntry {
     LedgerEntry {
         finding: Finding {

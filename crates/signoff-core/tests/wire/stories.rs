@@ -156,7 +156,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
     story.moved("a", Event::Started { head: head(0) });
     story.attempt("a", 1, 10);
     let line = "Reading src/a.rs".to_owned();
-    story.apply("said", Fact::Loop("a".into(), LoopFact::AgentOutput { attempt: AttemptId(1), line }));
+    story.apply("output", Fact::Loop("a".into(), LoopFact::AgentOutput { attempt: AttemptId(1), line }));
     story.event("a", complete(1, 1));
     story.attempt("a", 2, 2);
     story.event("a", arrived(2, "spec", Verdict::Approved));
@@ -178,7 +178,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
         loop_moved            | a SPAWN in_progress implement 0/3 0¢ s5
         attempt_started       | a WORK in_progress implement 0/3 0¢ s5
         used                  | a WORK in_progress implement 0/3 10¢ s5
-        said                  | a WORK in_progress implement 0/3 10¢ s5 “Reading src/a.rs”
+        output                | a WORK in_progress implement 0/3 10¢ s5 “Reading src/a.rs”
         work_ended            | a SPAWN in_progress review 1/3 10¢ s10 “Reading src/a.rs”
         attempt_started       | a REVIEW in_progress review 1/3 10¢ s10 “Reading src/a.rs”
         used                  | a REVIEW in_progress review 1/3 12¢ s10 “Reading src/a.rs”

@@ -134,16 +134,16 @@ fn a_stop_marker_without_a_change_is_a_normal_end() {
 fn work_that_is_reverted_while_it_waits_does_not_land() {
     let story = Story::new(loops()).works().approves("general");
     let head = Head { commit: Commit::new("c9"), tree: builders::head(0).tree };
-    insta::assert_snapshot!(story.then("somebody reverts it", Event::HeadMoved { head }).transcript(), @"
+    insta::assert_snapshot!(story.then("a foreign revert", Event::HeadMoved { head }).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
-    somebody reverts it                → END nothing_to_review (nothing_to_review), no verdict
+    a foreign revert                   → END nothing_to_review (nothing_to_review), no verdict
     ");
 }
 
 #[test]
-fn a_plan_is_judged_before_there_is_any_work() {
+fn a_plan_is_reviewed_before_the_first_change() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["plan_review", "implement"].contains(&phase.name.as_str()));
     insta::assert_snapshot!(Story::new(policy).approves("plan").transcript(), @"
