@@ -98,10 +98,9 @@ fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
 fn one_life_by_steps(bencher: Bencher<'_, '_>) {
     let policy = policy();
     let events = life();
-    bencher
-        .counter(events.len())
-        .with_inputs(|| events.clone())
-        .bench_values(|events| events.into_iter().fold(Loop::default(), |this, event| step(this, event, &policy).0));
+    bencher.counter(events.len()).with_inputs(|| events.clone()).bench_values(|events| {
+        events.into_iter().fold(Loop::default(), |machine, event| step(machine, event, &policy).0)
+    });
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]

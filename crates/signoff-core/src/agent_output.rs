@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn connection_errors_have_their_own_hint() {
         let describe = |kind, message: &str| {
-            let trouble = AgentError::new(kind, message);
-            format!("{trouble} | {}", trouble.hint("a").unwrap_or_default())
+            let error = AgentError::new(kind, message);
+            format!("{error} | {}", error.hint("a").unwrap_or_default())
         };
         let unreached = "check the network, the proxy variables and the address of the provider";
         for words in
@@ -301,9 +301,9 @@ mod tests {
 
     #[test]
     fn long_messages_are_truncated() {
-        let trouble = AgentError::new(AgentErrorKind::Other, format!(" boom {}", "é".repeat(3_000_000)));
-        assert_eq!(trouble.message.chars().count(), MAX_MESSAGE_CHARS + 1);
-        assert!(trouble.message.starts_with("boom é") && trouble.message.ends_with("é…"));
+        let error = AgentError::new(AgentErrorKind::Other, format!(" boom {}", "é".repeat(3_000_000)));
+        assert_eq!(error.message.chars().count(), MAX_MESSAGE_CHARS + 1);
+        assert!(error.message.starts_with("boom é") && error.message.ends_with("é…"));
         assert_eq!(AgentError::new(AgentErrorKind::Other, "boom\n").message, "boom");
     }
 

@@ -244,15 +244,15 @@ fn compare_findings(found: Vec<Finding>, base: &[Finding]) -> BaseComparison {
 
 /// Whether two findings of the same command are the same failure. Findings without a location are compared by their
 /// whole output, because their fingerprint only covers the exit code.
-fn is_same(one: &Finding, other: &Finding) -> bool {
-    let same = one.id == other.id && one.requirement == other.requirement;
-    same && (one.file.is_some() || stable(&one.description) == stable(&other.description))
+fn is_same(finding: &Finding, other: &Finding) -> bool {
+    let same = finding.id == other.id && finding.requirement == other.requirement;
+    same && (finding.file.is_some() || stable(&finding.description) == stable(&other.description))
 }
 
 /// Whether two findings differ only in their lines.
-fn differs_only_in_line(one: &Finding, other: &Finding) -> bool {
-    let same_file = one.file.is_some() && one.file == other.file;
-    same_file && one.requirement == other.requirement && one.description == other.description
+fn differs_only_in_line(finding: &Finding, other: &Finding) -> bool {
+    let same_file = finding.file.is_some() && finding.file == other.file;
+    same_file && finding.requirement == other.requirement && finding.description == other.description
 }
 
 /// The text without numbers and temporary paths, which differ between runs.

@@ -52,7 +52,7 @@ pub enum CommandRefusal {
     UnknownVerdict { verdict: String },
     #[error("a person set this verdict already")]
     Unchanged,
-    #[error("it is being worked on: wait for it, or cancel it first")]
+    #[error("the task is running: wait for it, or cancel it first")]
     AtWork,
     #[error("it has not ended yet: cancel it first, or wait")]
     NotEnded,
@@ -85,23 +85,23 @@ pub fn parse_choice(word: &str, question: &QuestionRow) -> Result<Choice, Comman
 }
 
 /// Returns the event that a command amounts to.
-pub fn decide(this: &Loop, command: LoopCommand, policy: &Policy) -> Result<Event, CommandRefusal> {
+pub fn decide(machine: &Loop, command: LoopCommand, policy: &Policy) -> Result<Event, CommandRefusal> {
     match command {
-        LoopCommand::Answer { question, choice, by } => answer(this, question, choice, by),
-        LoopCommand::Retry { by } => retry(this, by),
+        LoopCommand::Answer { question, choice, by } => answer(machine, question, choice, by),
+        LoopCommand::Retry { by } => retry(machine, by),
         LoopCommand::Edit { verdict, by, reason, head } => {
             let findings = refusal_findings(verdict, &by, &reason);
-            edit(this, Event::PersonEdited { verdict, by, reason, head, findings }, policy)
+            edit(machine, Event::PersonEdited { verdict, by, reason, head, findings }, policy)
         }
-        LoopCommand::Cancel { .. } if !this.can_be_cancelled() => Err(CommandRefusal::Ended),
+        LoopCommand::Cancel { .. } if !machine.can_be_cancelled() => Err(CommandRefusal::Ended),
         LoopCommand::Cancel { by } => Ok(Event::Cancelled { by }),
-        LoopCommand::Dispute { finding, by, reason } => dispute(this, finding, by, reason),
-        LoopCommand::Report(event) => report(this, event, policy),
+        LoopCommand::Dispute { finding, by, reason } => dispute(machine, finding, by, reason),
+        LoopCommand::Report(event) => report(machine, event, policy),
     }
 }
 
-fn answer(this: &Loop, asked: Option<QuestionId>, choice: Choice, by: String) -> Result<Event, CommandRefusal> {
-    let Stage::Waiting { question, .. } = &this.stage else { return Err(CommandRefusal::NoQuestion) };
+fn answer(machine: &Loop, asked: Option<QuestionId>, choice: Choice, by: String) -> Result<Event, CommandRefusal> {
+    let Stage::Waiting { question, .. } = &machine.stage else { return Err(CommandRefusal::NoQuestion) };
     if let Some(asked) = asked.filter(|asked| *asked != question.id) {
         return Err(CommandRefusal::AnotherQuestion { asked, open: question.id });
     }
@@ -124,39 +124,39 @@ pub fn refusal_findings(verdict: FinalVerdict, by: &str, reason: &str) -> Vec<Fi
 }
 
 /// Refuses while an agent writes: its uncommitted work would be lost, and the verdict would judge nothing.
-fn edit(this: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
-    if this.is_being_written() {
+fn edit(machine: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
+    if machine.is_being_written() {
         return Err(CommandRefusal::AtWork);
     }
-    if changes_state(this, &event, policy) { Ok(event) } else { Err(CommandRefusal::Unchanged) }
+    if changes_state(machine, &event, policy) { Ok(event) } else { Err(CommandRefusal::Unchanged) }
 }
 
-fn changes_state(this: &Loop, event: &Event, policy: &Policy) -> bool {
-    step(this.clone(), event.clone(), policy).0 != *this
+fn changes_state(machine: &Loop, event: &Event, policy: &Policy) -> bool {
+    step(machine.clone(), event.clone(), policy).0 != *machine
 }
 
-fn retry(this: &Loop, by: String) -> Result<Event, CommandRefusal> {
-    let Stage::Done(ending) = &this.stage else { return Err(CommandRefusal::NotEnded) };
+fn retry(machine: &Loop, by: String) -> Result<Event, CommandRefusal> {
+    let Stage::Done(ending) = &machine.stage else { return Err(CommandRefusal::NotEnded) };
     if ending.retry == RetryAction::Nothing {
         return Err(CommandRefusal::NothingToRetry { outcome: ending.outcome.kind() });
     }
     Ok(Event::PersonRetried { by })
 }
 
-fn dispute(this: &Loop, finding: FindingId, by: String, reason: String) -> Result<Event, CommandRefusal> {
-    if this.ledger.get(&finding).is_none() {
+fn dispute(machine: &Loop, finding: FindingId, by: String, reason: String) -> Result<Event, CommandRefusal> {
+    if machine.ledger.get(&finding).is_none() {
         return Err(CommandRefusal::UnknownFinding { finding });
     }
-    let commit = Some(this.head.commit.clone());
+    let commit = Some(machine.head.commit.clone());
     let decision =
         FindingDecision { state: FindingState::Refuted, by: DecidedBy::Person(by), commit, evidence: reason };
     Ok(Event::FindingDecided { finding, decision })
 }
 
 /// Accepts a report only while its attempt runs, and only if the attempt can make such a report.
-fn report(this: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
-    if let Some(attempt) = event.ends_attempt().filter(|attempt| !this.runs(*attempt)) {
+fn report(machine: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
+    if let Some(attempt) = event.ends_attempt().filter(|attempt| !machine.runs(*attempt)) {
         return Err(CommandRefusal::StaleReport { attempt });
     }
-    if changes_state(this, &event, policy) { Ok(event) } else { Err(CommandRefusal::InvalidState) }
+    if changes_state(machine, &event, policy) { Ok(event) } else { Err(CommandRefusal::InvalidState) }
 }

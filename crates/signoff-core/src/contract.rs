@@ -212,13 +212,13 @@ pub fn reject_unreadable_approval(review: Review, line: Option<&str>) -> Result<
 fn truncate_texts(review: &mut Review) {
     review.checked.truncate(MAX_FINDINGS);
     let own = [&mut review.summary].into_iter();
-    let asides = [&mut review.follow_up_prompt, &mut review.interpreted_intent].into_iter().flatten();
+    let optional = [&mut review.follow_up_prompt, &mut review.interpreted_intent].into_iter().flatten();
     let findings = review.findings.iter_mut().flat_map(|finding| {
         let more = [&mut finding.requirement, &mut finding.suggestion, &mut finding.file];
         [&mut finding.description, &mut finding.kind].into_iter().chain(more.into_iter().flatten())
     });
     let notes = review.minor.iter_mut().flat_map(|note| [&mut note.description].into_iter().chain(&mut note.file));
-    own.chain(asides).chain(findings).chain(notes).chain(&mut review.checked).for_each(truncate);
+    own.chain(optional).chain(findings).chain(notes).chain(&mut review.checked).for_each(truncate);
 }
 
 fn truncate(text: &mut String) {

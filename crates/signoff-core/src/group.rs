@@ -145,7 +145,7 @@ pub enum Picking {
     /// The source was empty at the last pick. A finished task may make others ready.
     #[serde(rename = "dry")]
     SourceEmpty,
-    /// Closed for good: a task failed, or an agent said that there are no more.
+    /// Closed for good: a task failed, or an agent reported that there are no more.
     Closed,
 }
 
@@ -197,11 +197,11 @@ pub enum LoopStatus {
 
 impl LoopStatus {
     /// Derives the status from the loop's state. It is never stored separately.
-    pub fn for_loop(this: &Loop) -> Self {
-        match &this.stage {
+    pub fn for_loop(machine: &Loop) -> Self {
+        match &machine.stage {
             Stage::Queued => Self::Queued,
             Stage::Waiting { .. } => Self::Waiting,
-            Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => Self::Active,
+            Stage::AwaitingLanding { .. } if machine.checkpoint.is_some() => Self::Active,
             Stage::AwaitingLanding { .. } => Self::Ready,
             Stage::Landing { .. } => Self::Landing,
             Stage::Done(ending) => Self::Ended(ending.outcome.clone()),
@@ -211,7 +211,7 @@ impl LoopStatus {
             | Stage::Reviewing(_)
             | Stage::Fixing { .. }
             | Stage::Combining { .. } => {
-                let is_due = this.pause_reasons().contains(&PauseReason::Checkpoint);
+                let is_due = machine.pause_reasons().contains(&PauseReason::Checkpoint);
                 if is_due { Self::AtCheckpoint } else { Self::Active }
             }
         }
@@ -296,7 +296,7 @@ pub enum RunEvent {
     TaskPicked { loop_id: LoopId },
     /// The source had no task for a slot.
     NothingToPick,
-    /// An agent said that there are no more tasks.
+    /// An agent reported that there are no more tasks.
     PickingStopped,
     /// The task was closed in its tracker.
     TaskClosed { loop_id: LoopId },
@@ -351,10 +351,10 @@ pub enum RunEffect {
 }
 
 /// Applies an event and returns the new state and its effects.
-pub fn step(this: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffect>) {
-    let before = outstanding(&this);
-    let was_done = this.is_done();
-    let mut next = this;
+pub fn step(run: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffect>) {
+    let before = outstanding(&run);
+    let was_done = run.is_done();
+    let mut next = run;
     apply(&mut next, event, policy);
     let new = outstanding(&next).into_iter().filter(|effect| !before.contains(effect));
     let mut effects: Vec<_> = new.collect();
@@ -366,28 +366,28 @@ pub fn step(this: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffe
 
 /// Returns the state after all events of a log.
 pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) -> Run {
-    let mut this = Run::default();
+    let mut run = Run::default();
     for event in events {
-        apply(&mut this, event, policy);
+        apply(&mut run, event, policy);
     }
-    this
+    run
 }
 
 /// Applies an event without computing effects.
-pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
-    if this.is_done() {
-        transitions::apply_after_end(this, event, policy);
+pub(crate) fn apply(run: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    if run.is_done() {
+        transitions::apply_after_end(run, event, policy);
         return;
     }
-    transitions::apply(this, event, policy);
-    transitions::settle(this, policy);
+    transitions::apply(run, event, policy);
+    transitions::advance(run, policy);
 }
 
 /// All effects that the run is waiting for.
-pub fn outstanding(this: &Run) -> Vec<RunEffect> {
-    let mut effects = match &this.stage {
+pub fn outstanding(run: &Run) -> Vec<RunEffect> {
+    let mut effects = match &run.stage {
         RunStage::Queued | RunStage::Done(_) => {
-            return cancellations(this).into_iter().chain(unclosed_tasks(this)).collect();
+            return cancellations(run).into_iter().chain(unclosed_tasks(run)).collect();
         }
         RunStage::Preparing => vec![RunEffect::Prepare],
         RunStage::Reviewing => vec![RunEffect::FinalReview],
@@ -396,26 +396,26 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
         RunStage::Working { .. } => Vec::new(),
     };
     // Closing a task may make other tasks ready, which then can be picked.
-    effects.extend(unclosed_tasks(this));
-    effects.extend(this.starting.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
-    effects.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
-    effects.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
-    let round = &this.checkpoint;
+    effects.extend(unclosed_tasks(run));
+    effects.extend(run.starting.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
+    effects.extend((run.picks > 0).then_some(RunEffect::Pick { wanted: run.picks }));
+    effects.extend(run.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
+    let round = &run.checkpoint;
     effects.extend((!round.pending.is_empty()).then(|| RunEffect::ReviewCheckpoint { loops: round.loops.clone() }));
     effects
 }
 
 /// Effects for the tasks that still have to be closed in their tracker.
-fn unclosed_tasks(this: &Run) -> impl Iterator<Item = RunEffect> {
-    this.unclosed.iter().cloned().map(|loop_id| RunEffect::CloseTask { loop_id })
+fn unclosed_tasks(run: &Run) -> impl Iterator<Item = RunEffect> {
+    run.unclosed.iter().cloned().map(|loop_id| RunEffect::CloseTask { loop_id })
 }
 
 /// Effects that cancel the open loops of a cancelled run.
-fn cancellations(this: &Run) -> Vec<RunEffect> {
-    if this.stage != RunStage::Done(RunOutcome::Cancelled) {
+fn cancellations(run: &Run) -> Vec<RunEffect> {
+    if run.stage != RunStage::Done(RunOutcome::Cancelled) {
         return Vec::new();
     }
-    let open = this.loops.iter().filter(|(_, status)| !status.has_ended());
+    let open = run.loops.iter().filter(|(_, status)| !status.has_ended());
     open.map(|(loop_id, _)| RunEffect::CancelLoop { loop_id: loop_id.clone() }).collect()
 }
 

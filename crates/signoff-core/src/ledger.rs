@@ -61,7 +61,7 @@ impl FindingState {
     }
 }
 
-/// Who changed the state of a finding.
+/// The author of a state change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
@@ -211,7 +211,7 @@ impl Ledger {
             .filter(move |entry| entry.state == FindingState::Open && threshold.is_reached_by(entry.finding.severity))
     }
 
-    /// Open findings at or above the threshold in the order for a fixer: worst first, then by place.
+    /// Open findings at or above the threshold in the order for a fixer: worst first, then by location.
     pub fn findings_for_fix(&self, threshold: FailThreshold) -> Vec<&LedgerEntry> {
         let mut findings: Vec<&LedgerEntry> = self.open(threshold).collect();
         findings.sort_by(|a, b| {

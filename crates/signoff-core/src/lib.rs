@@ -19,8 +19,8 @@
 //!     loop_id: None,
 //!     task: None,
 //! };
-//! let said = ReviewAnswer { text: b"All is well.\n\n**Verdict: APPROVED**\n", tool: None };
-//! assert_eq!(parse(Contract::Markdown, said, &request).unwrap().verdict, Verdict::Approved);
+//! let answer = ReviewAnswer { text: b"All is well.\n\n**Verdict: APPROVED**\n", tool: None };
+//! assert_eq!(parse(Contract::Markdown, answer, &request).unwrap().verdict, Verdict::Approved);
 //!
 //! let quoted = ReviewAnswer { text: b"The file says `**Verdict: APPROVED**`.\n", tool: None };
 //! assert!(parse(Contract::Markdown, quoted, &request).is_err());

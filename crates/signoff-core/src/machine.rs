@@ -63,11 +63,11 @@ impl Policy {
 
 /// Applies an event and returns the new state and its effects. Pure, total and synchronous: a report of an attempt
 /// that no longer runs, or any other event that does not fit the state, changes nothing.
-pub fn step(this: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
-    let running = this.running_attempts();
-    let before = outstanding(&this, policy);
-    let (reported, was_done) = (event.ends_attempt(), this.is_done());
-    let mut next = this;
+pub fn step(machine: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
+    let running = machine.running_attempts();
+    let before = outstanding(&machine, policy);
+    let (reported, was_done) = (event.ends_attempt(), machine.is_done());
+    let mut next = machine;
     apply(&mut next, event, policy);
     let still = next.running_attempts();
     let killed = running.into_iter().filter(|attempt| !still.contains(attempt) && reported != Some(*attempt));
@@ -81,134 +81,135 @@ pub fn step(this: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
 
 /// Returns the state after all events of a log.
 pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop {
-    let mut this = Loop::default();
+    let mut machine = Loop::default();
     for event in events {
-        apply(&mut this, event, policy);
+        apply(&mut machine, event, policy);
     }
-    this
+    machine
 }
 
 /// Applies an event without computing effects.
-pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
-    let settled = rate_limits::finished_job(this, &event);
-    apply_event(this, event, policy);
-    rate_limits::clear_finished(this, settled);
-    if this.is_done() {
-        this.checkpoint = None;
+pub(crate) fn apply(machine: &mut Loop, event: Event, policy: &Policy) {
+    let settled = rate_limits::finished_job(machine, &event);
+    apply_event(machine, event, policy);
+    rate_limits::clear_finished(machine, settled);
+    if machine.is_done() {
+        machine.checkpoint = None;
     }
 }
 
-fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
+fn apply_event(machine: &mut Loop, event: Event, policy: &Policy) {
     match event {
-        Event::BaseSet { .. } if this.is_done() => {}
-        Event::BaseSet { tree } => this.base = Some(tree),
-        Event::FindingsInherited { ledger } => outside_findings::inherit(this, ledger, policy),
-        Event::Started { head } => work::start(this, head, policy),
-        Event::ItemsPlanned { .. } if this.is_done() => {}
+        Event::BaseSet { .. } if machine.is_done() => {}
+        Event::BaseSet { tree } => machine.base = Some(tree),
+        Event::FindingsInherited { ledger } => outside_findings::inherit(machine, ledger, policy),
+        Event::Started { head } => work::start(machine, head, policy),
+        Event::ItemsPlanned { .. } if machine.is_done() => {}
         Event::Imported { head, position, progress } => {
-            outside_findings::import(this, head, position, progress, policy)
+            outside_findings::import(machine, head, position, progress, policy)
         }
-        Event::ItemsPlanned { count } => this.items = count.max(1),
-        Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
-        Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims, policy),
-        Event::CheckEnded { attempt, report } => gate::check_ended(this, attempt, report, policy),
-        Event::ReviewArrived { attempt, review } => gate::review_arrived(this, attempt, *review, policy),
-        Event::FixesCombined { attempt, head } => fix::combined(this, attempt, head, policy),
-        Event::FixesOverlapped { attempt, kept, head } => fix::overlapped(this, attempt, &kept, head, policy),
-        Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
-        Event::AttemptFailed { attempt, .. } => attempt_failed(this, attempt, policy),
-        Event::AttemptLost { attempt, loss } => attempt_lost(this, attempt, loss, policy),
+        Event::ItemsPlanned { count } => machine.items = count.max(1),
+        Event::WorkEnded { attempt, report } => work::ended(machine, attempt, report, policy),
+        Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(machine, attempt, &commit, claims, policy),
+        Event::CheckEnded { attempt, report } => gate::check_ended(machine, attempt, report, policy),
+        Event::ReviewArrived { attempt, review } => gate::review_arrived(machine, attempt, *review, policy),
+        Event::FixesCombined { attempt, head } => fix::combined(machine, attempt, head, policy),
+        Event::FixesOverlapped { attempt, kept, head } => fix::overlapped(machine, attempt, &kept, head, policy),
+        Event::LandingEnded { attempt, report } => land::ended(machine, attempt, report, policy),
+        Event::AttemptFailed { attempt, .. } => attempt_failed(machine, attempt, policy),
+        Event::AttemptLost { attempt, loss } => attempt_lost(machine, attempt, loss, policy),
         Event::RateLimited { attempt, plan, error, next_agent } => {
-            rate_limited(this, attempt, LimitNotice { plan, next_agent, error }, policy);
+            rate_limited(machine, attempt, LimitNotice { plan, next_agent, error }, policy);
         }
-        Event::BudgetReached => this.pause_agents(PauseReason::Budget),
-        Event::BudgetRefused { attempt } => this.pause(attempt, PauseReason::Budget),
+        Event::BudgetReached => machine.pause_agents(PauseReason::Budget),
+        Event::BudgetRefused { attempt } => machine.pause(attempt, PauseReason::Budget),
         Event::Resumed { reason: PauseReason::Checkpoint } => {
-            outside_findings::checkpoint_ended(this, Vec::new(), None, policy)
+            outside_findings::checkpoint_ended(machine, Vec::new(), None, policy)
         }
-        Event::Resumed { reason } => this.resume_paused(&reason),
-        Event::CheckpointBegan { number } => outside_findings::checkpoint_began(this, number),
+        Event::Resumed { reason } => machine.resume_paused(&reason),
+        Event::CheckpointBegan { number } => outside_findings::checkpoint_began(machine, number),
         Event::CheckpointEnded { findings, number } => {
-            outside_findings::checkpoint_ended(this, findings, number, policy)
+            outside_findings::checkpoint_ended(machine, findings, number, policy)
         }
-        Event::LandingGranted => land::granted(this, policy),
-        Event::HeadMoved { head } => land::head_moved(this, head, policy),
-        Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
-        Event::PersonRetried { .. } => person::retried(this, policy),
+        Event::LandingGranted => land::granted(machine, policy),
+        Event::HeadMoved { head } => land::head_moved(machine, head, policy),
+        Event::PersonAnswered { question, choice, .. } => person::answered(machine, question, choice, policy),
+        Event::PersonRetried { .. } => person::retried(machine, policy),
         Event::PersonEdited { verdict, by, head, findings, reason: _ } => {
-            person::edited(this, verdict, by, head, policy);
-            person::refused(this, findings, policy);
+            person::edited(machine, verdict, by, head, policy);
+            person::refused(machine, findings, policy);
         }
         Event::FindingDecided { finding, decision } => {
-            this.ledger.decide(&finding, decision);
+            machine.ledger.decide(&finding, decision);
         }
-        Event::Cancelled { .. } => phases::cancel(this),
+        Event::Cancelled { .. } => phases::cancel(machine),
     }
 }
 
 /// An agent failed: the policy of the current stage decides.
-fn attempt_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
-    if !this.runs(attempt) {
+fn attempt_failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    if !machine.runs(attempt) {
         return;
     }
-    this.reset_losses();
-    this.keep_notes();
-    match &this.stage {
-        Stage::Working { .. } => work::failed(this, policy),
-        Stage::Researching { .. } => work::researcher_failed(this, attempt, policy),
-        Stage::Reviewing(_) | Stage::Checking { .. } => gate::failed(this, attempt, policy),
-        Stage::Fixing { .. } => fix::failed(this, attempt, policy),
-        Stage::Combining { .. } => fix::overlapped(this, attempt, &[], this.head.clone(), policy),
-        Stage::Landing { .. } => land::failed(this, policy),
+    machine.reset_losses();
+    machine.keep_notes();
+    match &machine.stage {
+        Stage::Working { .. } => work::failed(machine, policy),
+        Stage::Researching { .. } => work::researcher_failed(machine, attempt, policy),
+        Stage::Reviewing(_) | Stage::Checking { .. } => gate::failed(machine, attempt, policy),
+        Stage::Fixing { .. } => fix::failed(machine, attempt, policy),
+        Stage::Combining { .. } => fix::overlapped(machine, attempt, &[], machine.head.clone(), policy),
+        Stage::Landing { .. } => land::failed(machine, policy),
         Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {}
     }
 }
 
 /// The program lost an attempt: start the same job again under a new id.
-fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: AttemptLoss, policy: &Policy) {
-    if !this.runs(attempt) {
+fn attempt_lost(machine: &mut Loop, attempt: AttemptId, loss: AttemptLoss, policy: &Policy) {
+    if !machine.runs(attempt) {
         return;
     }
-    if loss == AttemptLoss::SessionGone && rate_limits::count_lost_session(this, attempt, policy) {
-        return attempt_failed(this, attempt, policy);
+    if loss == AttemptLoss::SessionGone && rate_limits::count_lost_session(machine, attempt, policy) {
+        return attempt_failed(machine, attempt, policy);
     }
     // Attempts lost in one crash count as one loss.
-    let counted = loss == AttemptLoss::Crashed && !this.counters.lost_with_crash.remove(&attempt);
+    let counted = loss == AttemptLoss::Crashed && !machine.counters.lost_with_crash.remove(&attempt);
     if counted {
-        this.counters.losses += 1;
-        this.counters.lost_with_crash = this.running_attempts().into_iter().filter(|other| *other != attempt).collect();
+        machine.counters.losses += 1;
+        machine.counters.lost_with_crash =
+            machine.running_attempts().into_iter().filter(|other| *other != attempt).collect();
     }
-    if this.counters.losses > policy.workflow.limits.max_recoveries {
-        return phases::end_resumable(this, Outcome::Failed, Reason::RecoveryExhausted);
+    if machine.counters.losses > policy.workflow.limits.max_recoveries {
+        return phases::end_resumable(machine, Outcome::Failed, Reason::RecoveryExhausted);
     }
-    this.restart_attempt(attempt);
+    machine.restart_attempt(attempt);
 }
 
 /// A rate limit: retry later or with another agent. Too many of them count as a failure.
-fn rate_limited(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) {
-    if !this.runs(attempt) {
+fn rate_limited(machine: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) {
+    if !machine.runs(attempt) {
         return;
     }
     let plan = limit.plan;
-    if rate_limits::count_refusal(this, attempt, limit, policy) {
-        return attempt_failed(this, attempt, policy);
+    if rate_limits::count_refusal(machine, attempt, limit, policy) {
+        return attempt_failed(machine, attempt, policy);
     }
     match plan {
-        LimitPlan::FallBack => this.restart_attempt(attempt),
-        LimitPlan::WaitUntil(until) => this.pause(attempt, PauseReason::RateLimit { until }),
+        LimitPlan::FallBack => machine.restart_attempt(attempt),
+        LimitPlan::WaitUntil(until) => machine.pause(attempt, PauseReason::RateLimit { until }),
     }
 }
 
 /// All effects that the state is waiting for. After a crash these must be carried out again.
-pub fn outstanding(this: &Loop, policy: &Policy) -> Vec<Effect> {
-    let mut effects: Vec<_> = this.jobs(policy).into_iter().map(Effect::Spawn).collect();
-    effects.extend(this.pause_reasons().into_iter().map(|reason| Effect::Wait { reason }));
-    if let Stage::Waiting { question, .. } = &this.stage {
+pub fn outstanding(machine: &Loop, policy: &Policy) -> Vec<Effect> {
+    let mut effects: Vec<_> = machine.jobs(policy).into_iter().map(Effect::Spawn).collect();
+    effects.extend(machine.pause_reasons().into_iter().map(|reason| Effect::Wait { reason }));
+    if let Stage::Waiting { question, .. } = &machine.stage {
         effects.push(Effect::Ask(question.clone()));
     }
-    if let Stage::AwaitingLanding { .. } = &this.stage {
+    if let Stage::AwaitingLanding { .. } = &machine.stage {
         let reason = PauseReason::Checkpoint;
-        effects.push(if this.checkpoint.is_some() { Effect::Wait { reason } } else { Effect::AwaitLanding });
+        effects.push(if machine.checkpoint.is_some() { Effect::Wait { reason } } else { Effect::AwaitLanding });
     }
     effects
 }

@@ -46,11 +46,11 @@ impl MergedVerdict {
             Self::Inconclusive
         } else if any(|review| review.verdict == Verdict::NeedsDiscussion) {
             Self::NeedsDiscussion
-        } else if any(|review| is_spec(review.kind) && has(review, Severity::Critical)) {
+        } else if any(|review| is_spec(review.kind) && has_severity(review, Severity::Critical)) {
             Self::SpecCritical
-        } else if any(|review| has(review, Severity::Critical)) {
+        } else if any(|review| has_severity(review, Severity::Critical)) {
             Self::CodeCritical
-        } else if any(|review| has(review, Severity::Important) || requests_without_finding(review)) {
+        } else if any(|review| has_severity(review, Severity::Important) || requests_without_finding(review)) {
             Self::Issues
         } else if any(|review| !is_spec(review.kind) && review.verdict == Verdict::ApprovedWithMinor) {
             Self::ApprovedWithMinor
@@ -236,7 +236,7 @@ fn is_spec(kind: ReviewerKind) -> bool {
     kind == ReviewerKind::Spec
 }
 
-fn has(review: &Review, severity: Severity) -> bool {
+fn has_severity(review: &Review, severity: Severity) -> bool {
     review.findings.iter().any(|finding| finding.severity == severity)
 }
 

@@ -3,8 +3,8 @@
 //! A notification is sent only when something new needs a person, or when a run is finished. A run of a thousand
 //! tasks is reported once when it is done. Each question and each failed loop is reported once. Work that is paused
 //! because of a cap is reported once until it continues, and a cap of the run once for all its loops. For events
-//! before a run was resumed, only what still applies is reported; the sender knows what was delivered and does not
-//! repeat it.
+//! before a run was resumed, only what still applies is reported; the sender records deliveries and skips
+//! delivered ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

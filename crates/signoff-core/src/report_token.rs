@@ -210,7 +210,7 @@ fn write_task(written: &[PlannedTask], arguments: &ReportArguments) -> Result<Ac
             format!("Task {shown} is replaced.")
         }
         None if tasks.len() == MAX_TASKS => {
-            return Err(wrong(format!("there are {MAX_TASKS} tasks already, and there can be no more")));
+            return Err(wrong(format!("the maximum of {MAX_TASKS} tasks is reached")));
         }
         None => {
             tasks.push(task);
@@ -320,7 +320,7 @@ pub enum ReportRefusal {
     UnknownToken,
     #[error("the attempt that this token was given to has ended: nothing can be reported with it any more")]
     Ended,
-    #[error("the result of this review was reported already, and counts: nothing more is to be reported")]
+    #[error("the result of this review is already recorded: do not report again")]
     AlreadyReported,
     #[error("this token is for {granted}, not for {sent}: call {granted}", granted = granted.as_str())]
     WrongTool { sent: String, granted: ReportTool },

@@ -1,4 +1,4 @@
-//! The normal form of a review. Every contract is parsed into it, and later stages know no other form.
+//! The normal form of a review. Every contract is parsed into it; later stages use only this form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -355,7 +355,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding of one reviewer without a place. The id is assigned later, when all findings are known.
+    /// Creates a finding of one reviewer without a location. The id is assigned later, when all findings are known.
     pub fn new(
         source: &ReviewerName,
         kind: impl Into<String>,

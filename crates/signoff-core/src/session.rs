@@ -1,6 +1,6 @@
 //! Decides which session an agent resumes, from the events of its loop.
 //!
-//! An agent that was interrupted in the middle of a job knows more about it than any prompt can say. An agent with
+//! An interrupted agent still has context that a prompt cannot repeat. An agent with
 //! another job works better without its earlier context.
 
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,8 @@ struct JobPosition {
 }
 
 impl Sessions {
-    /// Applies an event. `this` is the loop's state before it.
-    pub fn apply(&mut self, fact: &LoopFact, this: &Loop) {
+    /// Applies an event. `machine` is the loop's state before it.
+    pub fn apply(&mut self, fact: &LoopFact, machine: &Loop) {
         if let LoopFact::AttemptStarted { attempt, launch } = fact {
             self.agents.insert(*attempt, launch.agent.clone());
             let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
@@ -74,17 +74,17 @@ impl Sessions {
         {
             self.sessions.insert(*attempt, session.clone());
         } else if let LoopFact::Transitioned(event) = fact {
-            self.apply_event(event, this);
+            self.apply_event(event, machine);
         }
     }
 
-    fn apply_event(&mut self, event: &Event, this: &Loop) {
+    fn apply_event(&mut self, event: &Event, machine: &Loop) {
         if let Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone } = event {
             // The session that the attempt tried to resume is lost, also for other attempts.
             let session = self.agents.get(attempt).zip(self.resumed.get(attempt));
             self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
         }
-        let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(this, attempt)?)));
+        let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(machine, attempt)?)));
         let Some((attempt, job)) = ended else { return };
         let is_cut_off = matches!(
             event,
@@ -100,26 +100,26 @@ impl Sessions {
         if !is_unchanged && is_cut_off {
             self.cut_off.push((job, attempt));
         }
-        if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage) {
+        if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &machine.stage) {
             self.last_writer = Some(attempt);
         }
     }
 
-    /// The session that a running attempt of `this` with this agent resumes.
+    /// The session that a running attempt of `machine` with this agent resumes.
     pub fn session_for(
         &self,
         policy: ResumePolicy,
-        this: &Loop,
+        machine: &Loop,
         attempt: AttemptId,
         agent: &str,
     ) -> Option<ResumedSession> {
-        let cut_off = || self.cut_off_before(this, attempt);
+        let cut_off = || self.cut_off_before(machine, attempt);
         let known = |earlier| self.usable_session(earlier, agent);
         match policy {
             ResumePolicy::Fresh => None,
             ResumePolicy::Retry => cut_off().and_then(known),
             ResumePolicy::Fix => {
-                cut_off().and_then(known).or_else(|| self.previous_writer(this, attempt).and_then(known))
+                cut_off().and_then(known).or_else(|| self.previous_writer(machine, attempt).and_then(known))
             }
         }
     }
@@ -132,20 +132,20 @@ impl Sessions {
         (!gone).then_some(ResumedSession { attempt: earlier, session })
     }
 
-    fn cut_off_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
-        let job = job_position(this, attempt)?;
+    fn cut_off_before(&self, machine: &Loop, attempt: AttemptId) -> Option<AttemptId> {
+        let job = job_position(machine, attempt)?;
         self.cut_off.iter().find(|(other, _)| *other == job).map(|(_, earlier)| *earlier)
     }
 
     /// Parallel fixers cannot share a session.
-    fn previous_writer(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
-        let alone = matches!(&this.stage, Stage::Fixing { fixes, .. } if fixes.len() == 1);
+    fn previous_writer(&self, machine: &Loop, attempt: AttemptId) -> Option<AttemptId> {
+        let alone = matches!(&machine.stage, Stage::Fixing { fixes, .. } if fixes.len() == 1);
         self.last_writer.filter(|earlier| alone && *earlier < attempt)
     }
 }
 
-fn job_position(this: &Loop, attempt: AttemptId) -> Option<JobPosition> {
-    Some(JobPosition { position: this.position, cycle: this.counters.cycle, job: this.job_key(attempt)? })
+fn job_position(machine: &Loop, attempt: AttemptId) -> Option<JobPosition> {
+    Some(JobPosition { position: machine.position, cycle: machine.counters.cycle, job: machine.job_key(attempt)? })
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ impl PhaseStatus {
 pub struct ReviewIssue {
     pub severity: IssueSeverity,
     pub message: String,
-    /// `file:line`; the file alone if no line is known, empty if no place is known.
+    /// `file:line`; the file alone if no line is known, empty if no location is known.
     #[serde(default)]
     pub location: String,
 }

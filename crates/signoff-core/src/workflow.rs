@@ -1,7 +1,7 @@
 //! A workflow is data: an ordered list of phases with the gates' policies.
 //!
-//! The presets are TOML files embedded in the program, in the format of custom workflows. The machine knows no preset by
-//! name: presets differ only in these keys.
+//! The presets are TOML files embedded in the program, in the format of custom workflows. The state machine does not
+//! depend on preset names: presets differ only in these keys.
 
 pub(crate) mod keys;
 mod render;

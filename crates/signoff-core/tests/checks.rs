@@ -32,20 +32,20 @@ fn case(text: &str) -> CheckRun {
 fn described(review: &Review) -> String {
     let mut out = format!("{}: {}\n", review.verdict.as_str(), review.summary);
     for finding in &review.findings {
-        let place = place(finding.file.as_deref(), finding.line);
-        writeln!(out, "\n[{}] {place}\n  {}", finding.severity.as_str(), indented(&finding.description)).unwrap();
+        let location = location(finding.file.as_deref(), finding.line);
+        writeln!(out, "\n[{}] {location}\n  {}", finding.severity.as_str(), indented(&finding.description)).unwrap();
         if let Some(suggestion) = &finding.suggestion {
             writeln!(out, "  Suggestion: {}", indented(suggestion)).unwrap();
         }
     }
     for note in &review.minor {
-        let place = place(note.file.as_deref(), note.line);
-        writeln!(out, "\n(note) {place}\n  {}", indented(&note.description)).unwrap();
+        let location = location(note.file.as_deref(), note.line);
+        writeln!(out, "\n(note) {location}\n  {}", indented(&note.description)).unwrap();
     }
     out
 }
 
-fn place(file: Option<&str>, line: Option<u32>) -> String {
+fn location(file: Option<&str>, line: Option<u32>) -> String {
     let line = line.map_or(String::new(), |line| format!(":{line}"));
     format!("{}{line}", file.unwrap_or("-"))
 }
@@ -86,8 +86,8 @@ fn without_checks_the_review_is_inconclusive() {
 
 #[test]
 fn equal_findings_of_two_checks_are_reported_once_and_both_checks_fail() {
-    let said = "src/a.c:3:5: error: bad\n";
-    let review = checks(&[ran("build", 2, said), ran("test", 2, said)]);
+    let output = "src/a.c:3:5: error: bad\n";
+    let review = checks(&[ran("build", 2, output), ran("test", 2, output)]);
     insta::assert_snapshot!(described(&review), @r"
     changes_requested: 0 of 2 checks passed; `build` (`make build`) exited with 2; `test` (`make test`) exited with 2.
 
@@ -119,7 +119,7 @@ fn equal_messages_on_different_lines_have_different_ids() {
     assert_ne!(found[0].id, found[1].id);
 }
 
-mod laws {
+mod properties {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::select;

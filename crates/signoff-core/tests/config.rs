@@ -10,9 +10,9 @@ mod dialogue;
 mod edits;
 mod foreign;
 mod guide;
-mod laws;
 mod layers;
 mod phases;
+mod properties;
 mod schema;
 mod tasks;
 mod workflows;
@@ -31,7 +31,7 @@ fn configured(text: &str) -> Settings {
     try_configured(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The tables of a settings file: their headings in the guide, and what stands above their keys.
+/// The tables of a settings file: their headings in the guide, and the message prefix before their keys.
 const TABLES: [(&str, &str); 15] = [
     ("the file", ""),
     ("[agents.NAME]", "[agents.a]"),

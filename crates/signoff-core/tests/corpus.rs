@@ -120,31 +120,31 @@ fn fail_with(problems: &[String]) {
 }
 
 /// Writes a line for each difference between `actual` and `expected`.
-fn compare(place: &str, expected: &Value, actual: &Value, differences: &mut String) {
+fn compare(path: &str, expected: &Value, actual: &Value, differences: &mut String) {
     match (expected, actual) {
         (Value::Object(wanted), Value::String(text)) if wanted.contains_key("contains") => {
             if !text.contains(wanted["contains"].as_str().expect("a piece of text")) {
-                differ(place, expected, actual, differences);
+                differ(path, expected, actual, differences);
             }
         }
         (Value::Object(wanted), Value::Object(_)) => {
             for (key, value) in wanted {
-                compare(&format!("{place}.{key}"), value, &actual[key], differences);
+                compare(&format!("{path}.{key}"), value, &actual[key], differences);
             }
         }
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
             for (index, (wanted, found)) in wanted.iter().zip(found).enumerate() {
-                compare(&format!("{place}[{index}]"), wanted, found, differences);
+                compare(&format!("{path}[{index}]"), wanted, found, differences);
             }
         }
         (Value::Array(allowed), Value::String(_)) if allowed.contains(actual) => {}
         (expected, actual) if expected == actual => {}
-        (expected, actual) => differ(place, expected, actual, differences),
+        (expected, actual) => differ(path, expected, actual, differences),
     }
 }
 
-fn differ(place: &str, expected: &Value, actual: &Value, differences: &mut String) {
-    *differences += &format!("    {place}\n        expected {expected}\n        actual   {actual}\n");
+fn differ(path: &str, expected: &Value, actual: &Value, differences: &mut String) {
+    *differences += &format!("    {path}\n        expected {expected}\n        actual   {actual}\n");
 }
 
 /// Writes a line for each key that is missing in `holder`.

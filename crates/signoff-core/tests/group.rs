@@ -1,12 +1,12 @@
-//! The group machine, alone and together with loops, and the commands of people.
+//! The state machine of runs, alone and together with loops, and commands of people.
 
-mod both;
+mod builders;
 mod decide;
 mod drive;
 mod effort;
 mod explore;
-mod laws;
+mod invariants;
+mod loop_events;
 mod queue;
 mod refusals;
-mod say;
-mod world;
+mod run_with_loops;

@@ -129,7 +129,7 @@ fn equal_text_at_distant_lines_stays_two_entries() {
 }
 
 #[test]
-fn who_may_close_a_finding() {
+fn closing_a_finding() {
     let open_after = |reviews: &[Review]| {
         let mut ledger = Ledger::default();
         let found = [review("code", changes(), [at(10, LEAK)]), review("spec", changes(), [at(10, LEAK)])];
@@ -141,22 +141,22 @@ fn who_may_close_a_finding() {
     let approved = |name| review(name, Verdict::Approved, []);
     let missing = Verdict::Inconclusive(Inconclusive::Missing("timed out".into()));
     let lines = [
-        ("nobody sat", open_after(&[])),
-        ("a stranger approves", open_after(&[approved("tests")])),
-        ("one of two sits and approves", open_after(&[approved("code")])),
+        ("no review", open_after(&[])),
+        ("another reviewer approves", open_after(&[approved("tests")])),
+        ("one of two reviews approves", open_after(&[approved("code")])),
         ("both approve", open_after(&[approved("code"), approved("spec")])),
-        ("one asks for something else", open_after(&[approved("code"), review("spec", changes(), [at(70, NO_TEST)])])),
-        ("one is not heard", open_after(&[approved("code"), review("spec", missing, [])])),
+        ("one requests another change", open_after(&[approved("code"), review("spec", changes(), [at(70, NO_TEST)])])),
+        ("one review is missing", open_after(&[approved("code"), review("spec", missing, [])])),
         ("an approval that lists it", open_after(&[review("code", Verdict::ApprovedWithMinor, [at(10, LEAK)])])),
     ];
     let lines: Vec<String> = lines.iter().map(|(when, state)| format!("{when:<29} {}", state.trim_end())).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    nobody sat                    Open
-    a stranger approves           Open
-    one of two sits and approves  Fixed approved without reporting it again in cycle 2 of pass 1
+    no review                     Open
+    another reviewer approves     Open
+    one of two reviews approves   Fixed approved without reporting it again in cycle 2 of pass 1
     both approve                  Fixed approved without reporting it again in cycle 2 of pass 1
-    one asks for something else   Open
-    one is not heard              Open
+    one requests another change   Open
+    one review is missing         Open
     an approval that lists it     Open
     ");
 }

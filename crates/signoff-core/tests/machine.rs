@@ -1,10 +1,10 @@
-//! The loop machine: stories of single loops, and laws over all reachable states.
+//! The state machine of loops: stories of single loops, and invariants over all reachable states.
 
+mod builders;
 mod chain;
 mod explore;
-mod laws;
+mod invariants;
 mod mini_loop;
-mod say;
 mod state_key;
 mod state_v4;
 mod stories;

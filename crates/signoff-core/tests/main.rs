@@ -1,9 +1,9 @@
-//! The tests of the decisions, one module per subject.
+//! The integration tests of signoff-core, one module per subject.
 
-mod answer_laws;
+mod answer_properties;
 mod checks;
 mod config;
-mod contract_laws;
+mod contract_properties;
 mod contract_stories;
 mod corpus;
 mod fast_hash;
@@ -17,7 +17,7 @@ mod redact;
 mod report_token;
 mod similarity;
 mod source_corpus;
-mod source_laws;
+mod source_properties;
 mod state_v4_corpus;
 mod wire;
 mod workflow;

@@ -3,10 +3,10 @@
 mod conflicts;
 mod duplicates;
 mod json;
-mod laws;
 mod markdown;
 mod order;
 mod panel;
+mod properties;
 mod sarif;
 mod text;
 mod verdict;

@@ -1,7 +1,7 @@
-//! Every prompt as an agent gets it, and the laws all of them keep.
+//! Every prompt as an agent gets it, and properties of all of them.
 
 mod fixture;
 mod grid;
-mod laws;
+mod properties;
 mod review;
 mod work;

@@ -77,8 +77,8 @@ fn variables_are_secret_by_name() {
         ("SSH_AUTH_SOCK", "/tmp/ssh-agent.sock"),
     ];
     let secrets = Secrets::from_variables(all);
-    let said = all.map(|(name, value)| format!("{name}={value}")).join("\n");
-    insta::assert_snapshot!(secrets.redact_text(&said), @r"
+    let environment = all.map(|(name, value)| format!("{name}={value}")).join("\n");
+    insta::assert_snapshot!(secrets.redact_text(&environment), @r"
     ANTHROPIC_API_KEY=[redacted]
     SHORT_TOKEN=1234567
     HTTPS_PROXY=http://me:[redacted]@proxy.example:3128/
@@ -147,8 +147,8 @@ fn names_and_values_decide_which_variables_are_secret() {
         ("KEY_TOKEN", "OPENAI_API_KEY"),
     ];
     let secrets = Secrets::from_variables(all);
-    let said = all.map(|(name, value)| format!("{name}={value}")).join("\n");
-    insta::assert_snapshot!(secrets.redact_text(&said), @"
+    let environment = all.map(|(name, value)| format!("{name}={value}")).join("\n");
+    insta::assert_snapshot!(secrets.redact_text(&environment), @"
     STRIPE_SK=[redacted]
     SENTRY_DSN=[redacted]
     TRACKER=https://[redacted]@o1.ingest.example/3

@@ -26,12 +26,12 @@ fn arguments(value: Value) -> ReportArguments {
 }
 
 /// Makes several calls with one token, and renders the result of each.
-fn story(mut grant: ReportScope, calls: impl IntoIterator<Item = (&'static str, Value)>) -> String {
+fn story(mut scope: ReportScope, calls: impl IntoIterator<Item = (&'static str, Value)>) -> String {
     let mut transcript = String::new();
     for (tool, value) in calls {
-        transcript += &match grant.call(tool, &arguments(value)) {
+        transcript += &match scope.call(tool, &arguments(value)) {
             Ok(accepted) => {
-                grant = accepted.scope;
+                scope = accepted.scope;
                 let reply = accepted.reply.unwrap_or_else(|refusal| format!("refused: {refusal}"));
                 format!("taken: {reply}\n  {}\n", accepted.report)
             }
@@ -66,7 +66,7 @@ fn an_approval_is_reported_once_and_about_its_own_loop() {
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_loop_review_result","arguments":{"loopId":"7","taskId":"7","passed":true,"commit":"3f2a"}}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     "#);
 }
 
@@ -86,12 +86,12 @@ fn any_stricter_later_call_retracts_an_approval() {
     insta::assert_snapshot!(transcript, @r#"
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","arguments":{"passed":true}}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     taken: refused: `issues` must be an array of objects, not a string. It is recorded that this review did not pass: correct it and call set_review_result again
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"}]}
     taken: This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.
       {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"},{"passed":false,"issues":[{"description":"it loses money"}]}]}
-    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    refused: the result of this review is already recorded: do not report again
     "#);
 }
 
@@ -108,9 +108,9 @@ fn a_later_objection_counts_even_if_it_names_another_loop_or_tool() {
         let before = ReportScope::review(review_request(Some("7"), Some("7")));
         assert!(before.call(called, &arguments(value.clone())).is_err(), "before a report: {value}");
         let approved = before.call(tool, &arguments(json!({ "loopId": "7", "passed": true }))).unwrap().scope;
-        let AcceptedCall { scope: grant, reply, .. } = approved.call(called, &arguments(value.clone())).unwrap();
+        let AcceptedCall { scope, reply, .. } = approved.call(called, &arguments(value.clone())).unwrap();
         assert!(reply.unwrap_err().to_string().contains("this review did not pass"), "{value}");
-        let ReportScope::Review { request, calls } = grant else { panic!("a review stays one") };
+        let ReportScope::Review { request, calls } = scope else { panic!("a review stays one") };
         let bytes: Vec<String> = calls.iter().map(|call| json!(call).to_string()).collect();
         let answer = ReviewAnswer { text: b"", tool: Some(&bytes.join("\n").into_bytes()) };
         assert!(!parse(Contract::Tool, answer, &request).is_ok_and(|review| review.verdict.approves()), "{value}");
@@ -120,8 +120,8 @@ fn a_later_objection_counts_even_if_it_names_another_loop_or_tool() {
 #[test]
 fn a_checkpoint_review_may_name_the_task() {
     for value in [json!({ "loopId": "7", "passed": true }), json!({ "loopId": "7", "taskId": "7", "passed": true })] {
-        let grant = ReportScope::review(review_request(Some("7"), None));
-        assert!(grant.call("set_loop_review_result", &arguments(value)).is_ok());
+        let scope = ReportScope::review(review_request(Some("7"), None));
+        assert!(scope.call("set_loop_review_result", &arguments(value)).is_ok());
     }
 }
 
@@ -244,7 +244,7 @@ fn call() -> impl Strategy<Value = (&'static str, Value)> {
     (tool, keys.prop_map(|keys| json!(keys)))
 }
 
-fn grant() -> impl Strategy<Value = ReportScope> {
+fn scope() -> impl Strategy<Value = ReportScope> {
     prop::sample::select(vec![
         ReportScope::review(review_request(Some("7"), Some("7"))),
         ReportScope::review(review_request(None, None)),
@@ -257,10 +257,10 @@ proptest! {
     /// For any sequence of calls: a review approves only by its first call, a tool that is not the token's is recorded
     /// only as an objection to an earlier report, and every accepted report can be parsed.
     #[test]
-    fn accepted_reports_can_be_parsed(first in grant(), calls in prop::collection::vec(call(), 0..20)) {
-        let (mut grant, tool) = (first.clone(), first.tool());
+    fn accepted_reports_can_be_parsed(first in scope(), calls in prop::collection::vec(call(), 0..20)) {
+        let (mut scope, tool) = (first.clone(), first.tool());
         for (called, value) in calls {
-            let Ok(AcceptedCall { scope: next, report, reply }) = grant.call(called, &arguments(value)) else { continue };
+            let Ok(AcceptedCall { scope: next, report, reply }) = scope.call(called, &arguments(value)) else { continue };
             prop_assert!(called == tool.as_str() || reply.is_err());
             prop_assert_eq!(next.tool(), tool);
             match &next {
@@ -291,16 +291,16 @@ proptest! {
                     prop_assert_eq!(&read_groups(&serde_json::to_vec(&report).unwrap(), &tasks).unwrap(), added);
                 }
             }
-            grant = next;
+            scope = next;
         }
     }
 
     /// A refusal stays one short line, even if the arguments are long.
     #[test]
-    fn a_refusal_stays_short(said in "\\PC{0,2000}") {
-        let grant = ReportScope::review(review_request(Some("7"), Some("7")));
-        for value in [json!({ "loopId": said, "passed": true }), json!({ "loopId": "7", "taskId": said, "passed": true })] {
-            let refusal = grant.call("set_loop_review_result", &arguments(value));
+    fn a_refusal_stays_short(text in "\\PC{0,2000}") {
+        let scope = ReportScope::review(review_request(Some("7"), Some("7")));
+        for value in [json!({ "loopId": text, "passed": true }), json!({ "loopId": "7", "taskId": text, "passed": true })] {
+            let refusal = scope.call("set_loop_review_result", &arguments(value));
             if let Err(ReportRefusal::WrongLoop { .. } | ReportRefusal::WrongTask { .. }) = &refusal {
                 prop_assert!(refusal.unwrap_err().to_string().chars().count() < 300);
             }

@@ -96,7 +96,7 @@ fn similarity_scores_of_equal_and_different_findings() {
 #[test]
 fn a_fingerprint_depends_on_words_file_and_kind_only() {
     let variants = [
-        ("as first told", Some("src/a.rs"), "bug", "Index out of bounds in `parse_date`"),
+        ("first report", Some("src/a.rs"), "bug", "Index out of bounds in `parse_date`"),
         ("case and quotes", Some("src/a.rs"), "Bug", "index out of bounds in 'PARSE_DATE'!"),
         ("another order", Some("./src/a.rs"), "bug", "In parse_date: out of bounds index"),
         ("with its line", Some("src/a.rs"), "bug", "line 45: Index out of bounds in `parse_date` (src/a.rs:45)"),
@@ -114,7 +114,7 @@ fn a_fingerprint_depends_on_words_file_and_kind_only() {
         .map(|(name, file, kind, text)| format!("{name:<17} {}", fingerprint(*file, kind, text)))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    as first told     f-bdb7c85743
+    first report      f-bdb7c85743
     case and quotes   f-bdb7c85743
     another order     f-bdb7c85743
     with its line     f-bdb7c85743

@@ -21,70 +21,70 @@ fn name(path: &Path) -> String {
 fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     let mut table = String::new();
     for file in files("bad") {
-        let said = match read(&fs::read(&file).unwrap()).expect_err(&name(&file)) {
+        let message = match read(&fs::read(&file).unwrap()).expect_err(&name(&file)) {
             StateError::Invalid { line, path, message } => format!(":{line} {path}: {message}"),
             StateError::Finished => format!(": {}", StateError::Finished),
         };
-        table.push_str(&format!("{}{said}\n", name(&file)));
+        table.push_str(&format!("{}{message}\n", name(&file)));
     }
     insta::assert_snapshot!(table, @r#"
-    array.json:1 the file: a state, version 4, is expected, not []
-    blank.json:1 the file: is empty: a state, version 4, is expected
-    current-iteration-above-max.json:6 currentIteration: is 2, and maxIterations is 1
-    current-iteration-not-listed.json:6 currentIteration: is 2, and iterations has 1: it must be the last of them
-    current-phase-half.json:7 currentPhase: a phase from 1 to 9 is expected, not 3.5
-    current-phase-ten.json:7 currentPhase: a phase from 1 to 9 is expected, not 10
-    current-phase-zero.json:7 currentPhase: a phase from 1 to 9 is expected, not 0
+    array.json:1 the file: expected a state of version 4, not []
+    blank.json:1 the file: is empty: expected a state of version 4
+    current-iteration-above-max.json:6 currentIteration: is 2, more than maxIterations (1)
+    current-iteration-not-listed.json:6 currentIteration: is 2, but `iterations` has length 1: expected the number of the last entry
+    current-phase-half.json:7 currentPhase: expected a phase from 1 to 9, not 3.5
+    current-phase-ten.json:7 currentPhase: expected a phase from 1 to 9, not 10
+    current-phase-zero.json:7 currentPhase: expected a phase from 1 to 9, not 0
     duplicate-key.json:5 the file: duplicate key `mode`
     duplicate-phase.json:31 iterations[0].phases: duplicate key `3`
     duplicate-status.json:22 iterations[0].phases.3: duplicate key `status`
-    earlier-phase-failed.json:7 currentPhase: is 3, and phase 2, which comes before it, is failed: completed or skipped is expected
-    empty.json:1 the file: is empty: a state, version 4, is expected
+    earlier-phase-failed.json:7 currentPhase: is 3, and phase 2, which comes before it, is failed: expected completed or skipped
+    empty.json:1 the file: is empty: expected a state of version 4
     finished.json: this iteration is finished: every phase is completed or skipped
-    issues-on-test.json:42 iterations[0].phases.6.lastIssues: is not known here; known are status, retryCount
-    issues-text.json:23 iterations[0].phases.3.lastIssues: a list of issues is expected, not "none"
-    iteration-number-off.json:11 iterations[0].iteration: 1 (iterations are numbered from 1 on, in order) is expected, not 2
-    iteration-number-twice.json:54 iterations[1].iteration: 2 (iterations are numbered from 1 on, in order) is expected, not 1
-    iterations-empty.json:9 iterations: is empty: at least the current iteration is expected
-    iterations-object.json:9 iterations: a list of iterations is expected, not {}
-    later-phase-completed.json:7 currentPhase: is 3, and phase 7, which comes after it, is completed: pending or skipped is expected
-    location-number.json:27 iterations[0].phases.3.lastIssues[0].location: text is expected, not 12
-    max-iterations-null.json:5 maxIterations: a whole number from 1 to 1000 is expected, not null
-    max-iterations-zero.json:5 maxIterations: a whole number from 1 to 1000 is expected, not 0
+    issues-on-test.json:42 iterations[0].phases.6.lastIssues: is unknown: expected one of status, retryCount
+    issues-text.json:23 iterations[0].phases.3.lastIssues: expected a list of issues, not "none"
+    iteration-number-off.json:11 iterations[0].iteration: expected 1 (iterations are numbered from 1 on, in order), not 2
+    iteration-number-twice.json:54 iterations[1].iteration: expected 2 (iterations are numbered from 1 on, in order), not 1
+    iterations-empty.json:9 iterations: is empty: expected at least the current iteration
+    iterations-object.json:9 iterations: expected a list of iterations, not {}
+    later-phase-completed.json:7 currentPhase: is 3, and phase 7, which comes after it, is completed: expected pending or skipped
+    location-number.json:27 iterations[0].phases.3.lastIssues[0].location: expected text, not 12
+    max-iterations-null.json:5 maxIterations: expected a whole number from 1 to 1000, not null
+    max-iterations-zero.json:5 maxIterations: expected a whole number from 1 to 1000, not 0
     message-missing.json:24 iterations[0].phases.3.lastIssues[0]: `message` is missing
     mode-lite-at-9.json:4 mode: is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9
     mode-lite-with-phase9.json:4 mode: is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9
-    mode-unknown.json:4 mode: one of full, lite is expected, not "fast"
+    mode-unknown.json:4 mode: expected one of full, lite, not "fast"
     not-json.json:1 the file: is not JSON: expected value
     not-utf8.json:3 the file: is not UTF-8 text: save it as UTF-8
-    null.json:1 the file: a state, version 4, is expected, not null
-    phase-9-inside.json:51 iterations[0].phases.9: is not known here; known are 1, 2, 3, 4, 5, 6, 7, 8
+    null.json:1 the file: expected a state of version 4, not null
+    phase-9-inside.json:51 iterations[0].phases.9: is unknown: expected one of 1, 2, 3, 4, 5, 6, 7, 8
     phase-missing.json:13 iterations[0].phases: `7` is missing
-    phase-text.json:14 iterations[0].phases.1: an object with status is expected, not "completed"
-    phase9-ahead.json:7 currentPhase: is 3, and phase 9, which comes after it, is completed: pending or skipped is expected
+    phase-text.json:14 iterations[0].phases.1: expected an object with status, not "completed"
+    phase9-ahead.json:7 currentPhase: is 3, and phase 9, which comes after it, is completed: expected pending or skipped
     phase9-missing.json:1 the file: `phase9` is missing
-    retry-count-negative.json:22 iterations[0].phases.3.retryCount: a whole number from 0 to 1000000 is expected, not -1
-    retry-count-on-plain-phase.json:33 iterations[0].phases.4.retryCount: is not known here; known are status
-    retry-count-text.json:41 iterations[0].phases.6.retryCount: a whole number from 0 to 1000000 is expected, not "2"
-    severity-lower-case.json:25 iterations[0].phases.3.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "high"
-    severity-unknown.json:25 iterations[0].phases.3.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "CRITICAL"
-    started-at-date.json:8 startedAt: a time like 2026-01-23T10:00:00Z is expected, not "2026-01-23"
+    retry-count-negative.json:22 iterations[0].phases.3.retryCount: expected a whole number from 0 to 1000000, not -1
+    retry-count-on-plain-phase.json:33 iterations[0].phases.4.retryCount: is unknown: expected one of status
+    retry-count-text.json:41 iterations[0].phases.6.retryCount: expected a whole number from 0 to 1000000, not "2"
+    severity-lower-case.json:25 iterations[0].phases.3.lastIssues[0].severity: expected one of HIGH, MEDIUM, LOW, not "high"
+    severity-unknown.json:25 iterations[0].phases.3.lastIssues[0].severity: expected one of HIGH, MEDIUM, LOW, not "CRITICAL"
+    started-at-date.json:8 startedAt: expected a time like 2026-01-23T10:00:00Z, not "2026-01-23"
     started-at-missing.json:1 the file: `startedAt` is missing
-    started-at-number.json:8 startedAt: a time like 2026-01-23T10:00:00Z is expected, not 1769162400
+    started-at-number.json:8 startedAt: expected a time like 2026-01-23T10:00:00Z, not 1769162400
     status-missing.json:31 iterations[0].phases.4: `status` is missing
-    status-unknown.json:21 iterations[0].phases.3.status: one of pending, in_progress, completed, failed, skipped is expected, not "done"
-    task-empty.json:3 task: says nothing: the text of the task is expected
+    status-unknown.json:21 iterations[0].phases.3.status: expected one of pending, in_progress, completed, failed, skipped, not "done"
+    task-empty.json:3 task: is empty: expected the text of the task
     task-missing.json:1 the file: `task` is missing
-    task-number.json:3 task: text is expected, not 7
+    task-number.json:3 task: expected text, not 7
     trailing-comma.json:57 the file: is not JSON: trailing comma
     trailing-text.json:58 the file: is not JSON: trailing characters
     truncated.json:26 the file: breaks off: EOF while parsing a string
-    unknown-key.json:57 phase10: is not known here; known are version, task, mode, maxIterations, currentIteration, currentPhase, startedAt, iterations, phase9
-    version-1.json:2 version: version 1 is too old: only version 4 can be taken over
-    version-3.json:2 version: version 3 is too old: only version 4 can be taken over
-    version-5.json:2 version: version 5 is not known: version 4 is expected
+    unknown-key.json:57 phase10: is unknown: expected one of version, task, mode, maxIterations, currentIteration, currentPhase, startedAt, iterations, phase9
+    version-1.json:2 version: version 1 is too old: only version 4 can be imported
+    version-3.json:2 version: version 3 is too old: only version 4 can be imported
+    version-5.json:2 version: version 5 is unknown: expected version 4
     version-missing.json:1 the file: `version` is missing
-    version-text.json:2 version: a whole number from 0 on is expected, not "4"
+    version-text.json:2 version: expected a whole number from 0 on, not "4"
     "#);
 }
 

@@ -3,6 +3,6 @@
 mod effort_and_modes;
 mod files;
 mod guide;
-mod laws;
 mod presets;
+mod properties;
 mod shown;

@@ -99,7 +99,7 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
     let enumerates = role == Role::Enumerate;
     let answer = if enumerates { PlannerAnswer::Tasks(tasks.clone()) } else { PlannerAnswer::Groups(groups.clone()) };
     let answer = answer.to_review_text();
-    let second_try = match rejection {
+    let retry = match rejection {
         Some(reason) => RetryContext::Refused { reason },
         None if wanted.is_empty() => RetryContext::No,
         None => RetryContext::Reviewed { answer: &answer, findings: &wanted },
@@ -107,7 +107,7 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
     let (opening, answer_by) = (inputs.custom_prompt.as_deref(), AnswerBy::Json);
     if enumerates {
         let (name, specification) = (spec.task_spec.title.as_str(), spec.task_spec.description.as_str());
-        let context = EnumerateContext { opening, name, specification, second_try, answer_by };
+        let context = EnumerateContext { opening, name, specification, retry, answer_by };
         return Some(prompt::enumerate(&context));
     }
     let needs: Vec<Vec<&str>> = tasks.iter().map(|task| task.depends_on.iter().map(String::as_str).collect()).collect();
@@ -121,7 +121,7 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
             depends_on,
         })
         .collect();
-    Some(prompt::plan(&PlanContext { opening, tasks: &tasks, second_try, answer_by }))
+    Some(prompt::plan(&PlanContext { opening, tasks: &tasks, retry, answer_by }))
 }
 
 fn entries<'a>(spec: &'a AttemptSpec, findings: &[FindingId]) -> Vec<&'a Finding> {

@@ -141,7 +141,7 @@ pub(super) struct ObjectionSet {
 impl ObjectionSet {
     pub fn insert(&mut self, objection: Option<AnswerCandidate>, request: &ReviewRequest) {
         let Some(objection) = objection else { return };
-        let sort = |one: &AnswerCandidate| (one.kind, one.binding.has_nonce_of(request));
+        let sort = |candidate: &AnswerCandidate| (candidate.kind, candidate.binding.has_nonce_of(request));
         if self.first.iter().all(|known| sort(known) != sort(&objection)) {
             self.first.push(objection);
         }
@@ -154,13 +154,13 @@ pub(super) fn filter_by_nonce(mut candidates: Candidates, request: &ReviewReques
     check_candidates(&candidates, request)?;
     if candidates.iter().any(|candidate| candidate.binding.has_nonce_of(request)) {
         candidates.retain(|candidate| candidate.binding.has_nonce_of(request));
-        for candidate in candidates.iter_mut().filter(|one| one.kind == CandidateKind::Fragment) {
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.kind == CandidateKind::Fragment) {
             candidate.kind = CandidateKind::Plain;
         }
     } else if request.require_nonce && !candidates.is_empty() {
         let violation = nonce_missing(&candidates);
         // The nonce protects approvals. A refusal counts without it.
-        candidates.retain(|one| one.approves() == Some(false) && one.kind.is_answer());
+        candidates.retain(|candidate| candidate.approves() == Some(false) && candidate.kind.is_answer());
         return if candidates.is_empty() { Err(violation) } else { Ok(candidates) };
     }
     Ok(candidates)
@@ -171,14 +171,16 @@ pub(super) fn check_candidates<'c>(
     candidates: impl IntoIterator<Item = &'c AnswerCandidate>,
     request: &ReviewRequest,
 ) -> Parsed<()> {
-    let mut answers = candidates.into_iter().filter(|one| one.kind.is_answer());
-    answers.find(|one| one.binding.mismatches(request)).map_or(Ok(()), |one| Err(mismatch(one.offset)))
+    let mut answers = candidates.into_iter().filter(|candidate| candidate.kind.is_answer());
+    answers
+        .find(|candidate| candidate.binding.mismatches(request))
+        .map_or(Ok(()), |candidate| Err(mismatch(candidate.offset)))
 }
 
 /// The violation of the first answer that broke before its nonce, or else `NonceMissing`.
 fn nonce_missing(candidates: &[AnswerCandidate]) -> Violation {
-    let broken = candidates.iter().filter(|candidate| !candidate.kind.is_quoted_or_fragment()).find_map(|one| {
-        one.answer.as_ref().err().filter(|violation| {
+    let broken = candidates.iter().filter(|candidate| !candidate.kind.is_quoted_or_fragment()).find_map(|candidate| {
+        candidate.answer.as_ref().err().filter(|violation| {
             matches!(violation.code, ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep)
         })
     });
@@ -319,7 +321,7 @@ fn first_violation(by_contract: &[Vec<AnswerCandidate>], counts: impl Fn(Candida
 
 /// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
 fn combine(by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Option<Review>> {
-    let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
+    let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|candidate| !candidate.kind.is_objection());
     let results =
         by_contract.into_iter().filter(answers).map(|candidates| resolve(candidates, request, NO_KNOWN_FORMAT));
     let mut approval: Option<Review> = None;
@@ -344,10 +346,14 @@ fn combine(by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Opti
 fn filter_all_by_nonce(mut by_contract: Vec<Candidates>, request: &ReviewRequest) -> Parsed<Vec<Candidates>> {
     check_candidates(by_contract.iter().flatten(), request)?;
     if by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(request)) {
-        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.binding.has_nonce_of(request)));
+        by_contract
+            .iter_mut()
+            .for_each(|candidates| candidates.retain(|candidate| candidate.binding.has_nonce_of(request)));
     }
     if by_contract.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
-        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));
+        by_contract
+            .iter_mut()
+            .for_each(|candidates| candidates.retain(|candidate| candidate.kind != CandidateKind::Remark));
     }
     by_contract.into_iter().map(|candidates| filter_by_nonce(candidates, request)).collect()
 }

@@ -81,8 +81,8 @@ pub(super) fn own_text<'m>(message: &FinalMessage<'m>, item: &ListItem) -> OwnTe
     let whole = message.text()[item.range.clone()].trim_start_matches([' ', '\t']);
     let text = whole.strip_prefix(['-', '*', '+']).unwrap_or_else(|| without_number(whole)).trim_start();
     let boxes = [("[ ] ", false), ("[x] ", true), ("[X] ", true)];
-    let boxed = boxes.into_iter().find_map(|(tick, ticked)| Some((text.strip_prefix(tick)?, Some(ticked))));
-    let (text, ticked) = boxed.unwrap_or((text, None));
+    let checkbox = boxes.into_iter().find_map(|(tick, ticked)| Some((text.strip_prefix(tick)?, Some(ticked))));
+    let (text, ticked) = checkbox.unwrap_or((text, None));
     let end = length_before(text, |line| {
         let bare = line.trim_start();
         let own = heading_severity(line).is_some() || inline_severity::begins_with_severity(line);

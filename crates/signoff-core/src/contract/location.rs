@@ -55,7 +55,7 @@ fn in_word(word: &str, offset: usize) -> Option<LocationMention> {
         let file = &word[start..path.end];
         let end = word.len() - rest.len() + suffix(rest);
         (digits > 0 && ends && is_path(file)).then(|| {
-            let whole = around(word, start..end);
+            let whole = expand_to_link(word, start..end);
             LocationMention {
                 file: linked(&word[whole.clone()], file).unwrap_or(file).to_owned(),
                 line: number[..digits].parse().ok(),
@@ -117,7 +117,7 @@ fn path_start(word: &str) -> usize {
 
 /// Extends a location to the link around it, or to the marks before a path whose line number follows the closing
 /// marks.
-fn around(word: &str, range: Range<usize>) -> Range<usize> {
+fn expand_to_link(word: &str, range: Range<usize>) -> Range<usize> {
     let target = word[range.end..].strip_prefix("](").and_then(|target| target.find(')'));
     if let Some(length) = target
         && word[..range.start].ends_with('[')

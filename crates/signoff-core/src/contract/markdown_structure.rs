@@ -133,7 +133,7 @@ impl MarkdownStructure {
         holds && !self.is_quoted_outside_markdown(range.start)
     }
 
-    /// Whether the text is quoted by something that Markdown does not know: a bare diff hunk, a review element or
+    /// Whether the text is quoted by something that CommonMark does not define: a bare diff hunk, a review element or
     /// an HTML element.
     fn is_quoted_outside_markdown(&self, offset: usize) -> bool {
         self.hunks.covers(offset) || self.is_in_element(offset) || covering_span(&self.quotations, offset).is_some()

@@ -49,15 +49,18 @@ fn find_objection(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
     let message = &FinalMessage::new(&unresolved);
     let candidates = candidates(message, request)?;
-    candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), request)?;
+    candidates::check_candidates(candidates.iter().filter(|candidate| is_outside_code(message, candidate)), request)?;
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
-    let is_fenced = |one: &AnswerCandidate| message.markup_at(one.offset) == Some(MarkupKind::Code);
-    let fenced = candidates.iter().any(|one| one.kind.is_answer() && one.approves() == Some(true) && is_fenced(one));
-    let counts = |one: &AnswerCandidate| {
-        is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(request)))
+    let is_fenced = |candidate: &AnswerCandidate| message.markup_at(candidate.offset) == Some(MarkupKind::Code);
+    let fenced = candidates
+        .iter()
+        .any(|candidate| candidate.kind.is_answer() && candidate.approves() == Some(true) && is_fenced(candidate));
+    let counts = |candidate: &AnswerCandidate| {
+        is_outside_code(message, candidate)
+            || (is_fenced(candidate) && (fenced || candidate.binding.has_nonce_of(request)))
     };
-    let refusal = candidates.iter().find(|one| refuses(one) && counts(one));
-    refusal.map(|one| one.offset).or_else(|| in_prose(message, request)).map_or(Ok(()), |offset| {
+    let refusal = candidates.iter().find(|candidate| refuses(candidate) && counts(candidate));
+    refusal.map(|candidate| candidate.offset).or_else(|| in_prose(message, request)).map_or(Ok(()), |offset| {
         let message = "the answer approves, and elsewhere refuses or names a blocking finding";
         Err(Violation::new(ViolationCode::Disagreement, offset, message))
     })
@@ -65,15 +68,18 @@ fn find_objection(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed
 
 /// The candidates of every format. [`in_prose`] reads severities without a location.
 fn candidates(message: &FinalMessage<'_>, request: &ReviewRequest) -> Parsed<Candidates> {
-    let is_object = |one: &AnswerCandidate| message.text()[one.offset..].starts_with('{');
+    let is_object = |candidate: &AnswerCandidate| message.text()[candidate.offset..].starts_with('{');
     let mut found = severity::candidates(message, request)?;
-    found.retain(|one| one.kind != CandidateKind::Denial || is_object(one));
+    found.retain(|candidate| candidate.kind != CandidateKind::Denial || is_object(candidate));
     found.extend(xml::candidates_or_prefix(message, request)?);
     found.extend(markdown::candidates(message, request)?);
-    // A list of issues below the bar was read above and is not a denial.
-    let accepted: Vec<usize> = found.iter().filter(|one| one.approves() == Some(true)).map(|one| one.offset).collect();
+    // A list of issues below the threshold was read above and is not a denial.
+    let accepted: Vec<usize> =
+        found.iter().filter(|candidate| candidate.approves() == Some(true)).map(|candidate| candidate.offset).collect();
     let json = json::candidates(message, request)?;
-    found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
+    found.extend(
+        json.into_iter().filter(|candidate| !candidate.kind.is_objection() || !accepted.contains(&candidate.offset)),
+    );
     Ok(found)
 }
 
@@ -190,15 +196,15 @@ fn first_labelled(prose: &FinalMessage<'_>, request: &ReviewRequest) -> Option<u
     let text = prose.text();
     // Whether the current table has a severity column.
     let mut graded = false;
-    lines_from(text, 0).find_map(|one| {
-        let at = one.text_start();
-        let line = LabelledLine::new(one.text.trim());
+    lines_from(text, 0).find_map(|source_line| {
+        let at = source_line.text_start();
+        let line = LabelledLine::new(source_line.text.trim());
         let is_row = line.text.starts_with('|');
         graded &= is_row;
-        let below = text[one.range().end..].split('\n').next().unwrap_or_default().trim();
+        let below = text[source_line.range().end..].split('\n').next().unwrap_or_default().trim();
         let is_header = is_row && is_delimiter(below);
-        let is_said = |part: usize| prose.markup_at(at + part).is_none();
-        let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, request);
+        let is_prose = |part: usize| prose.markup_at(at + part).is_none();
+        let blocks = !is_header && is_prose(0) && line.blocks(graded, is_prose, request);
         graded |= is_row && line.parts.iter().any(|part| names_severity(&line.text[part.clone()]));
         blocks.then_some(at)
     })
@@ -247,9 +253,9 @@ impl LabelledLine {
         self.parts.get(index).map(|part| &self.text[part.clone()])
     }
 
-    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, request: &ReviewRequest) -> bool {
+    fn blocks(&self, graded: bool, is_prose: impl Fn(usize) -> bool, request: &ReviewRequest) -> bool {
         let label = |part: usize| {
-            let weak = || self.weak_label(part).filter(|_| is_said(self.parts[part].start));
+            let weak = || self.weak_label(part).filter(|_| is_prose(self.parts[part].start));
             Some(SeverityLabel { part, severity: self.label(part, graded).or_else(weak)? })
         };
         let labels: Vec<SeverityLabel> = (0..self.parts.len()).filter_map(label).collect();
@@ -309,7 +315,7 @@ impl LabelledLine {
     fn is_negated(&self, labels: &[SeverityLabel]) -> bool {
         let denies = |part: &str| {
             inline_severity::says_nothing(part)
-                || wording::is_aside(part)
+                || wording::is_commentary(part)
                 || is_listed(without_number(part), wording::DONE)
         };
         let counted = |label: &SeverityLabel| {

@@ -24,7 +24,7 @@ pub(super) struct ReviewEntry {
     /// Whether it is below a heading of notes and remarks.
     pub under_notes: bool,
     /// Whether it is below a heading of praise, a summary or a list of checked items.
-    under_aside: bool,
+    under_commentary: bool,
     /// Whether its checkbox is ticked, if it has one.
     ticked: Option<bool>,
     /// Whether it says that a finding of an earlier review is fixed.
@@ -37,14 +37,14 @@ pub(super) struct ReviewEntry {
 impl ReviewEntry {
     /// Whether it is not a finding in a review that requests changes. An entry with a severity or an open checkbox
     /// is a finding.
-    pub fn is_aside(&self) -> bool {
-        self.reports_fixed || self.ticked.unwrap_or(self.under_aside && !self.states_severity)
+    pub fn is_commentary(&self) -> bool {
+        self.reports_fixed || self.ticked.unwrap_or(self.under_commentary && !self.states_severity)
     }
 
     /// Whether it is resolved: a ticked item below a heading such as Resolved, or a finding reported as fixed. It
     /// has no meaning beside an approval.
     pub fn is_resolved(&self) -> bool {
-        self.reports_fixed || (self.ticked == Some(true) && self.under_aside)
+        self.reports_fixed || (self.ticked == Some(true) && self.under_commentary)
     }
 }
 
@@ -70,11 +70,11 @@ pub(super) fn add_entries(
     let requested = review.verdict == Verdict::ChangesRequested;
     let paragraphs = if requested { ParagraphRule::All } else { ParagraphRule::None };
     let (entries, start) = entries(MarkdownReader { paragraphs, ..MarkdownReader::new(message, from) });
-    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
+    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_commentary());
     let (approves, has_notes) = (review.verdict.approves(), review.verdict == Verdict::ApprovedWithMinor);
     for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
         let (stated, placed) = (entry.item.severity.is_some(), entry.item.location.is_some());
-        if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
+        if entry.is_resolved() || (entry.is_commentary() && !(approves && stated)) {
             continue;
         }
         if stated || requested || (placed && !approves) {
@@ -139,7 +139,7 @@ struct MarkdownReader<'r, 'm> {
     /// The `#` headings above, each with the severity it announces.
     sections: Vec<(usize, Option<Severity>)>,
     label: Option<(LabelStyle, Severity)>,
-    aside: AsideScope,
+    commentary: CommentaryScope,
     under_notes: bool,
     /// Whether the nested items have a label as their parent.
     under_label: bool,
@@ -163,7 +163,7 @@ struct MarkdownReader<'r, 'm> {
 
 /// Whether the following text holds no findings, and where that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AsideScope {
+enum CommentaryScope {
     No,
     /// Until the next `#` heading of this level or above, or one that names a problem.
     Section(usize),
@@ -179,7 +179,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
             done: from,
             sections: Vec::new(),
             label: None,
-            aside: AsideScope::No,
+            commentary: CommentaryScope::No,
             under_notes: false,
             under_label: false,
             top: (from, 0),
@@ -205,8 +205,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let from = self.done.min(to);
         self.done = to.max(self.done);
         self.numbering.look_ahead(&text[to..]);
-        for one in lines_from(&text[..to], from) {
-            let (begin, at, line) = (one.start, one.text_start(), one.text);
+        for source_line in lines_from(&text[..to], from) {
+            let (begin, at, line) = (source_line.start, source_line.text_start(), source_line.text);
             let markup = self.message.markup_at(at);
             if line.trim().is_empty() || markup == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
@@ -254,11 +254,11 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         } else if markdown::begins_verdict(line) {
             self.flush();
             self.end_label(style(line));
-            (self.aside, self.title, self.below_label) = (AsideScope::No, None, false);
+            (self.commentary, self.title, self.below_label) = (CommentaryScope::No, None, false);
         } else if let Some(severity) = heading_severity(line) {
             self.flush();
             self.first.get_or_insert(at);
-            (self.aside, self.under_notes, self.title) = (AsideScope::No, false, None);
+            (self.commentary, self.under_notes, self.title) = (CommentaryScope::No, false, None);
             (self.label, self.below_label) = (Some((style(line), severity)), true);
         } else if (self.open.is_some() || self.title.is_some()) && is_field(line) {
             self.open_title();
@@ -270,8 +270,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
             }
             self.lead(at, line);
         } else {
-            if self.aside == AsideScope::LeadListed {
-                self.aside = AsideScope::No;
+            if self.commentary == CommentaryScope::LeadListed {
+                self.commentary = CommentaryScope::No;
             }
             if !self.severity_line(at, line) {
                 self.body(at, line);
@@ -281,31 +281,33 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     /// Reads a line that introduces others without being a `#` heading: `**Strengths**`, `I checked:`.
     fn lead(&mut self, at: usize, line: &str) {
-        let is_aside = wording::is_aside(line);
+        let is_commentary = wording::is_commentary(line);
         if line.split_whitespace().count() <= MAX_SHORT_WORDS {
             self.flush();
             self.end_label(style(line));
             self.under_notes = wording::is_notes_heading(line);
-            self.aside = AsideScope::No;
+            self.commentary = CommentaryScope::No;
         }
-        if style(line) == LabelStyle::Bold && !is_aside {
+        if style(line) == LabelStyle::Bold && !is_commentary {
             self.flush();
             // Its severity or location may follow in a field.
             self.title = ReviewItem::parse(self.message, at, line).map(|item| (at..at + line.len(), item));
         }
-        if is_aside {
-            self.aside = AsideScope::Lead;
-        } else if !matches!(self.aside, AsideScope::Section(_)) || wording::names_problem(line) {
-            self.aside = AsideScope::No;
+        if is_commentary {
+            self.commentary = CommentaryScope::Lead;
+        } else if !matches!(self.commentary, CommentaryScope::Section(_)) || wording::names_problem(line) {
+            self.commentary = CommentaryScope::No;
         }
     }
 
     fn heading(&mut self, at: usize, line: &str, level: usize) {
         self.flush();
         (self.label, self.title) = (None, None);
-        let within = matches!(self.aside, AsideScope::Section(above) if above < level) && !wording::names_problem(line);
+        let within = matches!(self.commentary, CommentaryScope::Section(above) if above < level)
+            && !wording::names_problem(line);
         if !within {
-            self.aside = if wording::is_aside(line) { AsideScope::Section(level) } else { AsideScope::No };
+            self.commentary =
+                if wording::is_commentary(line) { CommentaryScope::Section(level) } else { CommentaryScope::No };
         }
         self.under_notes = wording::is_notes_heading(line);
         self.sections.retain(|(above, _)| *above < level);
@@ -323,7 +325,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         if announced.is_some() {
             self.first.get_or_insert(at);
         }
-        let Some(item) = entry.filter(|_| self.aside == AsideScope::No) else { return };
+        let Some(item) = entry.filter(|_| self.commentary == CommentaryScope::No) else { return };
         if severity.or(inherited).is_some() {
             self.open(at..at + line.len(), item, EntryOrigin::Heading);
         } else {
@@ -336,8 +338,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         self.below_label = false;
         self.done = self.done.max(own.offset + own.text.len());
         let bare = own.text.trim();
-        if self.aside == AsideScope::Lead {
-            self.aside = AsideScope::LeadListed;
+        if self.commentary == CommentaryScope::Lead {
+            self.commentary = CommentaryScope::LeadListed;
         }
         if let Some(severity) = heading_severity(bare).filter(|_| item.depth == 0) {
             self.flush();
@@ -436,16 +438,16 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         if matches!(origin, EntryOrigin::Item | EntryOrigin::Heading) {
             self.first.get_or_insert(range.start);
         }
-        let (aside, noted) = (self.aside != AsideScope::No, self.under_notes);
+        let (commentary, noted) = (self.commentary != CommentaryScope::No, self.under_notes);
         let text = &self.message.text()[range.clone()];
         let recounts = wording::reports_fixed(text)
-            || (aside && wording::contains_finding_id(text))
+            || (commentary && wording::contains_finding_id(text))
             || wording::is_marked_done(text);
         self.open = Some(ReviewEntry {
             item,
             range,
             under_notes: noted,
-            under_aside: aside,
+            under_commentary: commentary,
             ticked: None,
             reports_fixed: recounts,
             states_severity,

@@ -32,9 +32,10 @@ pub(super) fn approvals<'c>(
     request: &ReviewRequest,
 ) -> impl Iterator<Item = &'c AnswerCandidate> {
     let approving = |carries: bool| {
-        let counts =
-            |one: &&AnswerCandidate| !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(request) == carries;
-        candidates.iter().find(|one| one.approves() == Some(true) && counts(one))
+        let counts = |candidate: &&AnswerCandidate| {
+            !candidate.kind.is_quoted_or_fragment() && candidate.binding.has_nonce_of(request) == carries
+        };
+        candidates.iter().find(|candidate| candidate.approves() == Some(true) && counts(candidate))
     };
     [approving(false), approving(true)].into_iter().flatten()
 }
@@ -92,7 +93,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
         let at = sentence.start + at;
         let markup = message.markup_at(at);
         in_target = markup == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
-        let is_said = match markup {
+        let is_prose = match markup {
             None | Some(MarkupKind::Html) => true,
             Some(MarkupKind::Link) => !in_target,
             Some(MarkupKind::InlineCode) => wording::is_in_finding_id(message.text(), at),
@@ -105,7 +106,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
                 | MarkupKind::Element,
             ) => false,
         };
-        visible.extend(is_said.then_some(c));
+        visible.extend(is_prose.then_some(c));
     }
     visible
 }

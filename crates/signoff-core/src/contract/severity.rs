@@ -62,9 +62,9 @@ fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 /// Whether a range touches none of ordered, disjoint ranges.
-fn is_free(one: &Range<usize>, taken: &[Range<usize>]) -> bool {
-    let next = taken.partition_point(|range| range.end <= one.start);
-    taken.get(next).is_none_or(|range| one.end <= range.start)
+fn is_free(range: &Range<usize>, taken: &[Range<usize>]) -> bool {
+    let next = taken.partition_point(|taken| taken.end <= range.start);
+    taken.get(next).is_none_or(|taken| range.end <= taken.start)
 }
 
 /// Whether the findings in lines repeat those in JSON.
@@ -203,7 +203,7 @@ fn parse_review(value: &Value, offset: usize, request: &ReviewRequest) -> Parsed
     let findings = issues.iter().map(|issue| finding(issue, offset, request)).collect::<Result<_, _>>()?;
     let review = review(findings, request);
     if review.verdict.approves() && denies(value) {
-        let message = "the list of issues holds none that counts, but the object says that the work did not pass";
+        let message = "no issue in the list counts as a finding, but the object says that the work did not pass";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
     }
     Ok(review)
@@ -276,7 +276,7 @@ impl SeverityLines {
         }
         for entry in reader::read_labelled(message).into_iter().filter(ReviewEntry::is_announced) {
             let start = entry.range.start;
-            if is_free(&(start..start + 1), taken) && !entry.is_aside() {
+            if is_free(&(start..start + 1), taken) && !entry.is_commentary() {
                 let range = trimmed(message.text(), entry.range.clone());
                 self.add_finding(message, &range, entry.item.finding(KIND, request), request);
                 insert_range(&mut self.listed, entry.range);

@@ -25,12 +25,12 @@ pub(super) fn without_number(text: &str) -> &str {
 }
 
 /// Words of headings above text that holds no findings.
-const ASIDE: &str = "strengths strength positives positive praise highlights pros checked verified summary \
+const COMMENTARY_WORDS: &str = "strengths strength positives positive praise highlights pros checked verified summary \
     overview tldr resolved addressed good well works like liked great";
 
 /// Words allowed beside them: `What works well`, `Key strengths`, `I verified the following`. Any other word, as in
 /// `Checked exceptions`, makes it an ordinary heading.
-const BESIDE_ASIDE: &str = "what s is the done went looks look things parts that it does i already very this all \
+const BESIDE_COMMENTARY: &str = "what s is the done went looks look things parts that it does i already very this all \
     was key main overall general brief short of changes and review my we have been following points aspects \
     observations notes items ve previously since last round";
 
@@ -51,13 +51,13 @@ const DETAILS: &str = "problem issue impact fix suggestion suggested recommendat
     expected actual description details detail risk example reason cause code";
 
 /// Whether the items below a heading are not findings: praise, checked items, a summary.
-pub(super) fn is_aside(line: &str) -> bool {
+pub(super) fn is_commentary(line: &str) -> bool {
     let line = line.trim_start_matches('#').trim_start();
     let number = line.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let line = &line[number..];
     let about_resolved = has_listed(line, "resolved addressed");
-    let beside = |word: &str| is_listed(word, BESIDE_ASIDE) || (about_resolved && is_listed(word, FOUND));
-    has_listed(line, ASIDE) && words(line).all(|word| is_listed(word, ASIDE) || beside(word))
+    let beside = |word: &str| is_listed(word, BESIDE_COMMENTARY) || (about_resolved && is_listed(word, FOUND));
+    has_listed(line, COMMENTARY_WORDS) && words(line).all(|word| is_listed(word, COMMENTARY_WORDS) || beside(word))
 }
 
 /// Whether a heading introduces required changes: `Must fix before merge`, `Required changes`, `P1 issues`.
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn headings_of_praise_and_summaries_are_recognized() {
-        let asides = [
+        let headings = [
             "## Strengths",
             "**Positive:**",
             "### Checked",
@@ -255,8 +255,8 @@ mod tests {
             "I verified the following:",
             "### Resolved findings",
         ];
-        for heading in asides {
-            assert!(is_aside(heading), "{heading}");
+        for heading in headings {
+            assert!(is_commentary(heading), "{heading}");
         }
         let others = [
             "## Issues",
@@ -275,7 +275,7 @@ mod tests {
             "I checked the code:",
         ];
         for heading in others {
-            assert!(!is_aside(heading), "{heading}");
+            assert!(!is_commentary(heading), "{heading}");
         }
     }
 

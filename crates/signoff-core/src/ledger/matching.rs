@@ -2,7 +2,7 @@
 //!
 //! First by fingerprint, however far the line moved. Then by the merge: findings that the merge of this round joins
 //! belong to one entry, and findings that it keeps apart never do. Then by similarity, to entries that this round has
-//! not reported yet: the same file, a similar description without an opposite request, and a place nearby. Better
+//! not reported yet: the same file, a similar description without an opposite request, and a location nearby. Better
 //! scores go first. One entry matches at most one finding of a reviewer.
 //!
 //! A settled entry (refuted, deferred, out of scope) matches only what the decision was about: the fingerprint of its
@@ -23,8 +23,8 @@ use crate::similarity::{ALIKE_PERMILLE, NEARLY_SAME_PERMILLE, Signature, family,
 
 /// Maximum number of lines that a fix may move a finding whose description changes too: about one screen of code.
 const MAX_MOVED_LINES: u32 = 25;
-/// Maximum distance in lines of the same place.
-const SAME_PLACE_LINES: u32 = 5;
+/// Maximum distance in lines of the same location.
+const SAME_LOCATION_LINES: u32 = 5;
 
 /// The ids an entry was reported under: the last one for each reviewer and fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ impl Matcher {
                 let pairs = own.into_iter().zip(reported);
                 let joins = |&(entry, finding): &(usize, usize)| self.joins(search, entry, finding).is_some();
                 let pairs: Vec<(usize, usize)> = pairs.filter(joins).collect();
-                pairs.into_iter().for_each(|(entry, finding)| search.take(entry, finding));
+                pairs.into_iter().for_each(|(entry, finding)| search.assign(entry, finding));
             } else {
                 self.nearest(search, &own, &reported);
                 self.nearest(search, &others, &reported);
@@ -212,7 +212,7 @@ impl Matcher {
                 candidates.push(MatchCandidate { rank: (Reverse(0), distance, !known.is_open()), entry, finding });
             }
         }
-        search.take_best(candidates);
+        search.assign_best(candidates);
     }
 
     /// Matches findings that the merge joins with one of an earlier reviewer of this round.
@@ -222,7 +222,7 @@ impl Matcher {
             let entries = self.by_group.get(&reported.group).into_iter().flatten();
             for &entry in entries {
                 if self.known.get_mut(entry).is_some_and(|known| known.accepts(reported.finding)) {
-                    search.take(entry, index);
+                    search.assign(entry, index);
                 }
             }
         }
@@ -235,7 +235,7 @@ impl Matcher {
                 self.alike(search, index, reported.finding, &mut candidates);
             }
         }
-        search.take_best(candidates);
+        search.assign_best(candidates);
     }
 
     fn alike(&mut self, search: &MatchSearch<'_>, index: usize, finding: &Finding, found: &mut Vec<MatchCandidate>) {
@@ -259,18 +259,18 @@ impl KnownEntry {
         self.state == FindingState::Open
     }
 
-    /// The distance in lines from the entry's old or new place; none if a line is unknown.
+    /// The distance in lines from the entry's old or new location; none if a line is unknown.
     fn distance(&self, finding: &Finding) -> Option<u32> {
         let line = finding.line?;
         [self.finding.line, self.line_before].into_iter().flatten().map(|other| other.abs_diff(line)).min()
     }
 
-    /// Whether the place is near enough to compare descriptions. Without a line, or further apart, only for findings
+    /// Whether the location is near enough to compare descriptions. Without a line, or further apart, only for findings
     /// of the same kind or reviewer.
     fn is_nearby(&self, finding: &Finding, reviewer: &ReviewerName) -> bool {
         let akin = self.finding.kind == finding.kind || self.reviewers.contains(reviewer);
         match self.distance(finding) {
-            Some(distance) => distance <= if akin { MAX_MOVED_LINES } else { SAME_PLACE_LINES },
+            Some(distance) => distance <= if akin { MAX_MOVED_LINES } else { SAME_LOCATION_LINES },
             None => akin,
         }
     }
@@ -290,9 +290,9 @@ impl KnownEntry {
         (enough && !are_opposed(&self.finding, finding)).then_some(score)
     }
 
-    /// The minimum score. It is doubled for another place, which is weaker evidence.
+    /// The minimum score. It is doubled for another location, which is weaker evidence.
     fn required_score(&self, finding: &Finding) -> u32 {
-        let moved = self.distance(finding).is_some_and(|distance| distance > SAME_PLACE_LINES);
+        let moved = self.distance(finding).is_some_and(|distance| distance > SAME_LOCATION_LINES);
         match (self.state.is_settled(), moved) {
             (true, _) => NEARLY_SAME_PERMILLE,
             (false, true) => 2 * ALIKE_PERMILLE,
@@ -314,14 +314,14 @@ impl MatchSearch<'_> {
         open.map(|(index, _)| index).collect()
     }
 
-    fn take_best(&mut self, mut candidates: Vec<MatchCandidate>) {
+    fn assign_best(&mut self, mut candidates: Vec<MatchCandidate>) {
         candidates.sort_by_key(|candidate| (candidate.rank, candidate.entry, candidate.finding));
         for candidate in candidates {
-            self.take(candidate.entry, candidate.finding);
+            self.assign(candidate.entry, candidate.finding);
         }
     }
 
-    fn take(&mut self, entry: usize, finding: usize) {
+    fn assign(&mut self, entry: usize, finding: usize) {
         if let Some(slot @ None) = self.matches.get_mut(finding)
             && self.taken.insert(entry)
         {

@@ -183,14 +183,14 @@ impl LedgerEntry {
         }
     }
 
-    /// Finds a note that repeats an open finding word for word, perhaps with its id and place: the reviewer has not
-    /// said that it is resolved. The note lowers the severity only if the reviewer calls it minor.
+    /// Finds a note that repeats an open finding word for word, perhaps with its id and location: the reviewer has not
+    /// stated that it is resolved. The note lowers the severity only if the reviewer calls it minor.
     fn repeated_in_notes(&self, reviewers: &BTreeMap<ReviewerName, ReviewerReport>) -> Option<(ReviewerName, Finding)> {
         let own = family(&self.finding.id).0;
         let repeats = |note: &Note| {
             let file = note.file.as_deref().or(self.finding.file.as_deref());
             let says = |text: &str| fingerprint(file, &self.finding.kind, text) == own;
-            says(&note.description) || says(&self.without_id_and_place(note))
+            says(&note.description) || says(&self.without_id_and_location(note))
         };
         let notes = reviewers.iter().flat_map(|(name, report)| report.notes.iter().map(move |note| (name, note)));
         let mut repeated = notes.filter(|(_, (note, _))| self.state == FindingState::Open && repeats(note));
@@ -200,8 +200,8 @@ impl LedgerEntry {
         })
     }
 
-    /// The text of a note without this finding's id and place.
-    fn without_id_and_place(&self, note: &Note) -> String {
+    /// The text of a note without this finding's id and location.
+    fn without_id_and_location(&self, note: &Note) -> String {
         let text = note.description.replacen(self.finding.id.as_str(), "", 1);
         let file = note.file.as_deref().unwrap_or_default();
         let location = note.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));

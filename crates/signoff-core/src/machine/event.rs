@@ -330,7 +330,7 @@ pub struct Job {
 pub enum JobKind {
     /// The agent of a phase. `notes` are findings of a checkpoint review.
     Work { role: Role, notes: Vec<Finding> },
-    /// A helper that researches a phase's question.
+    /// A researcher of a phase's question.
     Research { role: Role, number: usize },
     /// The project's checks.
     Check,
@@ -355,7 +355,7 @@ pub enum JobKind {
 }
 
 impl Job {
-    /// Who carries out this job.
+    /// The actor of this job.
     pub fn actor(&self) -> JobActor {
         match &self.kind {
             JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
@@ -367,7 +367,7 @@ impl Job {
     }
 }
 
-/// Who carries a job out.
+/// The actor that carries out a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JobActor {
     Writer(Role),

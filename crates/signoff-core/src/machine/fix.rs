@@ -10,41 +10,41 @@ use crate::review::{Finding, is_repository_path};
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// Starts a fix of all blocking findings, if the gate's limit allows one more.
-pub fn begin(this: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
-    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
-    this.unparsed_reviewers.clone_from(&unparsed_reviewers);
-    if !gate_policy.gate.bound.allows_another_fix(this.counters.fixes, this.counters.granted.fixes) {
-        return phases::exhausted(this, Reason::CyclesExhausted, policy);
+pub fn begin(machine: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(machine, policy) else { return };
+    machine.unparsed_reviewers.clone_from(&unparsed_reviewers);
+    if !gate_policy.gate.bound.allows_another_fix(machine.counters.fixes, machine.counters.granted.fixes) {
+        return phases::exhausted(machine, Reason::CyclesExhausted, policy);
     }
-    let findings = gate::blocking(this, policy);
+    let findings = gate::blocking(machine, policy);
     let only_looks = findings.is_empty() && unparsed_reviewers.is_empty();
-    if only_looks && this.counters.fixes < work::max_attempts(this, policy) {
+    if only_looks && machine.counters.fixes < work::max_attempts(machine, policy) {
         // No reviewer could judge, so there is nothing to fix: review again. If fixes are unlimited, the limit on
         // attempts applies.
-        count_fix(this);
-        return gate::review_again(this, policy);
+        count_fix(machine);
+        return gate::review_again(machine, policy);
     }
-    if only_looks || !work::may_attempt(this, policy) {
+    if only_looks || !work::may_attempt(machine, policy) {
         let outcome = phases::outcome_for(policy.workflow.attempts_exhausted_as);
-        let reason = phases::or_unclear(this, Reason::AttemptsExhausted, policy);
-        return phases::end(this, outcome, reason, RetryAction::Fix);
+        let reason = phases::or_unclear(machine, Reason::AttemptsExhausted, policy);
+        return phases::end(machine, outcome, reason, RetryAction::Fix);
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
     // Planners produce a single answer, so parallel results could not be combined.
     let has_single_result = matches!(gate_policy.fixer, Role::Enumerate | Role::Plan);
     let parallel = gate_policy.gate.parallel_fixes && unparsed_reviewers.is_empty() && !has_single_result;
     let groups = if parallel { independent_groups(findings.iter().map(|entry| &entry.finding)) } else { together() };
-    count_fix(this);
-    launch(this, groups, unparsed_reviewers, policy);
+    count_fix(machine);
+    launch(machine, groups, unparsed_reviewers, policy);
 }
 
 /// Counts one more fix at this gate. Saturates, because an imported count may be any number.
-fn count_fix(this: &mut Loop) {
-    this.counters.fixes = this.counters.fixes.saturating_add(1);
+fn count_fix(machine: &mut Loop) {
+    machine.counters.fixes = machine.counters.fixes.saturating_add(1);
 }
 
 /// Starts a fixer for each group of findings.
-pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
+pub fn launch(machine: &mut Loop, groups: Vec<Vec<FindingId>>, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
     let order = if groups.len() > 1 { FixOrder::Parallel } else { FixOrder::Sequential };
     let fix = |findings| Fix {
         findings,
@@ -53,8 +53,8 @@ pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unparsed_reviewers: 
         state: FixState::Queued,
     };
     let fixes: Vec<_> = groups.into_iter().map(fix).collect();
-    this.stage = Stage::Fixing { fixes, order, from: this.head.tree.clone() };
-    start_queued(this, FixTrigger::Review, policy);
+    machine.stage = Stage::Fixing { fixes, order, from: machine.head.tree.clone() };
+    start_queued(machine, FixTrigger::Review, policy);
 }
 
 /// What triggered a fixer's start.
@@ -66,89 +66,89 @@ enum FixTrigger {
 }
 
 /// Starts all queued fixers if they are parallel, else the next one.
-fn start_queued(this: &mut Loop, follows: FixTrigger, policy: &Policy) {
-    let Stage::Fixing { fixes, order, .. } = &this.stage else { return };
+fn start_queued(machine: &mut Loop, follows: FixTrigger, policy: &Policy) {
+    let Stage::Fixing { fixes, order, .. } = &machine.stage else { return };
     let queued: Vec<_> = (0..fixes.len()).filter(|index| fixes[*index].state == FixState::Queued).collect();
     let number = match order {
         FixOrder::Parallel => queued.len(),
         FixOrder::Sequential => queued.len().min(1),
     };
-    if !work::may_attempt(this, policy) {
-        return work::attempts_exhausted(this, policy);
+    if !work::may_attempt(machine, policy) {
+        return work::attempts_exhausted(machine, policy);
     }
     // Fixers that start together count as one attempt.
-    this.counters.uncounted += u32::try_from(number.saturating_sub(1)).unwrap_or(u32::MAX);
+    machine.counters.uncounted += u32::try_from(number.saturating_sub(1)).unwrap_or(u32::MAX);
     for index in queued.into_iter().take(number) {
-        let slot = work::attempt_slot(this, follows == FixTrigger::Incomplete, policy);
-        set_state(this, index, FixState::Assigned(slot));
+        let slot = work::attempt_slot(machine, follows == FixTrigger::Incomplete, policy);
+        set_state(machine, index, FixState::Assigned(slot));
     }
 }
 
-fn set_state(this: &mut Loop, index: usize, state: FixState) {
-    if let Stage::Fixing { fixes, .. } = &mut this.stage
+fn set_state(machine: &mut Loop, index: usize, state: FixState) {
+    if let Stage::Fixing { fixes, .. } = &mut machine.stage
         && let Some(fix) = fixes.get_mut(index)
     {
         fix.state = state;
     }
 }
 
-fn index_of(this: &Loop, attempt: AttemptId) -> Option<usize> {
-    let Stage::Fixing { fixes, .. } = &this.stage else { return None };
+fn index_of(machine: &Loop, attempt: AttemptId) -> Option<usize> {
+    let Stage::Fixing { fixes, .. } = &machine.stage else { return None };
     let is_it = |fix: &Fix| matches!(&fix.state, FixState::Assigned(slot) if slot.attempt() == Some(attempt));
     fixes.iter().position(is_it)
 }
 
 /// A fixer ended by itself. It needs no completion marker: the next review judges the fix.
-pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
-    let Some(index) = index_of(this, attempt) else { return };
-    let Stage::Fixing { order, .. } = this.stage else { return };
+pub fn ended(machine: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
+    let Some(index) = index_of(machine, attempt) else { return };
+    let Stage::Fixing { order, .. } = machine.stage else { return };
     let head = match report {
         WorkReport::Complete { head } | WorkReport::Incomplete { head } | WorkReport::NoWorkLeft { head } => head,
-        WorkReport::Stuck { .. } => return work::gave_up(this),
+        WorkReport::Stuck { .. } => return work::gave_up(machine),
     };
     let unmerged_commit = (order == FixOrder::Parallel).then(|| head.commit.clone());
     if unmerged_commit.is_none() {
-        this.head = head;
+        machine.head = head;
     }
-    set_state(this, index, FixState::Done { unmerged_commit });
-    settle(this, policy);
+    set_state(machine, index, FixState::Done { unmerged_commit });
+    finish_fixes(machine, policy);
 }
 
 /// Records a fixer's claims. Only reviewers and people act on them.
-pub fn claimed(this: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<FixClaim>, policy: &Policy) {
-    if index_of(this, attempt).is_some() || is_fix_phase(this, attempt, policy) {
-        this.ledger.claim(attempt, commit, claims);
+pub fn claimed(machine: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<FixClaim>, policy: &Policy) {
+    if index_of(machine, attempt).is_some() || is_fix_phase(machine, attempt, policy) {
+        machine.ledger.claim(attempt, commit, claims);
     }
 }
 
 /// Whether an attempt runs in an agent phase that fixes inherited findings.
-fn is_fix_phase(this: &Loop, attempt: AttemptId, policy: &Policy) -> bool {
+fn is_fix_phase(machine: &Loop, attempt: AttemptId, policy: &Policy) -> bool {
     let fixes = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Fix, .. });
-    matches!(this.stage, Stage::Working { .. })
-        && this.runs(attempt)
-        && policy.phase(this.position.phase).is_some_and(fixes)
+    matches!(machine.stage, Stage::Working { .. })
+        && machine.runs(attempt)
+        && policy.phase(machine.position.phase).is_some_and(fixes)
 }
 
 /// A fixer failed.
-pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
-    let Some(index) = index_of(this, attempt) else { return };
-    let Stage::Fixing { fixes, .. } = &mut this.stage else { return };
+pub fn failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Some(index) = index_of(machine, attempt) else { return };
+    let Stage::Fixing { fixes, .. } = &mut machine.stage else { return };
     let earlier = fixes[index].failures;
     fixes[index].failures += 1;
-    let escalation = phases::nearest_gate_policy(this, policy).map(|gate_policy| &gate_policy.gate.on_fixer_failure);
+    let escalation = phases::nearest_gate_policy(machine, policy).map(|gate_policy| &gate_policy.gate.on_fixer_failure);
     let action = escalation.map_or(FailureAction::Fail, |escalation| escalation.action(earlier));
     if action.step() == FailureStep::Retry {
-        set_state(this, index, FixState::Queued);
-        start_queued(this, FixTrigger::Incomplete, policy);
+        set_state(machine, index, FixState::Queued);
+        start_queued(machine, FixTrigger::Incomplete, policy);
     } else {
-        set_state(this, index, FixState::Failed { action });
-        settle(this, policy);
+        set_state(machine, index, FixState::Failed { action });
+        finish_fixes(machine, policy);
     }
 }
 
 /// Continues once no fixer is running.
-fn settle(this: &mut Loop, policy: &Policy) {
-    let Stage::Fixing { fixes, order, .. } = &this.stage else { return };
+fn finish_fixes(machine: &mut Loop, policy: &Policy) {
+    let Stage::Fixing { fixes, order, .. } = &machine.stage else { return };
     if fixes.iter().any(|fix| matches!(fix.state, FixState::Assigned(_))) {
         return;
     }
@@ -157,35 +157,35 @@ fn settle(this: &mut Loop, policy: &Policy) {
     let parallel = *order == FixOrder::Parallel;
     match fixes.iter().filter_map(action).max().map(FailureAction::step) {
         Some(FailureStep::Ask) => {
-            phases::ask(this, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
+            phases::ask(machine, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
         Some(FailureStep::End) => {
-            phases::end_resumable(this, Outcome::Failed, Reason::FixerFailed);
+            phases::end_resumable(machine, Outcome::Failed, Reason::FixerFailed);
         }
-        Some(_) if !any_done => retry_or_exhaust(this, policy),
-        Some(_) | None if parallel => combine(this),
-        Some(_) | None if has_queued(this) => start_queued(this, FixTrigger::Review, policy),
-        Some(_) | None => fixed(this, policy),
+        Some(_) if !any_done => retry_or_exhaust(machine, policy),
+        Some(_) | None if parallel => combine(machine),
+        Some(_) | None if has_queued(machine) => start_queued(machine, FixTrigger::Review, policy),
+        Some(_) | None => fixed(machine, policy),
     }
 }
 
-fn has_queued(this: &Loop) -> bool {
-    matches!(&this.stage, Stage::Fixing { fixes, .. } if fixes.iter().any(|fix| fix.state == FixState::Queued))
+fn has_queued(machine: &Loop) -> bool {
+    matches!(&machine.stage, Stage::Fixing { fixes, .. } if fixes.iter().any(|fix| fix.state == FixState::Queued))
 }
 
 /// Starts another attempt for the failed fixes if the gate's limit allows one.
-fn retry_or_exhaust(this: &mut Loop, policy: &Policy) {
-    let bound = phases::nearest_gate_policy(this, policy).map(|gate_policy| gate_policy.gate.bound);
-    if bound.is_some_and(|bound| !bound.allows_another_fix(this.counters.fixes, this.counters.granted.fixes)) {
-        return phases::exhausted(this, Reason::FixerFailed, policy);
+fn retry_or_exhaust(machine: &mut Loop, policy: &Policy) {
+    let bound = phases::nearest_gate_policy(machine, policy).map(|gate_policy| gate_policy.gate.bound);
+    if bound.is_some_and(|bound| !bound.allows_another_fix(machine.counters.fixes, machine.counters.granted.fixes)) {
+        return phases::exhausted(machine, Reason::FixerFailed, policy);
     }
-    count_fix(this);
-    requeue_failed(this);
-    start_queued(this, FixTrigger::Incomplete, policy);
+    count_fix(machine);
+    requeue_failed(machine);
+    start_queued(machine, FixTrigger::Incomplete, policy);
 }
 
-fn requeue_failed(this: &mut Loop) {
-    if let Stage::Fixing { fixes, .. } = &mut this.stage {
+fn requeue_failed(machine: &mut Loop) {
+    if let Stage::Fixing { fixes, .. } = &mut machine.stage {
         for fix in fixes.iter_mut().filter(|fix| matches!(fix.state, FixState::Failed { .. })) {
             fix.state = FixState::Queued;
         }
@@ -193,30 +193,30 @@ fn requeue_failed(this: &mut Loop) {
 }
 
 /// Retries the failed fixes after a person's answer.
-pub fn retry(this: &mut Loop, policy: &Policy) {
-    requeue_failed(this);
-    if has_queued(this) { start_queued(this, FixTrigger::Review, policy) } else { settle(this, policy) }
+pub fn retry(machine: &mut Loop, policy: &Policy) {
+    requeue_failed(machine);
+    if has_queued(machine) { start_queued(machine, FixTrigger::Review, policy) } else { finish_fixes(machine, policy) }
 }
 
-fn combine(this: &mut Loop) {
-    let slot = this.new_slot();
-    if let Stage::Fixing { fixes, from, .. } = &this.stage {
-        this.stage = Stage::Combining { slot, fixes: fixes.clone(), from: from.clone() };
+fn combine(machine: &mut Loop) {
+    let slot = machine.new_slot();
+    if let Stage::Fixing { fixes, from, .. } = &machine.stage {
+        machine.stage = Stage::Combining { slot, fixes: fixes.clone(), from: from.clone() };
     }
 }
 
 /// Parallel fixes were combined. Failed fixers get another attempt if the limit allows one.
-pub fn combined(this: &mut Loop, attempt: AttemptId, head: Head, policy: &Policy) {
-    let Stage::Combining { fixes, .. } = &this.stage else { return };
-    let once_more = work::may_attempt(this, policy);
+pub fn combined(machine: &mut Loop, attempt: AttemptId, head: Head, policy: &Policy) {
+    let Stage::Combining { fixes, .. } = &machine.stage else { return };
+    let once_more = work::may_attempt(machine, policy);
     let stays = |index: &usize| !once_more || matches!(fixes[*index].state, FixState::Done { .. });
     let kept: Vec<_> = (0..fixes.len()).filter(stays).collect();
-    overlapped(this, attempt, &kept, head, policy);
+    overlapped(machine, attempt, &kept, head, policy);
 }
 
 /// Parallel fixes conflict: repeats those that could not be kept, one after the other.
-pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Head, policy: &Policy) {
-    let Stage::Combining { slot, fixes, from } = &this.stage else { return };
+pub fn overlapped(machine: &mut Loop, attempt: AttemptId, kept: &[usize], head: Head, policy: &Policy) {
+    let Stage::Combining { slot, fixes, from } = &machine.stage else { return };
     if slot.attempt() != Some(attempt) {
         return;
     }
@@ -224,35 +224,35 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
     for (index, fix) in fixes.iter_mut().enumerate() {
         fix.state = if kept.contains(&index) { FixState::Done { unmerged_commit: None } } else { FixState::Queued };
     }
-    this.stage = Stage::Fixing { fixes, order: FixOrder::Sequential, from: from.clone() };
-    this.head = head;
-    this.reset_losses();
-    if has_queued(this) { start_queued(this, FixTrigger::Review, policy) } else { fixed(this, policy) }
+    machine.stage = Stage::Fixing { fixes, order: FixOrder::Sequential, from: from.clone() };
+    machine.head = head;
+    machine.reset_losses();
+    if has_queued(machine) { start_queued(machine, FixTrigger::Review, policy) } else { fixed(machine, policy) }
 }
 
 /// The fix is done. If it changed nothing, another review would find the same.
-fn fixed(this: &mut Loop, policy: &Policy) {
-    let (Stage::Fixing { from, .. } | Stage::Combining { from, .. }) = &this.stage else { return };
-    let changed = *from != this.head.tree;
-    this.counters.noop_fixes = if changed { 0 } else { this.counters.noop_fixes + 1 };
-    let bound = phases::current_gate_policy(this, policy).and_then(|gate_policy| gate_policy.gate.max_noop_fixes);
-    if bound.is_some_and(|bound| this.counters.noop_fixes >= bound) {
-        return phases::exhausted(this, Reason::NoopFix, policy);
+fn fixed(machine: &mut Loop, policy: &Policy) {
+    let (Stage::Fixing { from, .. } | Stage::Combining { from, .. }) = &machine.stage else { return };
+    let changed = *from != machine.head.tree;
+    machine.counters.noop_fixes = if changed { 0 } else { machine.counters.noop_fixes + 1 };
+    let bound = phases::current_gate_policy(machine, policy).and_then(|gate_policy| gate_policy.gate.max_noop_fixes);
+    if bound.is_some_and(|bound| machine.counters.noop_fixes >= bound) {
+        return phases::exhausted(machine, Reason::NoopFix, policy);
     }
-    gate::review_again(this, policy);
+    gate::review_again(machine, policy);
 }
 
 /// Resumes fixes: running and failed ones start again, finished ones stay done.
-pub fn resume(this: &mut Loop, stage: Stage, policy: &Policy) {
-    this.stage = stage;
-    if let Stage::Fixing { fixes, .. } = &mut this.stage {
+pub fn resume(machine: &mut Loop, stage: Stage, policy: &Policy) {
+    machine.stage = stage;
+    if let Stage::Fixing { fixes, .. } = &mut machine.stage {
         let stopped =
             |fix: &&mut Fix| matches!(fix.state, FixState::Assigned(AttemptSlot::Paused(_) | AttemptSlot::Running(_)));
         for fix in fixes.iter_mut().filter(stopped) {
             fix.state = FixState::Queued;
         }
     }
-    retry(this, policy);
+    retry(machine, policy);
 }
 
 /// Maximum number of parallel fixers.

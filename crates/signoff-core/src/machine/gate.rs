@@ -12,92 +12,93 @@ use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verd
 use crate::settings::CHECKS;
 use crate::workflow::PhaseKind;
 
-/// The finding for checks that failed without naming a place.
-const NO_LOCATION: &str = "the project's checks failed and named no place";
+/// The finding for checks that failed without naming a location.
+const NO_LOCATION: &str = "the project's checks failed without naming a location";
 
 /// Enters a gate: its limits start over, its review numbers continue.
-pub fn begin(this: &mut Loop, policy: &Policy) {
-    reset_counters(this);
-    if has_nothing_to_judge(this, policy) {
-        return phases::nothing_to_review(this, policy);
+pub fn begin(machine: &mut Loop, policy: &Policy) {
+    reset_counters(machine);
+    if has_nothing_to_judge(machine, policy) {
+        return phases::nothing_to_review(machine, policy);
     }
-    next_cycle(this);
-    open_round(this, ReviewScope::Full, policy);
+    next_cycle(machine);
+    open_round(machine, ReviewScope::Full, policy);
 }
 
 /// Resets the counters of the current gate.
-pub fn reset_counters(this: &mut Loop) {
-    let counters = &mut this.counters;
+pub fn reset_counters(machine: &mut Loop) {
+    let counters = &mut machine.counters;
     (counters.fixes, counters.noop_fixes, counters.granted.fixes) = (0, 0, 0);
-    counters.cycle = this.cycles.get(&this.position.phase).copied().unwrap_or(0);
+    counters.cycle = machine.cycles.get(&machine.position.phase).copied().unwrap_or(0);
 }
 
 /// Reviews are numbered per gate and pass, across items and conflicts.
-fn next_cycle(this: &mut Loop) {
-    this.counters.cycle = this.counters.cycle.saturating_add(1);
-    this.counters.discussions = 0;
-    this.cycles.insert(this.position.phase, this.counters.cycle);
+fn next_cycle(machine: &mut Loop) {
+    machine.counters.cycle = machine.counters.cycle.saturating_add(1);
+    machine.counters.discussions = 0;
+    machine.cycles.insert(machine.position.phase, machine.counters.cycle);
 }
 
 /// Reviews again after a fix.
-pub fn review_again(this: &mut Loop, policy: &Policy) {
-    if has_nothing_to_judge(this, policy) {
-        return phases::nothing_to_review(this, policy);
+pub fn review_again(machine: &mut Loop, policy: &Policy) {
+    if has_nothing_to_judge(machine, policy) {
+        return phases::nothing_to_review(machine, policy);
     }
-    next_cycle(this);
-    let scoped = phases::current_gate_policy(this, policy)
+    next_cycle(machine);
+    let scoped = phases::current_gate_policy(machine, policy)
         .is_some_and(|gate_policy| gate_policy.gate.rereview == RereviewScope::Scoped);
-    open_round(this, if scoped { ReviewScope::Scoped } else { ReviewScope::Full }, policy);
+    open_round(machine, if scoped { ReviewScope::Scoped } else { ReviewScope::Full }, policy);
 }
 
 /// Starts all reviewers on one commit. If the work changes nothing there is nothing to judge.
-pub fn open_round(this: &mut Loop, scope: ReviewScope, policy: &Policy) {
-    let Some(phase) = policy.phase(this.position.phase) else { return phases::sign_off(this, policy) };
-    if has_nothing_to_judge(this, policy) {
-        return phases::nothing_to_review(this, policy);
+pub fn open_round(machine: &mut Loop, scope: ReviewScope, policy: &Policy) {
+    let Some(phase) = policy.phase(machine.position.phase) else { return phases::sign_off(machine, policy) };
+    if has_nothing_to_judge(machine, policy) {
+        return phases::nothing_to_review(machine, policy);
     }
-    this.unparsed_reviewers.clear();
-    this.stage = match &phase.kind {
+    machine.unparsed_reviewers.clear();
+    machine.stage = match &phase.kind {
         PhaseKind::Gate(gate_policy) => {
-            this.counters.reviews += 1;
+            machine.counters.reviews += 1;
             let reviewers =
-                gate_policy.gate.reviewers.iter().map(|name| (name.clone(), new_reviewer_state(this))).collect();
+                gate_policy.gate.reviewers.iter().map(|name| (name.clone(), new_reviewer_state(machine))).collect();
             let unlisted = BTreeSet::new();
-            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, reviewers, unlisted })
+            Stage::Reviewing(Panel { commit: machine.head.commit.clone(), scope, reviewers, unlisted })
         }
-        PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
-        PhaseKind::Agent { .. } => return phases::enter(this, policy),
+        PhaseKind::Check(_) => Stage::Checking { slot: machine.new_slot(), failures: 0 },
+        PhaseKind::Agent { .. } => return phases::enter(machine, policy),
     };
 }
 
 /// Whether the current gate judges the work itself, not a design or a plan, and the work changes nothing.
-fn has_nothing_to_judge(this: &Loop, policy: &Policy) -> bool {
+fn has_nothing_to_judge(machine: &Loop, policy: &Policy) -> bool {
     let phases = &policy.workflow.phases;
-    let (before, after) = phases.split_at(this.position.phase.min(phases.len()));
+    let (before, after) = phases.split_at(machine.position.phase.min(phases.len()));
     let judges_work = before.iter().any(work::implements) || !after.iter().any(work::implements);
-    this.is_unchanged() && judges_work && this.position.phase < phases.len()
+    machine.is_unchanged() && judges_work && machine.position.phase < phases.len()
 }
 
-fn new_reviewer_state(this: &mut Loop) -> ReviewerState {
-    ReviewerState::Assigned { slot: this.new_slot(), failures: 0, unclear: 0 }
+fn new_reviewer_state(machine: &mut Loop) -> ReviewerState {
+    ReviewerState::Assigned { slot: machine.new_slot(), failures: 0, unclear: 0 }
 }
 
 /// A reviewer ended by itself.
-pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, policy: &Policy) {
-    let (Some(gate_policy), Stage::Reviewing(panel)) = (phases::current_gate_policy(this, policy), &this.stage) else {
+pub fn review_arrived(machine: &mut Loop, attempt: AttemptId, review: Review, policy: &Policy) {
+    let (Some(gate_policy), Stage::Reviewing(panel)) = (phases::current_gate_policy(machine, policy), &machine.stage)
+    else {
         return;
     };
     let Some((name, failures, unclear)) = assigned_reviewer(panel, attempt) else { return };
     let review = review.reject_other_commit(&panel.commit);
-    this.reset_losses();
+    machine.reset_losses();
     let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
-    this.counters.has_readable |= is_readable;
-    this.counters.has_unclear |= !is_readable;
+    machine.counters.has_readable |= is_readable;
+    machine.counters.has_unclear |= !is_readable;
     let state = match &review.verdict {
         Verdict::Inconclusive(_) => {
             let (action, unclear) = (gate_policy.gate.on_unclear.action(unclear), unclear + 1);
             if action == FailureAction::Retry {
-                ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
+                ReviewerState::Assigned { slot: machine.new_slot(), failures, unclear }
             } else {
                 ReviewerState::Unclear { action, failures, unclear }
             }
@@ -106,27 +107,27 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
             ReviewerState::Answered(Box::new(review.with_verdict_from_findings(gate_policy.gate.fail_on)))
         }
     };
-    set_reviewer_state(this, name, state, policy);
+    set_reviewer_state(machine, name, state, policy);
 }
 
 /// A reviewer or the project's checks failed.
-pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
-    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+pub fn failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(machine, policy) else { return };
     let escalation = gate_policy.gate.on_reviewer_failure.clone();
-    if let Stage::Checking { failures, .. } = this.stage {
-        return check_failed_to_run(this, failures, escalation.action(failures), policy);
+    if let Stage::Checking { failures, .. } = machine.stage {
+        return check_failed_to_run(machine, failures, escalation.action(failures), policy);
     }
-    let Some((name, failures, unclear)) = phases::panel(this).and_then(|panel| assigned_reviewer(panel, attempt))
+    let Some((name, failures, unclear)) = phases::panel(machine).and_then(|panel| assigned_reviewer(panel, attempt))
     else {
         return;
     };
     let (action, failures) = (escalation.action(failures), failures + 1);
     let state = if action == FailureAction::Retry {
-        ReviewerState::Assigned { slot: this.new_slot(), failures, unclear }
+        ReviewerState::Assigned { slot: machine.new_slot(), failures, unclear }
     } else {
         ReviewerState::Failed { action, failures, unclear }
     };
-    set_reviewer_state(this, name, state, policy);
+    set_reviewer_state(machine, name, state, policy);
 }
 
 /// The reviewer of an attempt, with the number of failures and of unclear answers so far.
@@ -137,44 +138,44 @@ fn assigned_reviewer(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName,
     })
 }
 
-fn set_reviewer_state(this: &mut Loop, name: ReviewerName, state: ReviewerState, policy: &Policy) {
-    if let Stage::Reviewing(panel) = &mut this.stage {
+fn set_reviewer_state(machine: &mut Loop, name: ReviewerName, state: ReviewerState, policy: &Policy) {
+    if let Stage::Reviewing(panel) = &mut machine.stage {
         panel.reviewers.insert(name, state);
         if !panel.is_open() {
-            settle_panel(this, policy);
+            settle_panel(machine, policy);
         }
     }
 }
 
 /// Every reviewer has ended. Missing answers are handled first; only then do the answers count.
-fn settle_panel(this: &mut Loop, policy: &Policy) {
-    let Some(panel) = phases::panel(this) else { return };
+fn settle_panel(machine: &mut Loop, policy: &Policy) {
+    let Some(panel) = phases::panel(machine) else { return };
     let action = |state: &ReviewerState| match state {
         ReviewerState::Unclear { action, .. } | ReviewerState::Failed { action, .. } => Some(*action),
         ReviewerState::Assigned { .. } | ReviewerState::Answered(_) => None,
     };
     match panel.reviewers.values().filter_map(action).max().map(FailureAction::step) {
-        None => evaluate_answers(this, PanelCoverage::Complete, policy),
+        None => evaluate_answers(machine, PanelCoverage::Complete, policy),
         Some(FailureStep::End | FailureStep::Retry) => {
             let is_unclear = panel.reviewers.values().any(|state| matches!(state, ReviewerState::Unclear { .. }));
             let reason = if is_unclear { Reason::UnclearReview } else { Reason::ReviewerFailed };
-            record(this, policy);
-            phases::end_resumable(this, Outcome::Failed, reason);
+            record(machine, policy);
+            phases::end_resumable(machine, Outcome::Failed, reason);
         }
         Some(FailureStep::Ask) => {
-            record(this, policy);
-            ask(this, policy);
+            record(machine, policy);
+            ask(machine, policy);
         }
         Some(FailureStep::NotPassed) => {
             let unparsed_reviewers = unparsed_reviewers(panel);
-            record(this, policy);
+            record(machine, policy);
             let looks_again = unparsed_reviewers.is_empty()
-                && phases::current_gate_policy(this, policy)
+                && phases::current_gate_policy(machine, policy)
                     .is_some_and(|gate_policy| gate_policy.gate.on_failure == OnFailure::MiniLoop);
-            if policy.fix_needs_review && this.has_only_unclear_reviews() && !looks_again {
-                return phases::end_unclear(this, policy);
+            if policy.fix_needs_review && machine.has_only_unclear_reviews() && !looks_again {
+                return phases::end_unclear(machine, policy);
             }
-            not_passed(this, unparsed_reviewers, policy);
+            not_passed(machine, unparsed_reviewers, policy);
         }
     }
 }
@@ -186,8 +187,8 @@ fn unparsed_reviewers(panel: &Panel) -> Vec<ReviewerName> {
     panel.reviewers.iter().filter(|(_, state)| raw(state)).map(|(name, _)| name.clone()).collect()
 }
 
-fn ask(this: &mut Loop, policy: &Policy) {
-    let Some(panel) = phases::panel(this) else { return };
+fn ask(machine: &mut Loop, policy: &Policy) {
+    let Some(panel) = phases::panel(machine) else { return };
     let missing = panel.missing();
     let all_missing = missing.len() == panel.reviewers.len();
     let all_failed = panel.reviewers.values().all(|state| matches!(state, ReviewerState::Failed { .. }));
@@ -198,7 +199,7 @@ fn ask(this: &mut Loop, policy: &Policy) {
     } else {
         (QuestionTopic::PartialReview { missing }, Choice::Proceed)
     };
-    phases::ask(this, topic, &[Choice::Retry, second, Choice::Stop], policy);
+    phases::ask(machine, topic, &[Choice::Retry, second, Choice::Stop], policy);
 }
 
 /// Whether all reviewers answered.
@@ -209,40 +210,43 @@ pub enum PanelCoverage {
 }
 
 /// Combines the answers into the gate's result.
-pub fn evaluate_answers(this: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
-    let answers = record(this, policy);
+pub fn evaluate_answers(machine: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
+    let answers = record(machine, policy);
     let discussing: Vec<_> = answers
         .iter()
         .filter(|review| review.verdict == Verdict::NeedsDiscussion)
         .map(|review| review.reviewer.clone())
         .collect();
-    let threshold = phases::current_gate_policy(this, policy).map(|gate_policy| gate_policy.gate.fail_on);
+    let threshold = phases::current_gate_policy(machine, policy).map(|gate_policy| gate_policy.gate.fail_on);
     let unexplained = |review: &Review| {
         review.verdict == Verdict::ChangesRequested
             && review.findings.is_empty()
             && threshold != Some(FailThreshold::None)
     };
     if !discussing.is_empty() {
-        discuss(this, discussing, policy);
-    } else if answers.iter().any(unexplained) || !blocking(this, policy).is_empty() {
-        not_passed(this, Vec::new(), policy);
+        discuss(machine, discussing, policy);
+    } else if answers.iter().any(unexplained) || !blocking(machine, policy).is_empty() {
+        not_passed(machine, Vec::new(), policy);
     } else {
-        passed(this, coverage, policy);
+        passed(machine, coverage, policy);
     }
 }
 
 /// Records the panel's answers in the ledger.
-fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
-    let answers = phases::panel(this).map(Panel::answers).unwrap_or_default();
-    let unlisted = phases::panel(this).map(|panel| panel.unlisted.clone()).unwrap_or_default();
-    let round = round(this, policy);
-    this.ledger.record_with_unlisted(&round, &answers, &unlisted);
+fn record(machine: &mut Loop, policy: &Policy) -> Vec<Review> {
+    let answers = phases::panel(machine).map(Panel::answers).unwrap_or_default();
+    let unlisted = phases::panel(machine).map(|panel| panel.unlisted.clone()).unwrap_or_default();
+    let round = round(machine, policy);
+    machine.ledger.record_with_unlisted(&round, &answers, &unlisted);
     answers
 }
 
-pub fn round(this: &Loop, policy: &Policy) -> Round {
-    let per_item = policy.phase(this.position.phase).is_some_and(|phase| phase.per_item);
-    Round { item: per_item.then_some(this.position.item), ..this.round_at(this.position.phase, this.counters.cycle) }
+pub fn round(machine: &Loop, policy: &Policy) -> Round {
+    let per_item = policy.phase(machine.position.phase).is_some_and(|phase| phase.per_item);
+    Round {
+        item: per_item.then_some(machine.position.item),
+        ..machine.round_at(machine.position.phase, machine.counters.cycle)
+    }
 }
 
 impl Loop {
@@ -259,151 +263,152 @@ pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerN
 }
 
 /// The open findings that block this gate, worst first: at or above its threshold, and reported here.
-pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
+pub fn blocking<'a>(machine: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
     // A check is judged by its exit code alone: everything it reports has to be fixed.
-    let threshold = match policy.phase(this.position.phase).map(|phase| &phase.kind) {
+    let threshold = match policy.phase(machine.position.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
     };
-    let here = round(this, policy);
-    let here =
-        |entry: &&LedgerEntry| here.covers(entry) && entry.seen.iter().any(|round| round.phase == this.position.phase);
-    this.ledger.findings_for_fix(threshold).into_iter().filter(here).collect()
+    let here = round(machine, policy);
+    let here = |entry: &&LedgerEntry| {
+        here.covers(entry) && entry.seen.iter().any(|round| round.phase == machine.position.phase)
+    };
+    machine.ledger.findings_for_fix(threshold).into_iter().filter(here).collect()
 }
 
 /// Findings of the last round that would block if a person had not closed them.
-pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
-    let phases = policy.workflow.phases.iter().enumerate().take(this.position.phase + 1);
+pub fn overruled<'a>(machine: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
+    let phases = policy.workflow.phases.iter().enumerate().take(machine.position.phase + 1);
     let mut gates = phases.rev().filter_map(|(index, phase)| Some((index, phase.policy()?.gate.fail_on)));
     let Some((gate, threshold)) = gates.next() else { return Vec::new() };
-    let last = (this.position.pass, gate, this.counters.cycle);
+    let last = (machine.position.pass, gate, machine.counters.cycle);
     let is_overruled = |entry: &&LedgerEntry| {
         let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));
         let reported = entry.seen.iter().rev().find(|round| round.checkpoint.is_none());
         let reported = reported.is_some_and(|round| (round.pass, round.phase, round.cycle) == last);
         by_person && entry.state.is_settled() && reported && threshold.is_reached_by(entry.finding.severity)
     };
-    this.ledger.entries().iter().filter(is_overruled).collect()
+    machine.ledger.entries().iter().filter(is_overruled).collect()
 }
 
-fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
-    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
-    let action = gate_policy.gate.on_discussion.action(this.counters.discussions);
-    this.counters.discussions += 1;
+fn discuss(machine: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(machine, policy) else { return };
+    let action = gate_policy.gate.on_discussion.action(machine.counters.discussions);
+    machine.counters.discussions += 1;
     match action.step() {
         FailureStep::Retry => {
-            let scope = phases::panel(this).map_or(ReviewScope::Full, |panel| panel.scope);
-            open_round(this, scope, policy);
+            let scope = phases::panel(machine).map_or(ReviewScope::Full, |panel| panel.scope);
+            open_round(machine, scope, policy);
         }
         FailureStep::Ask => {
             let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
-            phases::ask(this, QuestionTopic::Discussion { by }, &choices, policy);
+            phases::ask(machine, QuestionTopic::Discussion { by }, &choices, policy);
         }
-        FailureStep::NotPassed => not_passed(this, by, policy),
+        FailureStep::NotPassed => not_passed(machine, by, policy),
         FailureStep::End => {
             let outcome = if action == FailureAction::Stop { Outcome::Discussion } else { Outcome::Failed };
-            phases::end_resumable(this, outcome, Reason::Discussion);
+            phases::end_resumable(machine, outcome, Reason::Discussion);
         }
     }
 }
 
 /// No finding at or above the threshold is open. After a scoped review a full one follows.
-fn passed(this: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
-    let Some(panel) = phases::panel(this) else { return };
+fn passed(machine: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
+    let Some(panel) = phases::panel(machine) else { return };
     if panel.scope == ReviewScope::Scoped {
-        return open_round(this, ReviewScope::Full, policy);
+        return open_round(machine, ReviewScope::Full, policy);
     }
     let end = match coverage {
         PanelCoverage::Complete => GateEnd::Approved { commit: panel.commit.clone() },
         PanelCoverage::Partial => GateEnd::ReviewersMissing,
     };
-    phases::record_gate_end(this, end);
-    phases::advance(this, policy);
+    phases::record_gate_end(machine, end);
+    phases::advance(machine, policy);
 }
 
 /// The gate did not pass.
-pub fn not_passed(this: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
-    let Some(gate_policy) = phases::current_gate_policy(this, policy) else { return };
+pub fn not_passed(machine: &mut Loop, unparsed_reviewers: Vec<ReviewerName>, policy: &Policy) {
+    let Some(gate_policy) = phases::current_gate_policy(machine, policy) else { return };
     match gate_policy.gate.on_failure {
-        OnFailure::MiniLoop if repeats(this, &gate_policy.gate, policy) => {
-            phases::exhausted(this, Reason::SameFinding, policy)
+        OnFailure::MiniLoop if repeats(machine, &gate_policy.gate, policy) => {
+            phases::exhausted(machine, Reason::SameFinding, policy)
         }
-        OnFailure::MiniLoop => fix::begin(this, unparsed_reviewers, policy),
-        OnFailure::Restart if may_restart(this, &gate_policy.gate, policy) => {
-            *this.counters.restarts.entry(this.position.phase).or_default() += 1;
-            phases::restart(this, policy);
+        OnFailure::MiniLoop => fix::begin(machine, unparsed_reviewers, policy),
+        OnFailure::Restart if may_restart(machine, &gate_policy.gate, policy) => {
+            *machine.counters.restarts.entry(machine.position.phase).or_default() += 1;
+            phases::restart(machine, policy);
         }
-        OnFailure::Restart => phases::restarts_exhausted(this, policy),
-        OnFailure::Proceed => phases::proceed_with_findings(this, Reason::FindingsNoted, policy),
+        OnFailure::Restart => phases::restarts_exhausted(machine, policy),
+        OnFailure::Proceed => phases::proceed_with_findings(machine, Reason::FindingsNoted, policy),
         OnFailure::Stop => {
-            phases::end(this, Outcome::Failed, Reason::GateFailed, super::RetryAction::Fix);
+            phases::end(machine, Outcome::Failed, Reason::GateFailed, super::RetryAction::Fix);
         }
     }
 }
 
 /// Whether a gate that restarts the workflow may do so once more. Its limit counts restarts as that of another gate
 /// counts fixes.
-fn may_restart(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
-    let restarts = this.counters.restarts.get(&this.position.phase).copied().unwrap_or(0);
+fn may_restart(machine: &Loop, gate: &Gate, policy: &Policy) -> bool {
+    let restarts = machine.counters.restarts.get(&machine.position.phase).copied().unwrap_or(0);
     !policy.workflow.limits.bounds_restarts || gate.bound.fixes().is_none_or(|bound| restarts < bound)
 }
 
-fn repeats(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
+fn repeats(machine: &Loop, gate: &Gate, policy: &Policy) -> bool {
     let reviews = |entry: &&LedgerEntry| entry.seen.iter().filter(|round| round.checkpoint.is_none()).count();
-    let times = blocking(this, policy).iter().map(reviews).max().unwrap_or(0);
+    let times = blocking(machine, policy).iter().map(reviews).max().unwrap_or(0);
     gate.max_same_finding.is_some_and(|bound| times >= bound as usize)
 }
 
 /// The project's checks ended.
-pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, policy: &Policy) {
-    if !this.runs(attempt) || !matches!(this.stage, Stage::Checking { .. }) {
+pub fn check_ended(machine: &mut Loop, attempt: AttemptId, report: CheckReport, policy: &Policy) {
+    if !machine.runs(attempt) || !matches!(machine.stage, Stage::Checking { .. }) {
         return;
     }
-    this.reset_losses();
+    machine.reset_losses();
     let verdict = |verdict| Review::new(CHECKS.into(), ReviewerKind::Tests, verdict);
-    let round = round(this, policy);
-    this.counters.has_readable |= report != CheckReport::NothingToCheck;
+    let round = round(machine, policy);
+    machine.counters.has_readable |= report != CheckReport::NothingToCheck;
     match report {
         CheckReport::Passed => {
-            this.ledger.record(&round, &[verdict(Verdict::Approved)]);
-            phases::advance(this, policy);
+            machine.ledger.record(&round, &[verdict(Verdict::Approved)]);
+            phases::advance(machine, policy);
         }
         CheckReport::Failed { findings } => {
             let unexplained = || Finding::new(&CHECKS.into(), "check", Severity::Critical, NO_LOCATION);
             let findings = if findings.is_empty() { vec![unexplained()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
-            this.ledger.record(&round, &[review]);
-            not_passed(this, Vec::new(), policy);
+            machine.ledger.record(&round, &[review]);
+            not_passed(machine, Vec::new(), policy);
         }
         // A fix that removes the checks leaves their findings open.
-        CheckReport::NothingToCheck if !blocking(this, policy).is_empty() => {
-            not_passed(this, Vec::new(), policy);
+        CheckReport::NothingToCheck if !blocking(machine, policy).is_empty() => {
+            not_passed(machine, Vec::new(), policy);
         }
         CheckReport::NothingToCheck => {
-            phases::record_gate_end(this, GateEnd::Unchecked);
-            phases::advance(this, policy);
+            phases::record_gate_end(machine, GateEnd::Unchecked);
+            phases::advance(machine, policy);
         }
     }
 }
 
-fn check_failed_to_run(this: &mut Loop, failures: u32, action: FailureAction, policy: &Policy) {
+fn check_failed_to_run(machine: &mut Loop, failures: u32, action: FailureAction, policy: &Policy) {
     match action.step() {
-        FailureStep::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
+        FailureStep::Retry => machine.stage = Stage::Checking { slot: machine.new_slot(), failures: failures + 1 },
         FailureStep::Ask => {
-            this.stage = Stage::Checking { slot: AttemptSlot::Vacant, failures: failures + 1 };
+            machine.stage = Stage::Checking { slot: AttemptSlot::Vacant, failures: failures + 1 };
             let missing = vec![CHECKS.into()];
             let choices = [Choice::Retry, Choice::Skip, Choice::Stop];
-            phases::ask(this, QuestionTopic::NoReview { missing }, &choices, policy);
+            phases::ask(machine, QuestionTopic::NoReview { missing }, &choices, policy);
         }
-        FailureStep::NotPassed => not_passed(this, Vec::new(), policy),
-        FailureStep::End => phases::end_resumable(this, Outcome::Failed, Reason::ReviewerFailed),
+        FailureStep::NotPassed => not_passed(machine, Vec::new(), policy),
+        FailureStep::End => phases::end_resumable(machine, Outcome::Failed, Reason::ReviewerFailed),
     }
 }
 
 /// Starts the missing reviewers again. The other answers stay valid, as the commit is the same.
-pub fn retry_missing(this: &mut Loop, mut panel: Panel) {
+pub fn retry_missing(machine: &mut Loop, mut panel: Panel) {
     let missing: Vec<_> = panel.missing();
-    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, new_reviewer_state(this))).collect();
+    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, new_reviewer_state(machine))).collect();
     panel.reviewers.extend(calls);
-    this.stage = Stage::Reviewing(panel);
+    machine.stage = Stage::Reviewing(panel);
 }

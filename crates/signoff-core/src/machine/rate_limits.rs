@@ -85,15 +85,15 @@ pub struct FallbackChain {
 /// Returns the event that follows a rate limit. Available fallbacks are tried in order, each once. Then the loop
 /// waits for the agent that is available first.
 pub fn rate_limit_event(
-    this: &Loop,
+    machine: &Loop,
     attempt: AttemptId,
     limit: RateLimited,
     chain: &FallbackChain,
     policy: &Policy,
 ) -> Event {
     let most = policy.workflow.limits.max_rate_limits;
-    let mut known = this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_default();
-    let times = known.agents.get(&known.agent_index).map_or(0, |one| one.times);
+    let mut known = machine.job_key(attempt).and_then(|job| entry(machine, &job)).cloned().unwrap_or_default();
+    let times = known.agents.get(&known.agent_index).map_or(0, |agent| agent.times);
     let waits = limit.retry_after.is_none_or(|delay| delay <= MAX_WAIT);
     let available_at = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
     let error = limit.error;
@@ -108,7 +108,7 @@ pub fn rate_limit_event(
             Event::RateLimited { attempt, plan, error, next_agent: Some(NextAgent { available_at, next }) }
         }
         None => {
-            let too_long = known.agents.values().all(|one| one.available_at.is_none());
+            let too_long = known.agents.values().all(|agent| agent.available_at.is_none());
             let failure = AttemptFailure::RateLimited { times: known.times(), error, too_long };
             Event::AttemptFailed { attempt, failure }
         }
@@ -118,17 +118,17 @@ pub fn rate_limit_event(
 impl RateLimitState {
     /// Records a refusal of the current agent.
     fn record_refusal(&mut self, refusal: RateLimitRefusal, available_at: Option<Timestamp>) {
-        let times = self.agents.get(&self.agent_index).map_or(0, |one| one.times).saturating_add(1);
+        let times = self.agents.get(&self.agent_index).map_or(0, |agent| agent.times).saturating_add(1);
         self.agents.insert(self.agent_index, LimitedAgent { refusal, times, available_at, refused_since_wait: true });
     }
 
     /// The first agent that is available now and was not refused since the last wait.
     fn next_available(&self, chain: &FallbackChain, most: u32) -> Option<usize> {
         let is_free = |index: &usize| match self.agents.get(index) {
-            Some(one) => {
-                !one.refused_since_wait
-                    && one.times <= most
-                    && one.available_at.is_some_and(|available_at| available_at <= chain.now)
+            Some(agent) => {
+                !agent.refused_since_wait
+                    && agent.times <= most
+                    && agent.available_at.is_some_and(|available_at| available_at <= chain.now)
             }
             None => true,
         };
@@ -137,12 +137,12 @@ impl RateLimitState {
 
     /// The agent that is available first, and when. Agents over the limit are not tried again.
     fn first_free(&self, chain: &FallbackChain, most: u32) -> Option<(Timestamp, usize)> {
-        let all = self.agents.iter().filter(|(index, one)| **index <= chain.fallbacks && one.times <= most);
-        all.filter_map(|(index, one)| Some((one.available_at?.max(chain.now), *index))).min()
+        let all = self.agents.iter().filter(|(index, agent)| **index <= chain.fallbacks && agent.times <= most);
+        all.filter_map(|(index, agent)| Some((agent.available_at?.max(chain.now), *index))).min()
     }
 
     fn times(&self) -> u32 {
-        self.agents.values().fold(0, |sum, one| sum.saturating_add(one.times))
+        self.agents.values().fold(0, |sum, agent| sum.saturating_add(agent.times))
     }
 }
 
@@ -155,51 +155,51 @@ pub(super) struct LimitNotice {
 }
 
 /// Records a refusal. Returns whether it exceeds the limit.
-pub(super) fn count_refusal(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
-    let Some(one) = entry_mut(this, attempt) else { return false };
+pub(super) fn count_refusal(machine: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
+    let Some(limited) = entry_mut(machine, attempt) else { return false };
     let LimitNotice { plan, next_agent, error } = limit;
     let NextAgent { available_at, next } = next_agent.unwrap_or(match plan {
-        // Older logs record no agent: agents were tried in order, and the wait was for the first one.
-        LimitPlan::FallBack => NextAgent { available_at: Some(Timestamp::MIN), next: one.agent_index + 1 },
+        // Older logs record no agent: agents were tried in order, and the wait was for the first limited.
+        LimitPlan::FallBack => NextAgent { available_at: Some(Timestamp::MIN), next: limited.agent_index + 1 },
         LimitPlan::WaitUntil(until) => NextAgent { available_at: Some(until), next: 0 },
     });
-    one.record_refusal(RateLimitRefusal { attempt, error }, available_at);
-    one.agent_index = next;
+    limited.record_refusal(RateLimitRefusal { attempt, error }, available_at);
+    limited.agent_index = next;
     if let LimitPlan::WaitUntil(_) = plan {
-        one.agents.values_mut().for_each(|one| one.refused_since_wait = false);
+        limited.agents.values_mut().for_each(|agent| agent.refused_since_wait = false);
     }
     let most = policy.workflow.limits.max_rate_limits;
-    let is_over = one.agents.get(&next).is_some_and(|one| one.times > most);
+    let is_over = limited.agents.get(&next).is_some_and(|agent| agent.times > most);
     if is_over {
-        clear_job(this, attempt);
+        clear_job(machine, attempt);
     }
     is_over
 }
 
 /// Counts a lost session. Returns whether it exceeds the limit.
-pub(super) fn count_lost_session(this: &mut Loop, attempt: AttemptId, policy: &Policy) -> bool {
-    let Some(one) = entry_mut(this, attempt) else { return false };
-    one.lost_sessions += 1;
-    let is_over = one.lost_sessions > policy.workflow.limits.max_recoveries;
+pub(super) fn count_lost_session(machine: &mut Loop, attempt: AttemptId, policy: &Policy) -> bool {
+    let Some(limited) = entry_mut(machine, attempt) else { return false };
+    limited.lost_sessions += 1;
+    let is_over = limited.lost_sessions > policy.workflow.limits.max_recoveries;
     if is_over {
-        clear_job(this, attempt);
+        clear_job(machine, attempt);
     }
     is_over
 }
 
-fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
-    let job = this.job_key(attempt)?;
-    let limited = &mut this.counters.limited;
-    let index = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
+fn entry_mut(machine: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
+    let job = machine.job_key(attempt)?;
+    let limited = &mut machine.counters.limited;
+    let index = limited.iter().position(|entry| entry.job == job).unwrap_or_else(|| {
         limited.push(RateLimitState { job, ..RateLimitState::default() });
         limited.len() - 1
     });
     limited.get_mut(index)
 }
 
-fn clear_job(this: &mut Loop, attempt: AttemptId) {
-    let job = this.job_key(attempt);
-    this.counters.limited.retain(|one| Some(&one.job) != job.as_ref());
+fn clear_job(machine: &mut Loop, attempt: AttemptId) {
+    let job = machine.job_key(attempt);
+    machine.counters.limited.retain(|limited| Some(&limited.job) != job.as_ref());
 }
 
 /// A job that an event may finish.
@@ -209,28 +209,28 @@ pub(super) struct FinishedJob {
 }
 
 /// The job that an event may finish, so that its counters are reset.
-pub(super) fn finished_job(this: &Loop, event: &Event) -> Option<FinishedJob> {
+pub(super) fn finished_job(machine: &Loop, event: &Event) -> Option<FinishedJob> {
     let goes_on = matches!(event, Event::RateLimited { .. } | Event::AttemptLost { .. } | Event::BudgetRefused { .. });
     let attempt = event.ends_attempt().filter(|_| !goes_on)?;
-    Some(FinishedJob { attempt, job: this.job_key(attempt)? })
+    Some(FinishedJob { attempt, job: machine.job_key(attempt)? })
 }
 
 /// Removes the counters of finished jobs.
-pub(super) fn clear_finished(this: &mut Loop, settled: Option<FinishedJob>) {
-    if this.counters.limited.is_empty() {
+pub(super) fn clear_finished(machine: &mut Loop, settled: Option<FinishedJob>) {
+    if machine.counters.limited.is_empty() {
         return;
     }
-    let taken = this.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
+    let taken = machine.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
     let open: Vec<JobKey> = taken.map(|(job, _)| job).collect();
     // A report that does not fit the state ends nothing.
-    let over = settled.filter(|finished| !this.runs(finished.attempt)).map(|finished| finished.job);
-    this.counters.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
+    let over = settled.filter(|finished| !machine.runs(finished.attempt)).map(|finished| finished.job);
+    machine.counters.limited.retain(|limited| open.contains(&limited.job) && Some(&limited.job) != over.as_ref());
 }
 
 impl Loop {
     /// The index of a running attempt's agent: 0 is the assigned one, the others are its fallbacks.
     pub fn agent_index(&self, attempt: AttemptId) -> usize {
-        self.job_key(attempt).and_then(|job| entry(self, &job)).map_or(0, |one| one.agent_index)
+        self.job_key(attempt).and_then(|job| entry(self, &job)).map_or(0, |limited| limited.agent_index)
     }
 
     /// The job of a running attempt.
@@ -241,10 +241,11 @@ impl Loop {
     /// The rate limits that the loop waits for.
     pub fn pending_rate_limits(&self) -> Vec<PendingRateLimit<'_>> {
         let refused = |job: &JobKey| {
-            let Some(one) = entry(self, job) else { return Vec::new() };
-            let others = one.agents.iter().filter(|(index, _)| **index != one.agent_index).map(|(_, other)| other);
-            let all = one.agents.get(&one.agent_index).into_iter().chain(others);
-            all.map(|one| &one.refusal).collect()
+            let Some(limited) = entry(self, job) else { return Vec::new() };
+            let others =
+                limited.agents.iter().filter(|(index, _)| **index != limited.agent_index).map(|(_, agent)| agent);
+            let all = limited.agents.get(&limited.agent_index).into_iter().chain(others);
+            all.map(|agent| &agent.refusal).collect()
         };
         let mut pending = Vec::new();
         for (job, slot) in self.stage.job_slots() {
@@ -265,6 +266,6 @@ impl Loop {
     }
 }
 
-fn entry<'a>(this: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
-    this.counters.limited.iter().find(|one| one.job == *job)
+fn entry<'a>(machine: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
+    machine.counters.limited.iter().find(|limited| limited.job == *job)
 }

@@ -95,8 +95,8 @@ impl Loop {
     pub fn is_paused(&self) -> bool {
         let slots = self.slots();
         let held = |slot: &&AttemptSlot| matches!(slot, AttemptSlot::Paused(_));
-        let looked_at = |slot: &&AttemptSlot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint);
-        !slots.is_empty() && slots.iter().all(held) && !slots.iter().all(looked_at)
+        let at_checkpoint = |slot: &&AttemptSlot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint);
+        !slots.is_empty() && slots.iter().all(held) && !slots.iter().all(at_checkpoint)
     }
 
     pub fn slots(&self) -> Vec<&AttemptSlot> {

@@ -179,7 +179,7 @@ pub enum ResearcherState {
     Assigned { slot: AttemptSlot, failures: u32 },
     /// Has answered.
     Done,
-    /// Failed for good; the phase continues without this helper.
+    /// Failed for good; the phase continues without this researcher.
     #[serde(rename = "absent")]
     Failed,
 }

@@ -1,4 +1,4 @@
-//! Agent phases: the agent, its helpers and repeated attempts.
+//! Agent phases: the agent, its researchers and repeated attempts.
 
 use super::outcome::{Outcome, Reason, RetryAction};
 use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, ResearcherState, Stage};
@@ -8,24 +8,24 @@ use crate::policy::{FailureAction, FailureStep};
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// The worktree was created: enters the first phase.
-pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
-    if this.stage == Stage::Queued {
-        this.head = head;
-        phases::enter(this, policy);
+pub fn start(machine: &mut Loop, head: Head, policy: &Policy) {
+    if machine.stage == Stage::Queued {
+        machine.head = head;
+        phases::enter(machine, policy);
     }
 }
 
-/// Starts an agent phase, with its helpers first if it has any.
-pub fn begin(this: &mut Loop, policy: &Policy) {
-    let researchers = match policy.phase(this.position.phase).map(|phase| &phase.kind) {
+/// Starts an agent phase, with its researchers first if it has any.
+pub fn begin(machine: &mut Loop, policy: &Policy) {
+    let researchers = match policy.phase(machine.position.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { researchers, .. }) => *researchers,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 0,
     };
     if researchers == 0 {
-        return attempt(this, AttemptSequence::First, policy);
+        return attempt(machine, AttemptSequence::First, policy);
     }
-    let team = (0..researchers).map(|_| ResearcherState::Assigned { slot: this.new_slot(), failures: 0 }).collect();
-    this.stage = Stage::Researching { team };
+    let team = (0..researchers).map(|_| ResearcherState::Assigned { slot: machine.new_slot(), failures: 0 }).collect();
+    machine.stage = Stage::Researching { team };
 }
 
 /// Whether an attempt is the first of a job or follows one that did not complete it.
@@ -38,175 +38,175 @@ pub enum AttemptSequence {
 }
 
 /// Starts the next attempt of the phase's agent, within the loop's limit.
-fn attempt(this: &mut Loop, sequence: AttemptSequence, policy: &Policy) {
+fn attempt(machine: &mut Loop, sequence: AttemptSequence, policy: &Policy) {
     let failures = match sequence {
         AttemptSequence::First => 0,
         AttemptSequence::Next { failures } => failures,
     };
     let begins = sequence == AttemptSequence::First;
-    if begins && !counts_attempts(this, policy) {
-        this.notes = std::mem::take(&mut this.next_notes);
-        this.stage = Stage::Working { slot: this.new_slot(), failures };
+    if begins && !counts_attempts(machine, policy) {
+        machine.notes = std::mem::take(&mut machine.next_notes);
+        machine.stage = Stage::Working { slot: machine.new_slot(), failures };
         return;
     }
     // The first attempts at all items of a plan count as one.
-    let next_item = begins && this.position.item > 0;
-    if !next_item && !may_attempt(this, policy) {
-        this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures };
-        return attempts_exhausted(this, policy);
+    let next_item = begins && machine.position.item > 0;
+    if !next_item && !may_attempt(machine, policy) {
+        machine.stage = Stage::Working { slot: AttemptSlot::Vacant, failures };
+        return attempts_exhausted(machine, policy);
     }
-    this.counters.uncounted += u32::from(next_item);
-    let slot = attempt_slot(this, !begins, policy);
-    this.stage = Stage::Working { slot, failures };
+    machine.counters.uncounted += u32::from(next_item);
+    let slot = attempt_slot(machine, !begins, policy);
+    machine.stage = Stage::Working { slot, failures };
 }
 
 /// Whether the phase's attempts count towards the limit: those that implement, fix or retry. Other agents run once
 /// per pass.
-fn counts_attempts(this: &Loop, policy: &Policy) -> bool {
-    let phase = policy.phase(this.position.phase);
+fn counts_attempts(machine: &Loop, policy: &Policy) -> bool {
+    let phase = policy.phase(machine.position.phase);
     !phase.is_some_and(is_agent) || phase.is_some_and(implements)
 }
 
 /// Whether the loop's limit allows one more attempt.
-pub fn may_attempt(this: &Loop, policy: &Policy) -> bool {
-    this.counters.iteration.saturating_sub(this.counters.uncounted) < max_attempts(this, policy)
+pub fn may_attempt(machine: &Loop, policy: &Policy) -> bool {
+    machine.counters.iteration.saturating_sub(machine.counters.uncounted) < max_attempts(machine, policy)
 }
 
 /// Maximum number of attempts, including those granted by a person.
-pub fn max_attempts(this: &Loop, policy: &Policy) -> u32 {
-    policy.workflow.limits.max_attempts.saturating_add(this.counters.granted.attempts)
+pub fn max_attempts(machine: &Loop, policy: &Policy) -> u32 {
+    policy.workflow.limits.max_attempts.saturating_add(machine.counters.granted.attempts)
 }
 
-pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
+pub fn attempts_exhausted(machine: &mut Loop, policy: &Policy) {
     let outcome = phases::outcome_for(policy.workflow.attempts_exhausted_as);
-    phases::end_resumable(this, outcome, Reason::AttemptsExhausted);
+    phases::end_resumable(machine, outcome, Reason::AttemptsExhausted);
 }
 
 /// A slot for an attempt: running, or paused if a checkpoint review is due first. This is checked only after an
 /// attempt that did not complete.
-pub fn attempt_slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> AttemptSlot {
+pub fn attempt_slot(machine: &mut Loop, after_incomplete: bool, policy: &Policy) -> AttemptSlot {
     let interval = policy.workflow.checkpoint_interval;
-    let due = interval.is_some_and(|interval| this.attempts_since_checkpoint() >= interval);
+    let due = interval.is_some_and(|interval| machine.attempts_since_checkpoint() >= interval);
     if after_incomplete && due {
         return AttemptSlot::Paused(PauseReason::Checkpoint);
     }
-    this.counters.iteration += 1;
-    this.notes = std::mem::take(&mut this.next_notes);
-    this.new_slot()
+    machine.counters.iteration += 1;
+    machine.notes = std::mem::take(&mut machine.next_notes);
+    machine.new_slot()
 }
 
 /// An agent that writes to the worktree ended by itself.
-pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
-    if !this.runs(attempt) {
+pub fn ended(machine: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
+    if !machine.runs(attempt) {
         return;
     }
-    if let Stage::Working { .. } = this.stage {
-        this.reset_losses();
-        apply_report(this, report, policy);
-    } else if let Stage::Researching { .. } = this.stage {
-        this.reset_losses();
-        settle_researcher(this, attempt, ResearcherState::Done, policy);
-    } else if let Stage::Fixing { .. } = this.stage {
-        this.reset_losses();
-        fix::ended(this, attempt, report, policy);
+    if let Stage::Working { .. } = machine.stage {
+        machine.reset_losses();
+        apply_report(machine, report, policy);
+    } else if let Stage::Researching { .. } = machine.stage {
+        machine.reset_losses();
+        settle_researcher(machine, attempt, ResearcherState::Done, policy);
+    } else if let Stage::Fixing { .. } = machine.stage {
+        machine.reset_losses();
+        fix::ended(machine, attempt, report, policy);
     }
 }
 
-fn apply_report(this: &mut Loop, report: WorkReport, policy: &Policy) {
+fn apply_report(machine: &mut Loop, report: WorkReport, policy: &Policy) {
     match report {
         WorkReport::Complete { head } => {
-            this.head = head;
-            phases::advance(this, policy);
+            machine.head = head;
+            phases::advance(machine, policy);
         }
         WorkReport::Incomplete { head } => {
-            this.head = head;
-            attempt(this, AttemptSequence::Next { failures: 0 }, policy);
+            machine.head = head;
+            attempt(machine, AttemptSequence::Next { failures: 0 }, policy);
         }
         WorkReport::Stuck { head, .. } => {
-            this.head = head;
-            gave_up(this);
+            machine.head = head;
+            gave_up(machine);
         }
         WorkReport::NoWorkLeft { head } => {
-            this.head = head;
-            phases::end(this, Outcome::Cancelled, Reason::NoWorkLeft, RetryAction::Nothing);
+            machine.head = head;
+            phases::end(machine, Outcome::Cancelled, Reason::NoWorkLeft, RetryAction::Nothing);
         }
     }
 }
 
 /// The agent says it cannot continue. Retrying would not help.
-pub fn gave_up(this: &mut Loop) {
-    phases::end_resumable(this, Outcome::Stuck, Reason::TaskStuck);
+pub fn gave_up(machine: &mut Loop) {
+    phases::end_resumable(machine, Outcome::Stuck, Reason::TaskStuck);
 }
 
 /// The phase's agent failed.
-pub fn failed(this: &mut Loop, policy: &Policy) {
-    let Stage::Working { failures, .. } = this.stage else { return };
+pub fn failed(machine: &mut Loop, policy: &Policy) {
+    let Stage::Working { failures, .. } = machine.stage else { return };
     let after = failures + 1;
-    let action = action_after_failure(this, failures, policy);
+    let action = action_after_failure(machine, failures, policy);
     match action.step() {
-        FailureStep::Retry => retry(this, after, policy),
+        FailureStep::Retry => retry(machine, after, policy),
         FailureStep::NotPassed if action == FailureAction::NextAttempt => {
-            attempt(this, AttemptSequence::Next { failures: after }, policy);
+            attempt(machine, AttemptSequence::Next { failures: after }, policy);
         }
         FailureStep::Ask => {
-            this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures: after };
-            phases::ask(this, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
+            machine.stage = Stage::Working { slot: AttemptSlot::Vacant, failures: after };
+            phases::ask(machine, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
         FailureStep::NotPassed | FailureStep::End => {
-            phases::end_resumable(this, Outcome::Failed, Reason::ImplementerFailed);
+            phases::end_resumable(machine, Outcome::Failed, Reason::ImplementerFailed);
         }
     }
 }
 
 /// Starts the same job again.
-pub fn retry(this: &mut Loop, failures: u32, policy: &Policy) {
-    if !may_attempt(this, policy) {
-        return attempts_exhausted(this, policy);
+pub fn retry(machine: &mut Loop, failures: u32, policy: &Policy) {
+    if !may_attempt(machine, policy) {
+        return attempts_exhausted(machine, policy);
     }
-    let slot = attempt_slot(this, true, policy);
-    this.stage = Stage::Working { slot, failures };
+    let slot = attempt_slot(machine, true, policy);
+    machine.stage = Stage::Working { slot, failures };
 }
 
-fn action_after_failure(this: &Loop, failures: u32, policy: &Policy) -> FailureAction {
-    phases::nearest_gate_policy(this, policy)
+fn action_after_failure(machine: &Loop, failures: u32, policy: &Policy) -> FailureAction {
+    phases::nearest_gate_policy(machine, policy)
         .map_or(FailureAction::Fail, |gate_policy| gate_policy.gate.on_implementer_failure.action(failures))
 }
 
-/// A helper failed. After the last retry the phase continues without it.
-pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
-    let Stage::Researching { team } = &this.stage else { return };
-    let failures = team.iter().find_map(|one| match one {
+/// A researcher failed. After the last retry the phase continues without it.
+pub fn researcher_failed(machine: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Stage::Researching { team } = &machine.stage else { return };
+    let failures = team.iter().find_map(|researcher| match researcher {
         ResearcherState::Assigned { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
         ResearcherState::Assigned { .. } | ResearcherState::Done | ResearcherState::Failed => None,
     });
     let Some(failures) = failures else { return };
-    let after = match action_after_failure(this, failures, policy).step() {
-        FailureStep::Retry => ResearcherState::Assigned { slot: this.new_slot(), failures: failures + 1 },
+    let after = match action_after_failure(machine, failures, policy).step() {
+        FailureStep::Retry => ResearcherState::Assigned { slot: machine.new_slot(), failures: failures + 1 },
         FailureStep::Ask | FailureStep::NotPassed | FailureStep::End => ResearcherState::Failed,
     };
-    settle_researcher(this, attempt, after, policy);
+    settle_researcher(machine, attempt, after, policy);
 }
 
-/// Ends a helper; after the last one the phase's own agent starts.
-fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: ResearcherState, policy: &Policy) {
-    let Stage::Researching { team } = &mut this.stage else { return };
-    let is_it = |one: &&mut ResearcherState| matches!(one, ResearcherState::Assigned { slot, .. } if slot.attempt() == Some(attempt));
-    if let Some(one) = team.iter_mut().find(is_it) {
-        *one = now;
+/// Ends a researcher; after the last researcher the phase's own agent starts.
+fn settle_researcher(machine: &mut Loop, attempt: AttemptId, now: ResearcherState, policy: &Policy) {
+    let Stage::Researching { team } = &mut machine.stage else { return };
+    let is_it = |researcher: &&mut ResearcherState| matches!(researcher, ResearcherState::Assigned { slot, .. } if slot.attempt() == Some(attempt));
+    if let Some(researcher) = team.iter_mut().find(is_it) {
+        *researcher = now;
     }
-    if !team.iter().any(|one| matches!(one, ResearcherState::Assigned { .. })) {
-        self::attempt(this, AttemptSequence::First, policy);
+    if !team.iter().any(|researcher| matches!(researcher, ResearcherState::Assigned { .. })) {
+        self::attempt(machine, AttemptSequence::First, policy);
     }
 }
 
 /// Returns to the phase whose work the gate was to judge, for another attempt.
-pub fn redo_work(this: &mut Loop, policy: &Policy) {
-    let before = policy.workflow.phases.iter().take(this.position.phase);
+pub fn redo_work(machine: &mut Loop, policy: &Policy) {
+    let before = policy.workflow.phases.iter().take(machine.position.phase);
     if let Some(phase) = before.clone().rposition(implements).or_else(|| before.clone().rposition(is_agent)) {
-        this.position.phase = phase;
-        this.gates.retain(|record| record.phase < phase);
+        machine.position.phase = phase;
+        machine.gates.retain(|record| record.phase < phase);
     }
-    phases::enter(this, policy);
+    phases::enter(machine, policy);
 }
 
 /// Whether the phase's agent implements or fixes the work.
@@ -219,6 +219,6 @@ fn is_agent(phase: &Phase) -> bool {
 }
 
 /// Restarts an agent phase after a person's decision.
-pub fn retry_phase(this: &mut Loop, policy: &Policy) {
-    attempt(this, AttemptSequence::First, policy);
+pub fn retry_phase(machine: &mut Loop, policy: &Policy) {
+    attempt(machine, AttemptSequence::First, policy);
 }

@@ -4,7 +4,7 @@
 //! and counterexamples.
 
 mod requests;
-mod words;
+mod vocabulary;
 
 use super::{FindingConflict, IssueGroup, MergedIssue};
 use crate::review::Finding;
@@ -59,8 +59,8 @@ pub(super) fn opposition(a: &[ChangeRequest], b: &[ChangeRequest]) -> Option<Str
     a.iter().find_map(|one| b.iter().find_map(|other| opposite(one, other)))
 }
 
-/// Compares two requests. They are opposite if they want and do not want the same action, and share more than half
-/// of the words of the shorter one.
+/// Compares two requests. They are opposite if one requests the action that the other forbids, and they share more
+/// than half of the words of the shorter one.
 fn opposite(a: &ChangeRequest, b: &ChangeRequest) -> Option<String> {
     if a.action != b.action || a.wanted == b.wanted {
         return None;

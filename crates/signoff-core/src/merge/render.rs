@@ -146,7 +146,7 @@ fn label(issue: &MergedIssue, threshold: FailThreshold) -> String {
     let mut sources = issue.finding.sources.iter();
     let lead = sources.next().map(title).unwrap_or_default();
     let also: String = sources.map(|name| format!(", also {}", title(name))).collect();
-    let below = if issue.is_below(threshold) { ", below the bar" } else { "" };
+    let below = if issue.is_below(threshold) { ", below the threshold" } else { "" };
     format!("{lead} {severity}{also}{below}")
 }
 
@@ -161,9 +161,9 @@ fn issues_heading(merged: &MergedReview, threshold: FailThreshold) -> Option<Str
     let to_fix = merged.blocking(threshold).count();
     match (to_fix, merged.issues.len() - to_fix) {
         (0, 0) => None,
-        (0, below) => Some(format!("Issues Below the Bar ({below})")),
+        (0, below) => Some(format!("Issues Below the Threshold ({below})")),
         (to_fix, 0) => Some(format!("Issues to Fix ({to_fix})")),
-        (to_fix, below) => Some(format!("Issues to Fix ({to_fix}), Below the Bar ({below})")),
+        (to_fix, below) => Some(format!("Issues to Fix ({to_fix}), Below the Threshold ({below})")),
     }
 }
 

@@ -175,7 +175,7 @@ impl Budget {
     /// Closes an attempt with its actual usage and frees the rest of its reservation.
     pub fn settle(&mut self, attempt: AttemptId, usage: Usage) {
         let seen = self.open.remove(&attempt).map(|account| account.used).unwrap_or_default();
-        // An agent that dies without a final report has still used what it streamed.
+        // An agent that exits without a final report has still used what it streamed.
         self.spent = self.spent.plus(ResourceAmounts::from(usage).fieldwise_max(seen));
     }
 

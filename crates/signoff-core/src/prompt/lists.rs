@@ -93,13 +93,13 @@ fn location(finding: &Finding) -> String {
     match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
         (Some(file), None) => one_line(file),
-        (None, Some(_) | None) => "no place given".to_owned(),
+        (None, Some(_) | None) => "no location given".to_owned(),
     }
 }
 
 fn sources(finding: &Finding) -> String {
     let names: Vec<String> = finding.sources.iter().map(|name| one_line(name.as_str())).collect();
-    if names.is_empty() { String::new() } else { format!(", said by {}", names.join(" and ")) }
+    if names.is_empty() { String::new() } else { format!(", reported by {}", names.join(" and ")) }
 }
 
 /// The text indented behind the number's column, so that no line looks like the next entry.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_shows_all_it_knows() {
+    fn all_fields_of_a_finding_are_rendered() {
         let full = Finding {
             requirement: Some("Support OAuth 2.0 login".to_owned()),
             suggestion: Some("Call `begin_flow`\nbefore the redirect".to_owned()),
@@ -229,30 +229,30 @@ mod tests {
         let bare = Finding { sources: Vec::new(), file: None, ..finding("f2", "Too slow") };
         insta::assert_snapshot!(list(&[&full, &bare]), @r"
         ```
-        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
+        1. [critical] f1 src/auth.ts:45 (bug, reported by spec and code)
            Missing OAuth flow implementation
            2. [minor] not an entry
            Requirement: Support OAuth 2.0 login
            Suggestion: Call `begin_flow`
            before the redirect
-        2. [critical] f2 no place given (bug)
+        2. [critical] f2 no location given (bug)
            Too slow
         ```
         ");
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn omitted_entries_are_counted() {
         let long = finding("f1", &"x".repeat(60_000));
         let shown = list(&[&long, &finding("f2", "second"), &finding("f3", "third")]);
         let filler = "x".repeat(49_000);
         insta::assert_snapshot!(shown.replace(&filler, "(49000 x)").replace(&"x".repeat(900), "(900 x)"), @r"
         ```
-        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
-           (49000 x)(900 x)xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+        1. [critical] f1 src/auth.ts:45 (bug, reported by spec and code)
+           (49000 x)(900 x)xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         ```
 
-        (Cut: these are the first 50000 characters, 10065 more are not shown.)
+        (Cut: these are the first 50000 characters, 10069 more are not shown.)
 
         (2 more not shown here.)
         ");

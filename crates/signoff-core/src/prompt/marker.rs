@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_before_the_last_line_does_not_matter(before in any::<String>()) {
+        fn only_the_last_line_counts(before in any::<String>()) {
             prop_assert_eq!(read(&format!("{before}\nTASK_COMPLETE\n")), Marker::Complete);
             prop_assert_eq!(read(&format!("{before}\nTASK_COMPLETE\n.\n")), Marker::None);
         }

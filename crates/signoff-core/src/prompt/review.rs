@@ -172,12 +172,12 @@ impl From<UnreadableAnswer<'_>> for AnswerExcerpt {
                 (format!("{} (line {line})", one_line(&violation.message)), violation.offset)
             }
         };
-        Self { problem, quote: around(answer.text, offset) }
+        Self { problem, quote: excerpt_around(answer.text, offset) }
     }
 }
 
 /// The text around a byte offset, with marks where it is cut.
-fn around(text: &str, offset: usize) -> String {
+fn excerpt_around(text: &str, offset: usize) -> String {
     let mut middle = offset.min(text.len());
     while !text.is_char_boundary(middle) {
         middle -= 1;

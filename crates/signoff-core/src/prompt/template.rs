@@ -22,9 +22,9 @@ macro_rules! sources {
 const SOURCES: &[(&str, &str)] = sources![
     "brainstorm.md",
     "conflict.md",
+    "continue_session.md",
     "enumerate.md",
     "fix.md",
-    "going_on.md",
     "implement.md",
     "plan.md",
     "plan_document.md",
@@ -39,8 +39,8 @@ const SOURCES: &[(&str, &str)] = sources![
     "parts/last_pass.md",
     "parts/report.md",
     "parts/reports.md",
+    "parts/retry.md",
     "parts/reviewed_before.md",
-    "parts/second_try.md",
     "parts/task.md",
     "parts/task_under_review.md",
 ];
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_said() {
+    fn truncation_is_noted() {
         let text = "é".repeat(CHARACTER_CAP + 7);
         let block = fenced(&text, "");
         insta::assert_snapshot!(block.replace(&"é".repeat(CHARACTER_CAP), "(50000 é)"), @r"

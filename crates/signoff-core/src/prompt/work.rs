@@ -64,7 +64,7 @@ pub struct ImplementContext<'a> {
     pub may_stop_picking: bool,
 }
 
-/// The context of a fix. The fixer starts a new session and knows nothing else.
+/// The context of a fix. The fixer starts a new session, so this is its only input.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct FixContext<'a> {
     /// Replaces the built-in opening.
@@ -259,7 +259,7 @@ pub struct EnumerateContext<'a> {
     /// The path of the specification.
     pub name: &'a str,
     pub specification: &'a str,
-    pub second_try: RetryContext<'a>,
+    pub retry: RetryContext<'a>,
     pub answer_by: AnswerBy,
 }
 
@@ -270,7 +270,7 @@ pub struct PlanContext<'a> {
     pub opening: Option<&'a str>,
     #[serde(serialize_with = "json_lines")]
     pub tasks: &'a [PromptTask<'a>],
-    pub second_try: RetryContext<'a>,
+    pub retry: RetryContext<'a>,
     pub answer_by: AnswerBy,
 }
 

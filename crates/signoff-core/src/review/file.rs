@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn ids_follow_the_normalized_path() {
         let found = |file: &str, line| {
-            let mut one = Finding::new(&"r".into(), "bug", Severity::Critical, "It is wrong.");
-            (one.file, one.line) = (Some(file.to_owned()), Some(line));
-            one
+            let mut finding = Finding::new(&"r".into(), "bug", Severity::Critical, "It is wrong.");
+            (finding.file, finding.line) = (Some(file.to_owned()), Some(line));
+            finding
         };
         let mut plain = vec![found("a.rs", 1), found("a.rs", 2)];
         assign_ids(&mut plain);

@@ -402,7 +402,7 @@ pub(super) fn text(text: &Option<Text>) -> Option<String> {
     text.as_ref().map(|text| text.as_str().to_owned())
 }
 
-/// The model that was asked for, if the agent can know it: a fallback of another kind uses its own.
+/// The model of an agent: the requested one for the assigned agent and for a fallback of its kind without a model.
 fn known_model(model: Option<String>, assigned: &AgentConfig, agent: &AgentConfig) -> Option<String> {
     if assigned.name == agent.name {
         return model.or_else(|| agent.model.clone());

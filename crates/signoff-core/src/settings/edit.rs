@@ -2,7 +2,7 @@
 
 mod document;
 
-use document::{EditedDocument, leaves, shown};
+use document::{EditedDocument, display_value, leaves};
 use serde::Serialize;
 use toml_edit::{Document, Key, Value};
 
@@ -42,11 +42,11 @@ const HIDDEN: &str = "(hidden)";
 fn shown_value(key: &[&str], value: &Value) -> String {
     match key {
         ["agents", _, "env", ..] | ["notify", "channels", _, "url" | "headers", ..] => HIDDEN.to_owned(),
-        ["store"] => without_password(&shown(value)),
+        ["store"] => without_password(&display_value(value)),
         _ => {
             let mut value = value.clone();
             hide(key, &mut value);
-            shown(&value)
+            display_value(&value)
         }
     }
 }
@@ -174,8 +174,8 @@ fn parse_phase_change(names: &[String], value: &str) -> Result<Vec<KeyChange>, S
     let value = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
     let nested = names.iter().rev().fold(value, |inside, name| serde_json::json!({ name: inside }));
     let mut file = serde_json::json!({ "version": 2 });
-    if let (Some(file), Some(said)) = (file.as_object_mut(), nested.as_object()) {
-        file.extend(said.clone());
+    if let (Some(file), Some(nested_table)) = (file.as_object_mut(), nested.as_object()) {
+        file.extend(nested_table.clone());
     }
     let translated = translate(ForeignFormat::Iterate, "", &file.to_string());
     let translated = translated.map_err(|error| error.message())?;

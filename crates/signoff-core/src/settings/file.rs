@@ -140,7 +140,7 @@ pub(super) struct AgentTable {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename = "[KEY]")]
 pub(super) struct RoleValues<T: Default> {
-    /// Does the work.
+    /// Implements tasks.
     pub implement: T,
     /// Fixes what reviewers found.
     pub fix: T,

@@ -141,7 +141,7 @@ impl Layer {
 impl ReadProblem {
     /// How messages about a foreign file name the value.
     fn name(&self) -> String {
-        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", formats::shown(&self.path)) }
+        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", formats::excerpt(&self.path)) }
     }
 
     /// The error about a foreign file. `expected` says what belongs there in the words of that file.

@@ -1,4 +1,4 @@
-//! TOML, JSON and YAML as trees in which every value knows its line.
+//! TOML, JSON and YAML as trees whose values carry their line.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -98,7 +98,7 @@ fn toml_syntax(source: PositionedText<'_>, error: &toml::de::Error) -> ConfigErr
     (source.origin)(line).error(format!("this is not TOML: {message}"))
 }
 
-/// The parser gives no place only for text that is nested too deeply.
+/// The parser gives no location only for text that is nested too deeply.
 fn most_nested(text: &str) -> usize {
     let depth = |line: &str| line.bytes().filter(|byte| b"[{.".contains(byte)).count();
     let deepest = text.lines().max_by_key(|line| depth(line));
@@ -292,7 +292,7 @@ impl<'a> YamlReader<'a> {
             let Some((event, begin)) = self.next()? else { break };
             let node = self.node(event, begin, depth)?;
             if table.contains_key(key.as_ref()) {
-                return self.error(line, format!("duplicate key `{}`: write it once", shown(&key)));
+                return self.error(line, format!("duplicate key `{}`: write it once", excerpt(&key)));
             }
             let (origin, order) = ((self.source.origin)(line), table.len());
             table.insert(key.into_owned(), ConfigNode { origin, order, ..node });
@@ -328,7 +328,7 @@ fn scalar(text: &str, style: ScalarStyle) -> ConfigData {
 }
 
 /// The first 80 characters of a text.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

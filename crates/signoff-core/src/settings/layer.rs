@@ -1,4 +1,4 @@
-//! The layers of a configuration: texts with a name, each of which becomes a tree in which every value knows its
+//! The layers of a configuration: texts with a name, each of which becomes a tree whose values carry their
 //! origin, and the merge of such trees.
 
 use std::collections::BTreeMap;

@@ -273,7 +273,7 @@ impl ChannelTable {
             ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
             ChannelKind::Command if self.command.is_some() => Ok(()),
             ChannelKind::Command => {
-                Err(ChannelProblem::new("", format!("{of_kind}: write `command = [\"./tell.sh\"]`")))
+                Err(ChannelProblem::new("", format!("{of_kind}: write `command = [\"./notify.sh\"]`")))
             }
             ChannelKind::Webhook => self.check_address(name, &of_kind),
         }
@@ -283,7 +283,7 @@ impl ChannelTable {
         let secret = "(value hidden)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
-                let expected = "expected one of them, `url_env` where others see the file";
+                let expected = "write only one; use `url_env` if other people can read the file";
                 ChannelProblem::new(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
             }
             (Some(url), None) if url.has_user() => {

@@ -57,11 +57,11 @@ pub(super) struct PhaseTable {
     pub tool: Option<Text>,
     /// The model of that agent; "inherit" is its own, "none" that of a check, which needs no model.
     pub model: Option<Text>,
-    /// The model of the helpers that look into it first; "inherit" is that of the agent.
+    /// The model of the researchers that run before the agent; "inherit" is that of the agent.
     pub parallel_model: Option<Text>,
-    /// `true`: three helpers look into it first, in parallel; `false`: no helpers.
+    /// `true`: three researchers run before the agent, in parallel; `false`: no researchers.
     pub parallel: Option<bool>,
-    /// The number of helpers that look into it first.
+    /// The number of researchers that run before the agent.
     pub researchers: Option<ResearcherCount>,
     /// Time limit of one start of its agent.
     pub timeout: Option<TimeSpan>,
@@ -73,7 +73,7 @@ const INHERIT: &str = "inherit";
 /// The word for no model: a check runs commands.
 const NONE: &str = "none";
 
-/// The number of helpers if `parallel` is true.
+/// The number of researchers if `parallel` is true.
 const RESEARCHERS: u32 = 3;
 
 /// Keys of agent phases only.
@@ -117,7 +117,7 @@ impl PhaseTable {
                 Some(format!("`{name}` is a gate and has no `{key}`: expected it only in agent phases"))
             }
             PhaseKind::Check(_) if !none => Some(format!(
-                "`{name}` is a check, which the project's commands judge, not an agent: expected no such `{key}`"
+                "`{name}` is a check, which runs the project's commands, not an agent: expected no `{key}`"
             )),
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
         }
@@ -218,7 +218,7 @@ impl Settings {
         match (table, set) {
             (Some(table), Some(key)) => Err(table.error(
                 key,
-                format!("`{name}` is a check, which the project's commands judge, not reviewers: expected no `{key}`"),
+                format!("`{name}` is a check, which runs the project's commands, not reviewers: expected no `{key}`"),
             )),
             (_, None) | (None, Some(_)) => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Reads serde types from a tree of settings. Errors name the key, its value, what was expected, and the place.
+//! Reads serde types from a tree of settings. Errors name the key, its value, what was expected, and the location.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -64,7 +64,7 @@ pub(crate) enum ProblemKind {
 enum ProblemPlace {
     /// Here, and its origin is not set yet.
     New,
-    /// Here, or in an element of the list. An outer type may know better what to expect.
+    /// Here, or in an element of the list. An outer type may replace the expectation by a more precise one.
     Here,
     /// In a key or value further inside.
     Inside,
@@ -104,7 +104,7 @@ impl ReadProblem {
         Self::new(ProblemKind::Value { data: ConfigData::Null, expected })
     }
 
-    /// Adds the place of the value being read.
+    /// Adds the location of the value being read.
     fn at(mut self: Box<Self>, reader: ValueReader<'_, '_>) -> Box<Self> {
         if self.place == ProblemPlace::New {
             self.origin = reader.node.origin.clone();

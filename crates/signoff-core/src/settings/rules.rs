@@ -234,7 +234,7 @@ macro_rules! key_name {
 
 pub(crate) use {key, key_name, schema, texts, value, whole};
 
-/// The schema of a `signoff.toml`, in draft 7, which all editors know.
+/// The schema of a `signoff.toml`, in draft 7, which all editors support.
 pub fn file_schema() -> Value {
     let mut generator = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true).into_generator();
     let mut file = SettingsFile::json_schema(&mut generator).to_value();

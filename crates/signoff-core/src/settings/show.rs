@@ -1,5 +1,5 @@
-//! Every value in effect with its origin, which of several keys for one thing decides, and the phases of the preset
-//! `phases` a line each.
+//! Every value in effect with its origin, which of several keys decides a setting, and one line for each phase of the
+//! preset `phases`.
 
 use serde::Serialize;
 use serde_json::Value;

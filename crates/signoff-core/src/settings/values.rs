@@ -36,12 +36,12 @@ whole! {
     FixCount: 0 to 1000;
     /// Up to a year.
     Minutes: 1 to 525_600;
-    /// Helpers of a phase.
+    /// Researchers of a phase.
     ResearcherCount: 0 to 32;
     /// Attempts or passes of a loop.
     PassCount: 1 to 10_000;
     /// Attempts of a loop.
-    AttemptCount: 1 to 4_294_967_295_u32, ", or it is an unbounded loop: `KEY` alone ends a gate whose own limit is \"unlimited\"";
+    AttemptCount: 1 to 4_294_967_295_u32, ": a gate whose own limit is \"unlimited\" ends only by `KEY`";
     /// Passes through a workflow.
     WorkflowPasses: 1 to 4_294_967_295_u32;
     /// A limit that 0 switches off.

@@ -133,7 +133,7 @@ impl Settings {
         ]
     }
 
-    /// The names that [`Settings::workflow`] knows.
+    /// The names that [`Settings::workflow`] accepts.
     pub fn workflow_names(&self) -> Vec<&str> {
         PRESETS.into_iter().chain(self.workflows.keys().map(String::as_str)).collect()
     }

@@ -122,19 +122,19 @@ impl StoryReader {
         file: &mut TaskFile,
         line: &MarkdownLine<'_>,
     ) -> Result<(), SourceError> {
-        let Some(boxed) = Checkbox::parse_task(line.text) else { return Ok(()) };
-        if let Some(task) = file.open_task().filter(|_| boxed.indent > self.indent) {
+        let Some(checkbox) = Checkbox::parse_task(line.text) else { return Ok(()) };
+        if let Some(task) = file.open_task().filter(|_| checkbox.indent > self.indent) {
             task.steps.push(TaskStep {
-                title: visible(boxed.rest).trim().to_owned(),
-                done: boxed.is_ticked(),
+                title: visible(checkbox.rest).trim().to_owned(),
+                done: checkbox.is_ticked(),
                 line: line.number,
-                mark: boxed.mark(source, line),
+                mark: checkbox.mark(source, line),
             });
             return Ok(());
         }
         file.close(source, line.offset);
-        self.indent = boxed.indent;
-        let task = story_task(source, file, line, &boxed);
+        self.indent = checkbox.indent;
+        let task = story_task(source, file, line, &checkbox);
         file.open(source, task, line)
     }
 }
@@ -158,15 +158,15 @@ fn story_task(
     source: &SourceInput<'_>,
     file: &mut TaskFile,
     line: &MarkdownLine<'_>,
-    boxed: &Checkbox<'_>,
+    checkbox: &Checkbox<'_>,
 ) -> SourceTask {
-    let text = visible(boxed.rest);
+    let text = visible(checkbox.rest);
     let (id, text) = task_number(text.trim());
     let (title, criteria) = criteria(text);
     let id = id.map_or_else(|| (file.tasks.len() + 1).to_string(), str::to_owned);
     let mut task = SourceTask::new(id, title, line.number);
     task.requirements = criteria;
-    if let Some(sign) = boxed.tick_task(&mut task, source, line) {
+    if let Some(sign) = checkbox.tick_task(&mut task, source, line) {
         file.warn(line.number, format!("[{sign}] is neither [ ] nor [x]; the task is taken as open"));
     }
     task

@@ -78,9 +78,9 @@ impl<'a> Checkbox<'a> {
 
     /// Parses a checkbox with a space on either side, as in a task list.
     pub fn parse_task(text: &'a str) -> Option<Self> {
-        let boxed = Self::parse(text)?;
-        let apart = boxed.rest.is_empty() || boxed.rest.starts_with([' ', '\t']);
-        (boxed.spaced && apart).then_some(boxed)
+        let checkbox = Self::parse(text)?;
+        let apart = checkbox.rest.is_empty() || checkbox.rest.starts_with([' ', '\t']);
+        (checkbox.spaced && apart).then_some(checkbox)
     }
 
     /// Whether it is ticked, in formats that ignore case.

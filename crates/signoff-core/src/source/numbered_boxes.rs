@@ -62,7 +62,7 @@ pub fn parents_closed_by(file: &TaskFile, task: &SourceTask) -> Vec<CheckboxMark
 }
 
 pub struct KiroItem<'a> {
-    boxed: Checkbox<'a>,
+    checkbox: Checkbox<'a>,
     pub optional: bool,
     pub id: &'a str,
     pub title: &'a str,
@@ -71,13 +71,13 @@ pub struct KiroItem<'a> {
 }
 
 pub fn item<'a>(line: &MarkdownLine<'a>) -> Option<KiroItem<'a>> {
-    let boxed = Checkbox::parse(line.text).filter(|boxed| line.is_prose() && boxed.spaced)?;
+    let checkbox = Checkbox::parse(line.text).filter(|checkbox| line.is_prose() && checkbox.spaced)?;
     // Formatters escape the star, so that it is not emphasis.
-    let starred = boxed.rest.strip_prefix('*').or_else(|| boxed.rest.strip_prefix("\\*"));
-    let text = starred.unwrap_or(boxed.rest);
+    let starred = checkbox.rest.strip_prefix('*').or_else(|| checkbox.rest.strip_prefix("\\*"));
+    let text = starred.unwrap_or(checkbox.rest);
     let (id, title) = leading_number(text.trim_start()).filter(|_| text.starts_with([' ', '\t']))?;
     let is_count = begins_with_count(text.trim_start());
-    Some(KiroItem { boxed, optional: starred.is_some(), id, title, is_count })
+    Some(KiroItem { checkbox, optional: starred.is_some(), id, title, is_count })
 }
 
 fn task(
@@ -91,7 +91,7 @@ fn task(
     let mut task = SourceTask::new(item.id, title, line.number);
     task.parallel = parallel;
     task.optional = item.optional;
-    task.state = match item.boxed.sign {
+    task.state = match item.checkbox.sign {
         'x' => SourceState::Done,
         '-' => SourceState::InProgress,
         ' ' => SourceState::Open,
@@ -101,7 +101,7 @@ fn task(
         }
     };
     if task.state != SourceState::Done {
-        task.mark = CheckboxMark::new(line.text, line.number, source.start + line.offset, item.boxed.column);
+        task.mark = CheckboxMark::new(line.text, line.number, source.start + line.offset, item.checkbox.column);
     }
     read_tags(source, &mut task, line)?;
     Ok(task)
@@ -187,8 +187,8 @@ pub fn read_open_spec(source: &SourceInput<'_>) -> Result<TaskFile, SourceError>
     let mut nesting = CheckboxNesting::default();
     let mut section = None;
     for line in lines.by_ref() {
-        let boxed = open_spec_box(&line);
-        if boxed.is_some() || line.heading().is_some() {
+        let checkbox = open_spec_box(&line);
+        if checkbox.is_some() || line.heading().is_some() {
             file.close(source, line.offset);
         }
         match line.heading() {
@@ -196,10 +196,10 @@ pub fn read_open_spec(source: &SourceInput<'_>) -> Result<TaskFile, SourceError>
             Some((_, text)) => section = Some(short(text)),
             None => {}
         }
-        if let Some(boxed) = boxed {
-            let mut task = open_spec_task(source, &line, &boxed, file.tasks.len() + 1);
+        if let Some(checkbox) = checkbox {
+            let mut task = open_spec_task(source, &line, &checkbox, file.tasks.len() + 1);
             task.section = section.clone();
-            nesting.enter(boxed.indent, file.tasks.len());
+            nesting.enter(checkbox.indent, file.tasks.len());
             file.open(source, task, &line)?;
         }
         if line.heading().is_some() {
@@ -219,23 +219,23 @@ pub fn read_open_spec(source: &SourceInput<'_>) -> Result<TaskFile, SourceError>
 /// Parses a checkbox of OpenSpec: any bullet, optional white space, and ` `, `x` or `X` in the box.
 fn open_spec_box<'a>(line: &MarkdownLine<'a>) -> Option<Checkbox<'a>> {
     let counts = matches!(line.kind, LineKind::Prose | LineKind::Code);
-    Checkbox::parse(line.text).filter(|boxed| counts && (boxed.is_ticked() || boxed.is_blank()))
+    Checkbox::parse(line.text).filter(|checkbox| counts && (checkbox.is_ticked() || checkbox.is_blank()))
 }
 
 fn open_spec_task(
     source: &SourceInput<'_>,
     line: &MarkdownLine<'_>,
-    boxed: &Checkbox<'_>,
+    checkbox: &Checkbox<'_>,
     ordinal: usize,
 ) -> SourceTask {
-    let text = visible(boxed.rest);
+    let text = visible(checkbox.rest);
     let text = text.trim();
     let (id, title) = match leading_number(text).filter(|_| !begins_with_count(text)) {
         Some((id, title)) => (id.to_owned(), title),
         None => (ordinal.to_string(), text),
     };
     let mut task = SourceTask::new(id, title, line.number);
-    boxed.tick_task(&mut task, source, line);
+    checkbox.tick_task(&mut task, source, line);
     task
 }
 

@@ -17,7 +17,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             open.close(source, &mut file, line.offset);
             open = OpenPlanTask::new(&heading);
             let mut task = SourceTask::new(heading.id, heading.title, line.number);
-            task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, &line));
+            task.mark = heading.checkbox.and_then(|checkbox| checkbox.mark(source, &line));
             file.open(source, task, &line)?;
         } else if let Some(task) = file.open_task() {
             open.read_line(source, task, &line);
@@ -39,7 +39,7 @@ pub fn is_task(line: &MarkdownLine<'_>) -> bool {
 }
 
 struct TaskHeading<'a> {
-    boxed: Option<Checkbox<'a>>,
+    checkbox: Option<Checkbox<'a>>,
     id: &'a str,
     title: String,
 }
@@ -52,25 +52,25 @@ impl<'a> TaskHeading<'a> {
         }
         let text = line.text.trim_start();
         let outer = Checkbox::parse_task(line.text);
-        let after_box = outer.map_or(text, |boxed| boxed.rest.trim_start());
+        let after_box = outer.map_or(text, |checkbox| checkbox.rest.trim_start());
         let after_hashes = after_box.trim_start_matches('#');
         let level = after_box.len() - after_hashes.len();
         if !(2..=4).contains(&level) || !after_hashes.starts_with([' ', '\t']) {
             return None;
         }
         let inner = if outer.is_none() { box_within(line.text, after_hashes) } else { None };
-        let words = inner.map_or(after_hashes, |boxed| boxed.rest);
+        let words = inner.map_or(after_hashes, |checkbox| checkbox.rest);
         let (id, title) = numbered_title(words.trim_start())?;
         let title = visible(title).trim().trim_end_matches('#').trim_end().to_owned();
-        (!title.is_empty()).then_some(Self { boxed: outer.or(inner), id, title })
+        (!title.is_empty()).then_some(Self { checkbox: outer.or(inner), id, title })
     }
 }
 
 /// A checkbox after the `#` of a heading, with its column in the whole line.
 fn box_within<'a>(line: &str, after_hashes: &'a str) -> Option<Checkbox<'a>> {
-    let mut boxed = Checkbox::parse_task(after_hashes)?;
-    boxed.column += line.len() - after_hashes.len();
-    Some(boxed)
+    let mut checkbox = Checkbox::parse_task(after_hashes)?;
+    checkbox.column += line.len() - after_hashes.len();
+    Some(checkbox)
 }
 
 /// Parses `Task 1.2: title`.
@@ -152,7 +152,7 @@ struct OpenPlanTask {
 
 impl OpenPlanTask {
     fn new(heading: &TaskHeading<'_>) -> Self {
-        Self { ticked: heading.boxed.map(|boxed| boxed.is_ticked()), list: PlanList::None }
+        Self { ticked: heading.checkbox.map(|checkbox| checkbox.is_ticked()), list: PlanList::None }
     }
 
     fn read_line(&mut self, source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) {
@@ -169,7 +169,7 @@ impl OpenPlanTask {
             self.list = PlanList::Acceptance;
             task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
         } else if let Some(item) = list_item(line.text) {
-            let item = Checkbox::parse_task(line.text).map_or(item, |boxed| boxed.rest.trim());
+            let item = Checkbox::parse_task(line.text).map_or(item, |checkbox| checkbox.rest.trim());
             match self.list {
                 PlanList::None => {}
                 PlanList::Files => task.files.extend(files(item)),
@@ -226,9 +226,9 @@ fn one_range(text: &str) -> Option<LineRange> {
 
 /// Parses `- [ ] **Step 1: title**`. Old plans have no checkbox, some no bullet.
 fn step(source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<TaskStep> {
-    let boxed = Checkbox::parse_task(line.text);
-    let text = match boxed {
-        Some(boxed) => boxed.rest.trim(),
+    let checkbox = Checkbox::parse_task(line.text);
+    let text = match checkbox {
+        Some(checkbox) => checkbox.rest.trim(),
         None => list_item(line.text).unwrap_or(line.text.trim()),
     };
     let number = strip_word(text.strip_prefix("**")?, "step")?.trim_start();
@@ -240,9 +240,9 @@ fn step(source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<TaskStep> {
     let title = visible(&title.replacen("**", "", 1)).trim().to_owned();
     Some(TaskStep {
         title,
-        done: boxed.is_some_and(|boxed| boxed.is_ticked()),
+        done: checkbox.is_some_and(|checkbox| checkbox.is_ticked()),
         line: line.number,
-        mark: boxed.and_then(|boxed| boxed.mark(source, line)),
+        mark: checkbox.and_then(|checkbox| checkbox.mark(source, line)),
     })
 }
 

@@ -62,7 +62,7 @@ enum SpecKitItem<'a> {
 }
 
 struct SpecKitTask<'a> {
-    boxed: Checkbox<'a>,
+    checkbox: Checkbox<'a>,
     id: &'a str,
     parallel: bool,
     labels: Vec<&'a str>,
@@ -70,14 +70,14 @@ struct SpecKitTask<'a> {
 }
 
 fn item<'a>(line: &MarkdownLine<'a>) -> Option<SpecKitItem<'a>> {
-    let boxed = Checkbox::parse_task(line.text).filter(|_| line.is_prose())?;
-    Some(SpecKitTask::parse(boxed).map_or(SpecKitItem::Other, SpecKitItem::Task))
+    let checkbox = Checkbox::parse_task(line.text).filter(|_| line.is_prose())?;
+    Some(SpecKitTask::parse(checkbox).map_or(SpecKitItem::Other, SpecKitItem::Task))
 }
 
 impl<'a> SpecKitTask<'a> {
     /// Parses id and marks in any order. The text begins at the first word that is neither.
-    fn parse(boxed: Checkbox<'a>) -> Option<Self> {
-        let mut item = Self { boxed, id: "", parallel: false, labels: Vec::new(), text: boxed.rest.trim() };
+    fn parse(checkbox: Checkbox<'a>) -> Option<Self> {
+        let mut item = Self { checkbox, id: "", parallel: false, labels: Vec::new(), text: checkbox.rest.trim() };
         loop {
             let text = item.text;
             if let Some((label, after)) = label(text) {
@@ -99,7 +99,7 @@ impl<'a> SpecKitTask<'a> {
         let mut task = SourceTask::new(self.id, visible(self.text).trim(), line.number);
         task.parallel = self.parallel;
         task.requirements = self.labels.iter().map(|label| (*label).to_owned()).collect();
-        if let Some(sign) = self.boxed.tick_task(&mut task, source, line) {
+        if let Some(sign) = self.checkbox.tick_task(&mut task, source, line) {
             file.warn(line.number, format!("[{sign}] is neither [ ] nor [x]; {} is taken as open", self.id));
         }
         task

@@ -134,9 +134,9 @@ impl ExportState {
     }
 
     /// Stores the number of fixes at the current gate.
-    fn count_fixes(&mut self, this: &Loop, workflow: &Workflow) {
-        let Position { pass, phase, .. } = this.position;
-        let fixes = this.counters.fixes;
+    fn count_fixes(&mut self, machine: &Loop, workflow: &Workflow) {
+        let Position { pass, phase, .. } = machine.position;
+        let fixes = machine.counters.fixes;
         let number = workflow.number(phase);
         let judges = workflow.phases.get(phase).is_some_and(|phase| phase.policy().is_some());
         if !judges || restarts(workflow, number) {
@@ -149,10 +149,10 @@ impl ExportState {
     }
 
     /// Updates the status of each phase of the current iteration.
-    fn update_statuses(&mut self, this: &Loop, workflow: &Workflow) {
+    fn update_statuses(&mut self, machine: &Loop, workflow: &Workflow) {
         for number in 1..=FINAL_PHASE {
             let before = self.status_mut(number).copied().unwrap_or_default();
-            let now = status(this, number, before, workflow);
+            let now = status(machine, number, before, workflow);
             if let Some(status) = self.status_mut(number) {
                 *status = now;
             }
@@ -176,7 +176,7 @@ impl ExportState {
         let unknown = || UnnumberedPhases { workflow: String::new() };
         let policy = run_state.policy(loop_id).ok_or_else(unknown)?;
         let loop_state = run_state.loops.get(loop_id).cloned().unwrap_or_default();
-        let (this, has_started) = (&loop_state.machine, loop_state.started.is_some());
+        let (machine, has_started) = (&loop_state.machine, loop_state.started.is_some());
         let workflow = &policy.workflow;
         if !is_numbered(workflow) {
             return Err(UnnumberedPhases { workflow: workflow.name.clone() });
@@ -196,14 +196,14 @@ impl ExportState {
             version: VERSION,
             task: task.clone(),
             mode: mode(workflow),
-            max_iterations: workflow.limits.max_passes.saturating_add(this.counters.granted.passes),
-            current_iteration: this.position.pass,
-            current_phase: workflow.number(this.position.phase),
+            max_iterations: workflow.limits.max_passes.saturating_add(machine.counters.granted.passes),
+            current_iteration: machine.position.pass,
+            current_phase: workflow.number(machine.position.phase),
             started_at: self.started_at,
             iterations: self.iterations,
             phase9: self.phase9,
         };
-        if this.position.phase >= workflow.phases.len() {
+        if machine.position.phase >= workflow.phases.len() {
             let ran = |number: &u32| state.status(*number).is_some_and(|status| status != PhaseStatus::Skipped);
             state.current_phase = (1..=FINAL_PHASE).rev().find(ran).unwrap_or(state.current_phase);
         }
@@ -218,12 +218,12 @@ impl Iteration {
 }
 
 /// The status of a phase in the current iteration.
-fn status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-    let through = this.position.phase >= workflow.phases.len();
-    let here = workflow.number(this.position.phase);
-    let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
+fn status(machine: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+    let through = machine.position.phase >= workflow.phases.len();
+    let here = workflow.number(machine.position.phase);
+    let ending = if let Stage::Done(ending) = &machine.stage { Some(ending) } else { None };
     if through || number < here {
-        passed_status(this, number, before, workflow)
+        passed_status(machine, number, before, workflow)
     } else if number == here {
         match ending {
             None => PhaseStatus::InProgress,
@@ -238,8 +238,8 @@ fn status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) ->
 }
 
 /// The status of a phase before the current one.
-fn passed_status(this: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
-    let own = this.gates.iter().filter(|record| workflow.number(record.phase) == number);
+fn passed_status(machine: &Loop, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+    let own = machine.gates.iter().filter(|record| workflow.number(record.phase) == number);
     let is_unseen = own.map(|record| &record.end).any(|end| match end {
         GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
         GateEnd::Approved { .. } | GateEnd::LeftFindings { .. } => false,

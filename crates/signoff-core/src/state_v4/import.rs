@@ -1,5 +1,5 @@
 //! Parses a state file, and continues a loop from it: the event, and how the earlier gates ended as far as the state
-//! shows. Errors name the place and what is expected there.
+//! shows. Errors name the location and the expected value.
 
 use jiff::Timestamp;
 use serde::Deserializer;
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
-        return Err(StateError::new(1, WHOLE, "is empty: a state, version 4, is expected"));
+        return Err(StateError::new(1, WHOLE, "is empty: expected a state of version 4"));
     }
     let origin = |line| SettingOrigin::Foreign { file: String::new(), line };
     let root = formats::json(PositionedText { text, origin: &origin })?;
@@ -77,7 +77,7 @@ impl From<JsonProblem> for StateError {
                 Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
             }
             JsonProblem::DuplicateKey { line, path, key } => {
-                Self::new(line, &path, format!("duplicate key `{}`", formats::shown(&key)))
+                Self::new(line, &path, format!("duplicate key `{}`", formats::excerpt(&key)))
             }
         }
     }
@@ -95,9 +95,9 @@ impl From<Box<ReadProblem>> for StateError {
                     Expected::OneOf(words) => format!("one of {}", words.join(", ")),
                     Expected::Other(_) => expected.to_string(),
                 };
-                not(&expected, data)
+                unexpected_value(&expected, data)
             }
-            ProblemKind::UnknownKey { known, .. } => format!("is not known here; known are {}", known.join(", ")),
+            ProblemKind::UnknownKey { known, .. } => format!("is unknown: expected one of {}", known.join(", ")),
             ProblemKind::MissingKey(key) => format!("`{key}` is missing"),
             ProblemKind::Key(problem) => problem.clone(),
         };
@@ -106,7 +106,7 @@ impl From<Box<ReadProblem>> for StateError {
 }
 
 /// The message about a value, with its start as JSON.
-fn not(expected: &str, data: &ConfigData) -> String {
+fn unexpected_value(expected: &str, data: &ConfigData) -> String {
     let value = match data {
         ConfigData::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
         ConfigData::List(list) => if list.is_empty() { "[]" } else { "[…" }.to_owned(),
@@ -115,18 +115,18 @@ fn not(expected: &str, data: &ConfigData) -> String {
             data.describe()
         }
     };
-    let mut shown: String = value.chars().take(40).collect();
-    if shown.len() < value.len() {
-        shown.push('…');
+    let mut excerpt: String = value.chars().take(40).collect();
+    if excerpt.len() < value.len() {
+        excerpt.push('…');
     }
-    format!("{expected} is expected, not {shown}")
+    format!("expected {expected}, not {excerpt}")
 }
 
 /// Checks the version first, as it decides how to interpret the rest.
 fn check_version(root: &ConfigNode) -> Result<(), StateError> {
     let missing = || match root.table() {
         Some(_) => "`version` is missing".to_owned(),
-        None => not("a state, version 4,", &root.data),
+        None => unexpected_value("a state of version 4", &root.data),
     };
     let version = root.get(&["version"]).ok_or_else(|| StateError::at(&root.origin, WHOLE, missing()))?;
     let wanted = u64::from(VERSION);
@@ -134,12 +134,12 @@ fn check_version(root: &ConfigNode) -> Result<(), StateError> {
         if found == wanted {
             return Ok(());
         } else if found < wanted {
-            format!("version {found} is too old: only version {VERSION} can be taken over")
+            format!("version {found} is too old: only version {VERSION} can be imported")
         } else {
-            format!("version {found} is not known: version {VERSION} is expected")
+            format!("version {found} is unknown: expected version {VERSION}")
         }
     } else {
-        not("a whole number from 0 on", &version.data)
+        unexpected_value("a whole number from 0 on", &version.data)
     };
     Err(StateError::at(&version.origin, "version", message))
 }
@@ -170,15 +170,15 @@ fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), St
         Err(StateError::at(&node.origin, key, message))
     };
     if state.task.trim().is_empty() {
-        return error("task", "says nothing: the text of the task is expected".to_owned());
+        return error("task", "is empty: expected the text of the task".to_owned());
     }
     check_numbers(root, state)?;
     let (now, most, listed) = (state.current_iteration, state.max_iterations, state.iterations.len());
     if now > most {
-        return error("currentIteration", format!("is {now}, and maxIterations is {most}"));
+        return error("currentIteration", format!("is {now}, more than maxIterations ({most})"));
     }
     if usize::try_from(now).ok() != Some(listed) {
-        let message = format!("is {now}, and iterations has {listed}: it must be the last of them");
+        let message = format!("is {now}, but `iterations` has length {listed}: expected the number of the last entry");
         return error("currentIteration", message);
     }
     if state.mode == IterationMode::Lite && !fits_lite(state) {
@@ -195,7 +195,7 @@ fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), St
         if !fitting {
             let (current, word) = (state.current_phase, status.as_str());
             let which = format!("phase {number}, which comes {relation} it, is {word}");
-            return error("currentPhase", format!("is {current}, and {which}: {expected} is expected"));
+            return error("currentPhase", format!("is {current}, and {which}: expected {expected}"));
         }
     }
     Ok(())
@@ -205,7 +205,7 @@ fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), St
 fn check_numbers(root: &ConfigNode, state: &IterationState) -> Result<(), StateError> {
     let list = root.get(&["iterations"]).unwrap_or(root);
     if state.iterations.is_empty() {
-        let message = "is empty: at least the current iteration is expected";
+        let message = "is empty: expected at least the current iteration";
         return Err(StateError::at(&list.origin, "iterations", message));
     }
     let numbers = list.list().iter().filter_map(|node| node.get(&["iteration"]));
@@ -213,7 +213,7 @@ fn check_numbers(root: &ConfigNode, state: &IterationState) -> Result<(), StateE
         if usize::try_from(iteration.iteration).ok() != Some(index + 1) {
             let expected = format!("{} (iterations are numbered from 1 on, in order)", index + 1);
             let path = format!("iterations[{index}].iteration");
-            return Err(StateError::at(&number.origin, &path, not(&expected, &number.data)));
+            return Err(StateError::at(&number.origin, &path, unexpected_value(&expected, &number.data)));
         }
     }
     Ok(())
@@ -271,7 +271,7 @@ pub fn resume(state: &IterationState, head: Head, policy: &Policy) -> Event {
 fn finding(issue: &ReviewIssue) -> Finding {
     let (file, line) = parse_location(&issue.location);
     Finding {
-        // Computed from the description and place when the finding is recorded.
+        // Computed from the description and location when the finding is recorded.
         id: FindingId::new(""),
         sources: Vec::new(),
         kind: KIND.to_owned(),

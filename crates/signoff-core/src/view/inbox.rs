@@ -283,16 +283,17 @@ pub struct LoopNeeds {
 }
 
 impl LoopNeeds {
-    pub fn for_loop(this: Option<&Loop>) -> Self {
-        let Some(this) = this else { return Self::default() };
-        let stuck = matches!(&this.stage, Stage::Done(ending) if ending.outcome.is_failure()) && !ended_by_person(this);
-        Self { question: this.open_question(), stuck, over_budget: this.pause_cause() == Some(Reason::Budget) }
+    pub fn for_loop(machine: Option<&Loop>) -> Self {
+        let Some(machine) = machine else { return Self::default() };
+        let stuck =
+            matches!(&machine.stage, Stage::Done(ending) if ending.outcome.is_failure()) && !ended_by_person(machine);
+        Self { question: machine.open_question(), stuck, over_budget: machine.pause_cause() == Some(Reason::Budget) }
     }
 }
 
-/// Whether a person ended the loop, who thus needs no notification.
-pub fn ended_by_person(this: &Loop) -> bool {
-    matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
+/// Whether a person ended the loop. That person needs no notification.
+pub fn ended_by_person(machine: &Loop) -> bool {
+    matches!(&machine.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
 }
 
 /// The preset of slot runs.

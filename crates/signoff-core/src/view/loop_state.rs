@@ -291,18 +291,18 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
     Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
 
-/// Whether `other` is in the same review round as `this`, whose panel is given.
-fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
+/// Whether `other` is in the same review round as `machine`, whose panel is given.
+fn is_same_panel(panel: &Panel, other: &Loop, machine: &Loop) -> bool {
     let Stage::Reviewing(now) = &other.stage else { return false };
-    let same_place = other.position == this.position && other.counters.cycle == this.counters.cycle;
+    let same_place = other.position == machine.position && other.counters.cycle == machine.counters.cycle;
     same_place && now.commit == panel.commit && now.scope == panel.scope
 }
 
 /// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
-fn activity_key(this: &Loop) -> impl PartialEq + use<> {
-    let LoopCounters { cycle, iteration, reviews, .. } = this.counters;
-    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
-    (std::mem::discriminant(&this.stage), outcome, this.position, (cycle, iteration, reviews))
+fn activity_key(machine: &Loop) -> impl PartialEq + use<> {
+    let LoopCounters { cycle, iteration, reviews, .. } = machine.counters;
+    let outcome = if let Stage::Done(ending) = &machine.stage { ending.outcome.kind() } else { None };
+    (std::mem::discriminant(&machine.stage), outcome, machine.position, (cycle, iteration, reviews))
 }
 
 /// One applied event, with the state of its run and of its loop before and after it.

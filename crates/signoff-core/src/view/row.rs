@@ -67,7 +67,7 @@ pub struct LoopRow {
 }
 
 impl LoopRow {
-    /// The row of its task, with the values that the loop knows.
+    /// The row of its task, with the values from the loop's state.
     pub fn to_task_row(&self) -> Option<TaskRow> {
         let task = TaskRow::new(self.task?.0, &self.title, self.status);
         let branch = Some(self.branch.clone()).filter(|branch| !branch.is_empty());
@@ -199,13 +199,13 @@ impl LoopState {
     }
 
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run, checkpoint: &CheckpointReviews) -> LoopRow {
-        let this = &self.machine;
+        let machine = &self.machine;
         let policy = self.policy.as_deref().unwrap_or(policy);
-        let phase = policy.workflow.phases.get(this.position.phase);
-        let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
+        let phase = policy.workflow.phases.get(machine.position.phase);
+        let ending = if let Stage::Done(ending) = &machine.stage { Some(ending) } else { None };
         let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
-        let overruled = machine::overruled(this, policy).len();
-        let checkpoint_number = checkpoint.under_way.filter(|_| !this.is_done());
+        let overruled = machine::overruled(machine, policy).len();
+        let checkpoint_number = checkpoint.under_way.filter(|_| !machine.is_done());
         LoopRow {
             id: loop_id.clone(),
             run: RunId::default(),
@@ -221,15 +221,15 @@ impl LoopState {
             base: self.workspace.as_ref().map(|workspace| workspace.base.clone()),
             worktree: self.workspace.as_ref().map(|workspace| workspace.worktree.clone()).unwrap_or_default(),
             badge: self.badge(checkpoint_number),
-            status: TaskStatus::for_loop(this, is_blocked),
-            state: TaskState::for_loop(this, is_blocked),
+            status: TaskStatus::for_loop(machine, is_blocked),
+            state: TaskState::for_loop(machine, is_blocked),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
-            pass: this.position.pass,
-            progress: PhaseProgress::for_loop(this, policy),
-            cycle: this.review_number(),
-            max_cycles: max_cycles(this, policy),
-            iteration: this.counters.iteration,
-            fixes: this.counters.fixes,
+            pass: machine.position.pass,
+            progress: PhaseProgress::for_loop(machine, policy),
+            cycle: machine.review_number(),
+            max_cycles: max_cycles(machine, policy),
+            iteration: machine.counters.iteration,
+            fixes: machine.counters.fixes,
             attempt: self.attempt(),
             checkpoint: checkpoint_number,
             outcome: ending.and_then(|ending| {
@@ -238,22 +238,22 @@ impl LoopState {
                 if accepted { Some(OutcomeKind::Accepted) } else { ending.outcome.kind() }
             }),
             overruled,
-            final_verdict: this.final_verdict(),
-            reason: ending.and_then(|ending| ending.reason).or_else(|| this.pause_cause()),
-            open_findings: this.open_findings(),
+            final_verdict: machine.final_verdict(),
+            reason: ending.and_then(|ending| ending.reason).or_else(|| machine.pause_cause()),
+            open_findings: machine.open_findings(),
             usage: self.total_usage().plus(checkpoint.usage),
             last_line: self.last_line.clone(),
             since: self.since,
-            question: self.question.and_then(|id| QuestionView::for_loop(this, id, self.task)),
+            question: self.question.and_then(|id| QuestionView::for_loop(machine, id, self.task)),
             wait: self.wait(),
         }
     }
 }
 
 /// Maximum number of reviews at the current gate, else the next, else the last one.
-fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
+fn max_cycles(machine: &Loop, policy: &Policy) -> Option<u32> {
     let phases = &policy.workflow.phases;
-    let (behind, ahead) = phases.split_at(this.position.phase.min(phases.len()));
+    let (behind, ahead) = phases.split_at(machine.position.phase.min(phases.len()));
     let here = ahead.first().and_then(Phase::policy);
     let is_gate = |phase: &&Phase| phase.is_gate() && !phase.is_off();
     let next = || ahead.iter().find(is_gate).and_then(Phase::policy);
@@ -273,11 +273,11 @@ pub struct PhaseProgress {
 
 impl PhaseProgress {
     /// None if the phases are not numbered. After the last phase it stays at the last.
-    pub fn for_loop(this: &Loop, policy: &Policy) -> Option<Self> {
+    pub fn for_loop(machine: &Loop, policy: &Policy) -> Option<Self> {
         let phases = policy.workflow.last_number()?;
-        let (pass, granted) = (this.position.pass, this.counters.granted.passes);
+        let (pass, granted) = (machine.position.pass, machine.counters.granted.passes);
         Some(Self {
-            phase: policy.workflow.number(this.position.phase).min(phases),
+            phase: policy.workflow.number(machine.position.phase).min(phases),
             phases,
             pass,
             max_passes: policy.workflow.limits.max_passes.saturating_add(granted).max(pass),
@@ -296,9 +296,9 @@ pub struct QuestionView {
 
 impl QuestionView {
     /// `id` is the number within the run; loops number their questions separately.
-    pub fn for_loop(this: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
-        let Stage::Waiting { question, .. } = &this.stage else { return None };
-        let text = question_text(&question.topic, this.review_number());
+    pub fn for_loop(machine: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
+        let Stage::Waiting { question, .. } = &machine.stage else { return None };
+        let text = question_text(&question.topic, machine.review_number());
         Some(Self { id, task_id, text, choices: question.choices.clone() })
     }
 }

@@ -116,11 +116,11 @@ impl TaskState {
     }
 
     /// The state of a loop. `blocked` is whether its group waits for a person.
-    pub fn for_loop(this: &Loop, blocked: bool) -> Self {
-        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
-        let looked_at = this.checkpoint.is_some() && matches!(this.stage, Stage::AwaitingLanding { .. });
-        let activity = if looked_at { Self::Reviewing } else { activity(&this.stage) };
-        Self::new(TaskStatus::for_loop(this, blocked), outcome, activity)
+    pub fn for_loop(machine: &Loop, blocked: bool) -> Self {
+        let outcome = if let Stage::Done(ending) = &machine.stage { ending.outcome.kind() } else { None };
+        let in_checkpoint = machine.checkpoint.is_some() && matches!(machine.stage, Stage::AwaitingLanding { .. });
+        let activity = if in_checkpoint { Self::Reviewing } else { activity(&machine.stage) };
+        Self::new(TaskStatus::for_loop(machine, blocked), outcome, activity)
     }
 }
 
@@ -191,9 +191,9 @@ impl TaskStatus {
     }
 
     /// Returns the status of a loop. `blocked` is whether its group waits for a person.
-    pub fn for_loop(this: &Loop, blocked: bool) -> Self {
-        match &this.stage {
-            _ if this.is_paused() => Self::Paused,
+    pub fn for_loop(machine: &Loop, blocked: bool) -> Self {
+        match &machine.stage {
+            _ if machine.is_paused() => Self::Paused,
             Stage::Queued => Self::Pending,
             Stage::Waiting { .. } => Self::Waiting,
             Stage::AwaitingLanding { .. } if blocked => Self::Blocked,
@@ -210,8 +210,8 @@ impl TaskStatus {
     }
 
     /// The status shown in the prompts of other loops: a loop that only has to land is completed.
-    pub fn for_other_loops(this: &Loop) -> Self {
-        if this.is_signed_off() { Self::Completed } else { Self::for_loop(this, false) }
+    pub fn for_other_loops(machine: &Loop) -> Self {
+        if machine.is_signed_off() { Self::Completed } else { Self::for_loop(machine, false) }
     }
 
     fn ended(outcome: &Outcome) -> Self {
@@ -251,16 +251,16 @@ pub enum Badge {
 impl Badge {
     /// Returns the badge of a loop. `has_started` is whether an attempt's start is recorded; before that the attempt
     /// is being spawned.
-    pub fn for_loop(this: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
-        if this.is_paused() {
+    pub fn for_loop(machine: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
+        if machine.is_paused() {
             return Self::Paused;
         }
-        if this.pause_reasons().contains(&PauseReason::Checkpoint) {
+        if machine.pause_reasons().contains(&PauseReason::Checkpoint) {
             return Self::Review;
         }
-        let running = this.running_attempts();
+        let running = machine.running_attempts();
         let spawning = !running.is_empty() && !running.into_iter().any(has_started);
-        match &this.stage {
+        match &machine.stage {
             Stage::Queued | Stage::AwaitingLanding { .. } => Self::Wait,
             Stage::Waiting { .. } => Self::Ask,
             Stage::Done(ending) if ending.outcome.is_failure() => Self::Stuck,

@@ -218,9 +218,9 @@ pub struct CommonKeys {
     pub per_item: Option<bool>,
     /// `true`: after it is passed it is skipped by restarts.
     pub once: Option<bool>,
-    /// The only one of the workflow's `modes` in which the phase takes place.
+    /// The only one of the workflow's `modes` in which the phase runs.
     pub mode: Option<String>,
-    /// A number by which people know the phase.
+    /// The phase's number in messages and in `[presets.NAME.phase.N]`.
     pub number: Option<u32>,
     /// Of a gate that is off: the name under [presets.NAME.gates] that configures it and switches it on.
     pub called: Option<String>,
@@ -236,7 +236,7 @@ pub struct AgentKeys {
     pub tool: Option<String>,
     /// The model of that agent.
     pub model: Option<String>,
-    /// The kind of agent that does it best, if one is configured and no other is named.
+    /// Preferred kind of agent, used if one is configured and no other is named.
     pub prefers: Option<AgentKind>,
 }
 
@@ -248,9 +248,9 @@ pub struct WorkKeys {
     pub role: Option<Role>,
     /// Time limit.
     pub timeout: Option<TimeSpan>,
-    /// Helpers that look into it first, in parallel.
+    /// Number of researchers that run before the agent, in parallel.
     pub researchers: Option<ResearcherCount>,
-    /// The model of these helpers.
+    /// The model of these researchers.
     pub parallel_model: Option<String>,
 }
 

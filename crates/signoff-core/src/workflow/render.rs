@@ -27,7 +27,7 @@ pub fn render(workflow: &Workflow) -> String {
 
 fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
     let limits = &workflow.limits;
-    let exhausted = word(&workflow.attempts_exhausted_as);
+    let exhausted = toml_value(&workflow.attempts_exhausted_as);
     let mut rows = vec![
         ("arrangement", explained(&workflow.arrangement, arrangement(workflow.arrangement))),
         ("completion", explained(&workflow.completion, completion(workflow.completion))),
@@ -80,7 +80,7 @@ fn landing(landing: Landing) -> &'static str {
 }
 
 fn explained(value: &impl serde::Serialize, why: &str) -> String {
-    format!("{}: {why}", word(value))
+    format!("{}: {why}", toml_value(value))
 }
 
 fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase]) {
@@ -180,12 +180,12 @@ fn text_of(key: &str, value: &Value) -> Option<String> {
 }
 
 fn on_exhausted(gate: &Gate) -> (&'static str, String) {
-    let what = word(&gate.on_exhausted);
-    let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", word(&gate.exhausted_as)));
+    let what = toml_value(&gate.on_exhausted);
+    let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", toml_value(&gate.exhausted_as)));
     (key_name!(GateKeys, on_exhausted), what + &outcome.unwrap_or_default())
 }
 
-/// Whether anything can lead back: the policy itself, or a person who is asked.
+/// Whether a restart is possible, by the policy or by a person's answer.
 fn may_restart(gate: &Gate) -> bool {
     gate.on_failure == OnFailure::Restart
         || gate.on_exhausted.may_restart()
@@ -194,7 +194,7 @@ fn may_restart(gate: &Gate) -> bool {
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     let one = |name: &crate::ids::ReviewerName| match workflow.reviewers.get(name) {
-        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.as_str(), word(&reviewer.contract)),
+        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.as_str(), toml_value(&reviewer.contract)),
         None => name.to_string(),
     };
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")
@@ -217,8 +217,8 @@ fn bound(gate: &Gate) -> (&'static str, String) {
     (key, format!("{number} ({reviews}, {fixes})"))
 }
 
-/// The word a value is written with in TOML.
-fn word(value: &impl serde::Serialize) -> String {
+/// Formats a value as it is written in TOML.
+fn toml_value(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(other) => other.to_string(),

@@ -250,7 +250,7 @@ impl PhaseReader<'_> {
         Ok(policy)
     }
 
-    /// A check has no bar: whatever a failing command reports must be fixed.
+    /// A check has no threshold: every finding of a failing command must be fixed.
     fn check(&self, name: &str) -> Result<GatePolicy, ConfigError> {
         let mut policy = self.judge(name)?;
         policy.gate.fail_on = FailThreshold::Low;
@@ -277,14 +277,14 @@ impl PhaseReader<'_> {
         if self.earlier.get(index).is_some_and(|phase| phase.mode.is_none() || phase.mode == *mode) {
             return Ok(index);
         }
-        let message = format!("restart target: `{target}` is left out in a mode in which `{name}` is not");
+        let message = format!("restart target: a mode that runs `{name}` skips `{target}`");
         Err(self.error(key_name!(RestartKeys, restart_to), message))
     }
 
     fn no_target(&self, name: &str, target: &str) -> String {
         let mut names = self.list.phases.iter().filter_map(|phase| phase.common.name.as_deref());
         let wrong = if target == name {
-            format!("`{target}` is this phase itself")
+            format!("`{target}` is the phase that restarts")
         } else if names.any(|name| name == target) {
             format!("`{target}` comes after `{name}`")
         } else {
@@ -331,8 +331,8 @@ pub fn restart_key(gate: &Gate) -> Option<&'static str> {
 /// The message about a restart with no phase before it: it would only use up the passes.
 pub fn nothing_to_restart(key: &str, phase: &str) -> String {
     format!(
-        "restart target: `{key}` is \"restart\", but there is no phase before `{phase}`: write another word, or a \
-         phase before it"
+        "restart target: `{key}` is \"restart\", but there is no phase before `{phase}`: write another value, or \
+         add a phase before it"
     )
 }
 

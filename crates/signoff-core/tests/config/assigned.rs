@@ -1,4 +1,4 @@
-//! Who does a job.
+//! Assigning agents to jobs.
 
 use signoff_core::settings::{
     AssignedReviewer, AssignedWriter, ConfigError, Layer, PhaseContext, ReviewWorkspace, Settings, TaskFlags, read,
@@ -8,14 +8,14 @@ use signoff_core::workflow::{Phase, Role};
 
 use crate::config::configured;
 
-/// Asks about one phase of a task's workflow.
-struct Asked<'a> {
+/// Queries one phase of a task's workflow.
+struct AssignmentQuery<'a> {
     settings: &'a Settings,
     task: TaskSpec,
     flags: TaskFlags,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AssignmentQuery<'a> {
     fn new(settings: &'a Settings) -> Self {
         Self { settings, task: TaskSpec::from_text("Add login"), flags: TaskFlags::default() }
     }
@@ -23,16 +23,16 @@ impl<'a> Asked<'a> {
     fn at<T>(&self, phase: &str, ask: impl FnOnce(PhaseContext<'_>) -> T) -> T {
         let workflow = self.settings.task_workflow(&self.task, &self.flags).expect("a workflow");
         let phases: Vec<Phase> = workflow.phases.clone();
-        let phase = phases.iter().find(|one| one.name == phase).expect(phase);
+        let phase = phases.iter().find(|listed| listed.name == phase).expect(phase);
         ask(PhaseContext { workflow: &workflow, phase, task: &self.task })
     }
 
     fn writer(&self, role: Role, phase: &str) -> Result<AssignedWriter, ConfigError> {
-        self.at(phase, |place| self.settings.writer(role, place, 0))
+        self.at(phase, |context| self.settings.writer(role, context, 0))
     }
 
     fn reviewer(&self, name: &str) -> Result<AssignedReviewer, ConfigError> {
-        self.at("review", |place| self.settings.reviewer(&name.into(), place, 0))
+        self.at("review", |context| self.settings.reviewer(&name.into(), context, 0))
     }
 }
 
@@ -56,72 +56,72 @@ command = [\"./agent.sh\"]
 ";
 
 #[test]
-fn the_only_agent_does_everything() {
+fn the_only_agent_has_every_role() {
     let settings = configured("[agents.claude]\n[agents.tests]\nkind = \"checks\"\n");
-    let asked = Asked::new(&settings);
-    assert_eq!(summary(&asked.writer(Role::Implement, "implement").unwrap()), "claude - 1h");
-    assert_eq!(summary(&asked.writer(Role::Fix, "review").unwrap()), "claude - 30m");
-    assert_eq!(review_summary(&asked.reviewer("general").unwrap()), "claude - 10m markdown");
+    let query = AssignmentQuery::new(&settings);
+    assert_eq!(summary(&query.writer(Role::Implement, "implement").unwrap()), "claude - 1h");
+    assert_eq!(summary(&query.writer(Role::Fix, "review").unwrap()), "claude - 30m");
+    assert_eq!(review_summary(&query.reviewer("general").unwrap()), "claude - 10m markdown");
 }
 
 #[test]
 fn a_missing_role_falls_back_to_implement() {
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nfix = \"mine\"\n"));
-    let asked = Asked::new(&settings);
-    let agent = |role| asked.writer(role, "implement").unwrap().agent.name;
+    let query = AssignmentQuery::new(&settings);
+    let agent = |role| query.writer(role, "implement").unwrap().agent.name;
     assert_eq!(agent(Role::Fix), "mine");
     for role in [Role::Implement, Role::Enumerate, Role::Plan, Role::Brainstorm, Role::Simplify] {
         assert_eq!(agent(role), "claude", "{}", role.as_str());
     }
-    assert_eq!(asked.reviewer("general").unwrap().agent.name, "claude");
+    assert_eq!(query.reviewer("general").unwrap().agent.name, "claude");
 }
 
 #[test]
-fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
+fn a_reviewer_has_its_own_agent_or_that_of_the_role() {
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nreview = \"mine\"\n"));
-    assert_eq!(Asked::new(&settings).reviewer("general").unwrap().agent.name, "mine");
+    assert_eq!(AssignmentQuery::new(&settings).reviewer("general").unwrap().agent.name, "mine");
     let settings = configured(&format!(
         "review_workspace = \"shared\"\n{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n[reviewers.general]\nagent = \"claude\"\n\
          review_workspace = \"copy\"\nrequire_nonce = true\nprompt = \"ours.md\"\ncontract = \"auto\"\n"
     ));
-    let assigned = Asked::new(&settings).reviewer("general").unwrap();
+    let assigned = AssignmentQuery::new(&settings).reviewer("general").unwrap();
     assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", Some(ReviewWorkspace::Copy)));
     assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
     assert_eq!(assigned.contract.as_str(), "auto");
 }
 
 #[test]
-fn known_kinds_of_agents_must_copy_the_nonce_unless_the_configuration_says_no() {
+fn built_in_agents_require_the_nonce_unless_configured_otherwise() {
     let required = |more: &str, agent: &str| {
         let text = format!(
             "{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{more}\n[reviewers.general]\nagent = \"{agent}\"\n"
         );
         let settings = configured(&text);
-        Asked::new(&settings).reviewer("general").unwrap().require_nonce
+        AssignmentQuery::new(&settings).reviewer("general").unwrap().require_nonce
     };
     assert!(required("", "claude") && !required("", "mine"));
     assert!(!required("[gate]\nrequire_nonce = false", "claude"));
     assert!(required("[gate]\nrequire_nonce = true", "mine"));
     let own = "[gate]\nrequire_nonce = true\n[reviewers.general]\nrequire_nonce = false\nagent = \"claude\"\n";
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{own}"));
-    assert!(!Asked::new(&settings).reviewer("general").unwrap().require_nonce);
+    assert!(!AssignmentQuery::new(&settings).reviewer("general").unwrap().require_nonce);
     let tool = "[reviewers.general]\ncontract = \"tool\"\nagent = \"claude\"\n";
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{tool}"));
-    assert!(!Asked::new(&settings).reviewer("general").unwrap().require_nonce);
+    assert!(!AssignmentQuery::new(&settings).reviewer("general").unwrap().require_nonce);
 }
 
 #[test]
-fn models_are_taken_from_the_nearest_place() {
+fn the_most_specific_model_wins() {
     let base = "[agents.claude]\nmodel = \"of-agent\"\n";
     let of_type = "[task_types.implement]\nmodel = \"of-type\"\nreview_model = \"of-reviews\"\n[task_types.review]\nmodel = \"of-review-tasks\"\n";
     let of_reviewer = "[reviewers.general]\nmodel = \"of-reviewer\"\n";
     let models = |text: String, model: Option<&str>, kind: TaskType| {
         let settings = configured(&text);
-        let mut asked = Asked::new(&settings);
-        asked.task.model = model.map(str::to_owned);
-        asked.task.kind = kind;
-        let writer = asked.at("review", |place| settings.writer(Role::Fix, place, 0)).unwrap().model.unwrap();
-        (writer, asked.reviewer("general").unwrap().model.unwrap())
+        let mut query = AssignmentQuery::new(&settings);
+        query.task.model = model.map(str::to_owned);
+        query.task.kind = kind;
+        let writer = query.at("review", |context| settings.writer(Role::Fix, context, 0)).unwrap().model.unwrap();
+        (writer, query.reviewer("general").unwrap().model.unwrap())
     };
     let pair = |writer: &str, reviewer: &str| (writer.to_owned(), reviewer.to_owned());
     let implement = TaskType::Implement;
@@ -136,18 +136,18 @@ fn models_are_taken_from_the_nearest_place() {
     assert_eq!(models(base.to_owned() + of_type, Some("of-task"), TaskType::Review).1, "of-task");
 }
 
-/// What people say wins over what the preset says; the nearer to the job, the stronger.
+/// A setting of a person overrides the preset; the most specific one wins.
 #[test]
-fn times_are_taken_from_the_nearest_person() {
+fn the_most_specific_timeout_wins() {
     let times = |text: &str| {
         let settings = configured(&format!(
             "{text}\n[agents.claude]\n{}",
             if text.contains("#agent") { "timeout = \"45m\"\n" } else { "" }
         ));
-        let asked = Asked::new(&settings);
-        let implement = asked.writer(Role::Implement, "implement").unwrap().timeout;
-        let fix = asked.writer(Role::Fix, "review").unwrap().timeout;
-        format!("{implement} {fix} {}", asked.reviewer("general").unwrap().timeout)
+        let query = AssignmentQuery::new(&settings);
+        let implement = query.writer(Role::Implement, "implement").unwrap().timeout;
+        let fix = query.writer(Role::Fix, "review").unwrap().timeout;
+        format!("{implement} {fix} {}", query.reviewer("general").unwrap().timeout)
     };
     assert_eq!(times(""), "1h 30m 10m", "the preset's");
     assert_eq!(times("[limits]\nattempt = \"2h\""), "2h 2h 2h");
@@ -167,7 +167,7 @@ fn times_are_taken_from_the_nearest_person() {
 }
 
 #[test]
-fn an_agent_is_what_its_table_says() {
+fn all_keys_of_an_agent_are_read() {
     let settings = configured(
         "[agents.mine]\nkind = \"command\"\ncommand = [\"./agent.sh\", \"--fast\"]\nargs = [\"-q\", \"\"]\nenv = { A = \"1\", B = \"\" }\n\
          timeout = \"30m\"\nfallback = \"claude\"\n[agents.claude]\n",
@@ -202,29 +202,29 @@ fn an_agent_is_what_its_table_says() {
         max_agents: None,
     }
     "#);
-    assert_eq!(settings.agent("nobody"), None);
+    assert_eq!(settings.agent("missing"), None);
 }
 
 #[test]
-fn without_an_agent_people_are_told() {
+fn without_an_agent_there_is_an_error() {
     let settings = configured("[agents.tests]\nkind = \"checks\"\n");
-    assert_eq!(Asked::new(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
-    assert_eq!(Asked::new(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
+    assert_eq!(AssignmentQuery::new(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
+    assert_eq!(AssignmentQuery::new(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
 }
 
 #[test]
-fn with_several_agents_somebody_must_choose() {
+fn several_agents_without_a_role_are_an_error() {
     let settings = configured(TWO);
-    insta::assert_snapshot!(Asked::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"no agent is assigned to the role `fix`: set `[roles] fix` to one of claude, mine");
+    insta::assert_snapshot!(AssignmentQuery::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"no agent is assigned to the role `fix`: set `[roles] fix` to one of claude, mine");
 }
 
 #[test]
-fn an_improvement_may_take_as_long_as_a_fix() {
+fn an_improvement_has_the_timeout_of_a_fix() {
     let time = |text: &str| {
         let settings = configured(&format!("{text}\n[agents.claude]\ntimeout = \"45m\"\n"));
-        let mut asked = Asked::new(&settings);
-        asked.task.kind = TaskType::Improve;
-        asked.writer(Role::Fix, "improve").unwrap().timeout.to_string()
+        let mut query = AssignmentQuery::new(&settings);
+        query.task.kind = TaskType::Improve;
+        query.writer(Role::Fix, "improve").unwrap().timeout.to_string()
     };
     assert_eq!(time(""), "45m");
     assert_eq!(time("[gate]\nfix_timeout = \"7m\""), "7m");
@@ -232,15 +232,15 @@ fn an_improvement_may_take_as_long_as_a_fix() {
     assert_eq!(time("[gate]\nfix_timeout = \"7m\"\n[task_types.improve]\ntimeout_minutes = 9"), "9m");
 }
 
-/// A role's own model stands between that of the phase and that of the agent, and goes with the role's agent.
+/// A role's model overrides the agent's and is overridden by the phase's; it is dropped with the role's agent.
 #[test]
-fn a_role_may_have_a_model_of_its_own() {
+fn a_role_can_have_a_model() {
     let agents = "[agents.claude]\nmodel = \"of-agent\"\n[agents.other]\nkind = \"claude\"\n";
     let models = |roles: &str, more: &str| {
         let settings = configured(&format!("{agents}[roles]\n{roles}\n{more}"));
-        let asked = Asked::new(&settings);
-        let fixer = asked.at("review", |place| settings.writer(Role::Fix, place, 0)).unwrap();
-        let reviewer = asked.reviewer("general").unwrap();
+        let query = AssignmentQuery::new(&settings);
+        let fixer = query.at("review", |context| settings.writer(Role::Fix, context, 0)).unwrap();
+        let reviewer = query.reviewer("general").unwrap();
         let shown = |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
         [shown(&fixer.agent.name, fixer.model), shown(&reviewer.agent.name, reviewer.model)].join(", ")
     };
@@ -260,9 +260,9 @@ fn a_role_may_have_a_model_of_its_own() {
     assert_eq!(models(&review, of_type), "claude of-type, claude of-reviews");
 }
 
-/// Who names an agent in a later file names it without the model that another one had.
+/// A later file that names an agent drops the earlier agent's model.
 #[test]
-fn roles_are_laid_over_each_other() {
+fn roles_are_merged_layer_by_layer() {
     let person = "[agents.claude]\n[agents.other]\nkind = \"claude\"\n[roles]\nfix = { agent = \"claude\", model = \"small\" }\n";
     let shown = |repository: &str| {
         let layers = [Layer::person("config.toml", person), Layer::repository("signoff.toml", repository)];
@@ -282,7 +282,7 @@ fn roles_are_laid_over_each_other() {
 }
 
 #[test]
-fn researchers_have_a_model_of_their_own() {
+fn researchers_can_have_a_model() {
     let settings = configured(
         r#"preset = "mine"
 [workflows.mine]
@@ -295,11 +295,11 @@ phases = [
 model = "opus"
 "#,
     );
-    let asked = Asked::new(&settings);
+    let query = AssignmentQuery::new(&settings);
     let researcher =
-        |role, phase| asked.at(phase, |place| settings.researcher(role, place, 0)).expect("an agent").model;
+        |role, phase| query.at(phase, |context| settings.researcher(role, context, 0)).expect("an agent").model;
     assert_eq!(researcher(Role::Brainstorm, "think").as_deref(), Some("haiku"));
     assert_eq!(researcher(Role::Plan, "plan").as_deref(), Some("sonnet"));
     assert_eq!(researcher(Role::Implement, "work").as_deref(), Some("opus"));
-    assert_eq!(asked.writer(Role::Brainstorm, "think").expect("an agent").model.as_deref(), Some("sonnet"));
+    assert_eq!(query.writer(Role::Brainstorm, "think").expect("an agent").model.as_deref(), Some("sonnet"));
 }

@@ -1,4 +1,4 @@
-//! Messages for mistakes that a file of the corpus cannot contain.
+//! Messages for errors that a file of the corpus cannot contain.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ fn a_file_that_is_too_long_is_refused_at_once() {
     assert!(text.len() > MAX_FILE_BYTES);
 }
 
-/// As many keys as fit: the lines of all of them are found in time.
+/// The line lookup stays fast for a file full of keys.
 #[test]
 fn a_file_full_of_keys_is_read() {
     let mut text = "[checks]\n".to_owned();
@@ -37,7 +37,7 @@ fn deep_nesting_is_an_error_like_any_other() {
 }
 
 #[test]
-fn a_mistake_outside_files_names_its_place() {
+fn an_error_outside_files_names_its_origin() {
     let environment =
         |name: &str, value: &str| read(&[], &[(name.to_owned(), value.to_owned())], &[]).unwrap_err().to_string();
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "many"), @r#"SIGNOFF_JOBS: `jobs` is "many": expected a whole number from 1 to 1000"#);
@@ -51,7 +51,7 @@ fn a_mistake_outside_files_names_its_place() {
 }
 
 #[test]
-fn the_file_that_is_wrong_is_named() {
+fn the_file_with_the_error_is_named() {
     let person = Layer::person("config.toml", "[agents.claude]\n[roles]\nimplement = \"cluade\"\n");
     let repository = Layer::repository("signoff.toml", "jobs = 2\n");
     insta::assert_snapshot!(read(&[person, repository], &[], &[]).unwrap_err(), @"config.toml:3: `implement` names the agent `cluade`, which is not configured: did you mean `claude`?");
@@ -84,7 +84,7 @@ fn variables_win_over_files_and_lose_against_flags() {
         ("SIGNOFF_LIMITS_RUN_MAX_TOKENS".to_owned(), "1000".to_owned()),
         ("SIGNOFF_LIMITS_SILENCE".to_owned(), "90s".to_owned()),
         ("SIGNOFF_DEFAULTS_AUTO_REVIEW".to_owned(), "1".to_owned()),
-        // What agents are given sets nothing.
+        // Variables that agents get set nothing.
         ("SIGNOFF_ATTEMPT".to_owned(), "3".to_owned()),
     ];
     let flag = Flag { name: "--max-cost", key: "limits.max_cost_usd", value: "1".to_owned() };

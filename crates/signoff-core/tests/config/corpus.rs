@@ -1,7 +1,7 @@
-//! `testdata/config/invalid`: one mistake each. The message names the file, the line and what to write.
+//! `testdata/config/invalid`: one error each. The message names the file, the line and the fix.
 //!
-//! The first comment of a file says what is wrong with it. The line of the mistake ends with `# <-- here`, or is
-//! named in a comment where none can stand.
+//! The first comment of a file describes its error. The line of the error ends with `# <-- here`, or is named in the
+//! first comment if the line cannot have one.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,12 +19,12 @@ struct Case {
 const REFUSED: &str = "# The schema refuses it too.";
 
 impl Case {
-    /// Where the mistake is, as the file says itself.
+    /// The line of the error, from the file's comments.
     fn line(&self) -> usize {
         let marked = self.text.lines().position(|line| line.ends_with("# <-- here")).map(|at| at + 1);
         let named = self.text.lines().find_map(|line| line.strip_prefix("# The mistake is in line "));
         let named = named.and_then(|rest| rest.trim_end_matches('.').parse().ok());
-        marked.xor(named).unwrap_or_else(|| panic!("{} should say once where its mistake is", self.name))
+        marked.xor(named).unwrap_or_else(|| panic!("{} must name the line of its error once", self.name))
     }
 
     /// The message that is printed.
@@ -48,35 +48,35 @@ fn cases() -> Vec<Case> {
     paths.into_iter().map(case).collect()
 }
 
-/// How it is said what to write instead.
-const INSTEAD: [&str; 3] = ["expected ", "did you mean ", "write "];
+/// Every message contains one of these.
+const FIXES: [&str; 3] = ["expected ", "did you mean ", "write "];
 
 #[test]
-fn every_mistake_is_told_with_file_and_line_and_what_to_write() {
+fn every_error_names_file_line_and_fix() {
     let cases = cases();
     assert!(cases.len() >= 150, "{} files", cases.len());
     let mut out = String::new();
     for case in cases {
         let about = case.text.lines().next().and_then(|line| line.strip_prefix("# ")).expect("a comment");
         let message = case.message();
-        let place = format!("{}:{}: ", case.name, case.line());
-        assert!(message.starts_with(&place), "expected {place}\n{message}");
-        assert!(INSTEAD.iter().any(|words| message.contains(words)), "what to write instead?\n{message}");
+        let location = format!("{}:{}: ", case.name, case.line());
+        assert!(message.starts_with(&location), "expected {location}\n{message}");
+        assert!(FIXES.iter().any(|words| message.contains(words)), "no fix:\n{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
         writeln!(out, "{about}\n    {message}").unwrap();
     }
     insta::assert_snapshot!(out);
 }
 
-/// The schema refuses what one file alone tells, and no more.
+/// The schema refuses errors that one file shows, and no others.
 #[test]
-fn the_schema_refuses_what_it_can_know() {
+fn the_schema_refuses_the_marked_files() {
     let validator = jsonschema::validator_for(&schema()).expect("a schema");
     for case in cases() {
         let marked = case.text.lines().any(|line| line == REFUSED);
-        // What is no TOML has no shape that could be looked at.
+        // Invalid TOML cannot be checked against the schema.
         let Ok(value) = toml::from_str::<toml::Value>(&case.text) else {
-            assert!(!marked, "{} is no TOML", case.name);
+            assert!(!marked, "{} is not TOML", case.name);
             continue;
         };
         let json = serde_json::to_value(value).expect("plain data");
@@ -84,9 +84,9 @@ fn the_schema_refuses_what_it_can_know() {
     }
 }
 
-/// Nothing in a file is as good as no file: what is built in holds.
+/// An empty file gives the defaults.
 #[test]
-fn an_empty_file_is_no_mistake() {
+fn an_empty_file_gives_the_defaults() {
     let built_in = read(&[], &[], &[]).unwrap().origins();
     for text in ["", "\n\n", "# nothing yet\n", "\u{feff}", "\u{feff}\r\n# nothing\r\n"] {
         let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
@@ -94,9 +94,9 @@ fn an_empty_file_is_no_mistake() {
     }
 }
 
-/// Editors put a mark before the text and carriage returns behind its lines: neither shifts a line.
+/// A byte order mark and CRLF do not shift lines.
 #[test]
-fn marks_of_editors_do_not_shift_lines() {
+fn byte_order_marks_and_line_endings_do_not_shift_lines() {
     for case in cases() {
         let marked = format!("\u{feff}{}", case.text);
         let error = read(&[Layer::repository(&case.name, marked)], &[], &[]).unwrap_err();

@@ -1,4 +1,4 @@
-//! The gate where nothing says whether tasks are reviewed, or by whom.
+//! The default gate: whether tasks are reviewed, and by which reviewers.
 
 use signoff_core::settings::{Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
@@ -6,10 +6,10 @@ use signoff_core::task::TaskSpec;
 use crate::config::configured;
 
 /// The reviewers of a task, or a placeholder if its gate is off.
-fn judges(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {
+fn reviewers(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {
     let workflow = settings.task_workflow(task, flags).expect("a workflow");
     let Some(gate) = workflow.first_gate().and_then(|phase| phase.policy()) else {
-        return "nobody".to_owned();
+        return "none".to_owned();
     };
     let names: Vec<&str> = gate.gate.reviewers.iter().map(|name| name.as_str()).collect();
     assert!(names.iter().all(|name| workflow.reviewers.contains_key(&(*name).into())), "{names:?}");
@@ -21,7 +21,7 @@ fn with_found(text: &str) -> Settings {
 }
 
 fn by_default(settings: &Settings) -> String {
-    judges(settings, &TaskSpec::from_text("Add login"), &TaskFlags::default())
+    reviewers(settings, &TaskSpec::from_text("Add login"), &TaskFlags::default())
 }
 
 const CHECKS: &str = "[checks]\ntest = \"make test\"\n";
@@ -46,9 +46,9 @@ fn a_reviewer_or_a_check_turns_review_on() {
         ("turned off for the type", by_default(&with_found("[task_types.implement]\nauto_review = false\n"))),
         ("turned on", by_default(&with_found("[defaults]\nauto_review = true\n"))),
     ];
-    let table: Vec<String> = rows.iter().map(|(what, who)| format!("{what}: {who}")).collect();
+    let table: Vec<String> = rows.iter().map(|(what, reviewers)| format!("{what}: {reviewers}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"
-    nothing: nobody
+    nothing: none
     a reviewer: general
     the role review: general
     named reviewers: code
@@ -57,34 +57,34 @@ fn a_reviewer_or_a_check_turns_review_on() {
     a reviewer and found checks: general, checks
     named reviewers and checks: code
     checks that are named: code, checks
-    turned off: nobody
-    turned off for the type: nobody
+    turned off: none
+    turned off for the type: none
     turned on: general, checks
     ");
 }
 
 #[test]
-fn a_task_that_asks_has_reviewers_and_checks() {
+fn auto_review_adds_reviewers_and_checks() {
     let asks = |review| TaskSpec { auto_review: Some(review), ..TaskSpec::from_text("Add login") };
     let flags = TaskFlags::default();
-    assert_eq!(judges(&with_found(""), &asks(true), &flags), "general, checks");
-    assert_eq!(judges(&with_found(REVIEWER), &asks(false), &flags), "nobody");
+    assert_eq!(reviewers(&with_found(""), &asks(true), &flags), "general, checks");
+    assert_eq!(reviewers(&with_found(REVIEWER), &asks(false), &flags), "none");
 }
 
 #[test]
-fn slots_are_reviewed_only_if_that_is_asked_for() {
+fn slots_are_reviewed_only_on_request() {
     let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
     let task = TaskSpec::from_text("Add login");
     for text in ["", "preset = \"slots\"\n"] {
         let settings = with_found(&format!("{text}{REVIEWER}"));
-        assert_eq!(judges(&settings, &task, &slots(None)), "nobody");
-        assert_eq!(judges(&settings, &task, &slots(Some(true))), "general, checks");
+        assert_eq!(reviewers(&settings, &task, &slots(None)), "none");
+        assert_eq!(reviewers(&settings, &task, &slots(Some(true))), "general, checks");
     }
 }
 
-/// What a plan's tasks are judged by: its own reviewers, and the checks beside them. Phases have a phase for checks.
+/// The preset `plan` adds the checks to its reviewers; `phases` has a phase for checks.
 #[test]
-fn checks_sit_beside_the_reviewers_of_every_preset_without_a_phase_for_them() {
+fn checks_join_the_reviewers_unless_there_is_a_check_phase() {
     let seats = |preset: &str| {
         let workflow = with_found("").workflow(preset).expect("a workflow");
         let gates = workflow.phases.iter().filter(|phase| phase.is_gate()).filter_map(|phase| phase.policy());

@@ -13,8 +13,8 @@ fn dialogue(text: &str) -> ConfigureDialogue {
     ConfigureDialogue::new(&settings(text)).unwrap()
 }
 
-/// What is asked, in a line.
-fn asked(dialogue: &ConfigureDialogue) -> String {
+/// The current prompt on one line.
+fn prompt_line(dialogue: &ConfigureDialogue) -> String {
     match dialogue.ask() {
         DialoguePrompt::Choose { heading, words, options, chosen } => {
             format!("{} | {words} | {}", heading.unwrap_or_default(), options[chosen])
@@ -31,11 +31,11 @@ fn asked(dialogue: &ConfigureDialogue) -> String {
     }
 }
 
-/// Takes what is chosen already, to the end.
+/// Confirms all preselected options.
 fn enter(dialogue: &mut ConfigureDialogue) -> Vec<String> {
     let mut all = Vec::new();
     while let DialoguePrompt::Choose { chosen, .. } = dialogue.ask() {
-        all.push(asked(dialogue));
+        all.push(prompt_line(dialogue));
         dialogue.choose(chosen);
     }
     all
@@ -46,7 +46,7 @@ fn written(text: &str, dialogue: &ConfigureDialogue) -> String {
 }
 
 #[test]
-fn the_questions_come_in_their_order_with_what_holds() {
+fn questions_and_current_values_in_order() {
     let mut dialogue = dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
     insta::assert_snapshot!(enter(&mut dialogue).join("\n"), @"
      | Which phases do you want to configure? | All review phases
@@ -74,7 +74,7 @@ fn the_questions_come_in_their_order_with_what_holds() {
 }
 
 #[test]
-fn every_option_of_every_question_is_offered_in_its_words() {
+fn all_options_of_all_questions() {
     let line = |question: PhaseQuestion| {
         let options: String = question.options().iter().map(|(words, _)| format!("   - {words}\n")).collect();
         format!("{}\n{options}", question.words())
@@ -108,12 +108,12 @@ fn every_option_of_every_question_is_offered_in_its_words() {
 }
 
 #[test]
-fn only_what_is_different_is_written() {
+fn only_changed_answers_are_written() {
     let mut dialogue = dialogue("");
     for option in [2, 1, 2, 1, 3, 1] {
         dialogue.choose(option);
     }
-    insta::assert_snapshot!(asked(&dialogue), @"
+    insta::assert_snapshot!(prompt_line(&dialogue), @"
     3 Plan Review: unchanged
     5 Code Review: failOnSeverity LOW → HIGH, parallelFixes true → false, maxRetries 10 → no limit, onMaxRetries stop → ask
     6 Test: unchanged
@@ -129,21 +129,21 @@ fn only_what_is_different_is_written() {
 }
 
 #[test]
-fn a_limit_of_ones_own_is_asked_for_and_kept() {
+fn a_custom_limit_is_asked_for_and_kept() {
     let text = "[presets.phases.gates.test]\nmax_cycles = 8\n";
     let mut dialogue = dialogue(text);
     for option in [3, 0, 0, 4] {
         dialogue.choose(option);
     }
-    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | How many retries? | 7");
+    insta::assert_snapshot!(prompt_line(&dialogue), @"Phase 6: Test | How many retries? | 7");
     dialogue.number(9);
-    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
+    insta::assert_snapshot!(prompt_line(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
     assert!(dialogue.back());
-    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | How many retries? | 9");
+    insta::assert_snapshot!(prompt_line(&dialogue), @"Phase 6: Test | How many retries? | 9");
     dialogue.number(5);
-    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
+    insta::assert_snapshot!(prompt_line(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
     assert!(dialogue.back());
-    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | Retry limit for mini-loop? | 5 retries");
+    insta::assert_snapshot!(prompt_line(&dialogue), @"Phase 6: Test | Retry limit for mini-loop? | 5 retries");
     dialogue.choose(3);
     dialogue.choose(0);
     insta::assert_snapshot!(written(text, &dialogue), @r#"
@@ -153,24 +153,24 @@ fn a_limit_of_ones_own_is_asked_for_and_kept() {
 }
 
 #[test]
-fn one_can_go_back_to_the_beginning_and_no_further() {
+fn back_ends_at_the_first_question() {
     let mut dialogue = dialogue("");
     let mut forwards = Vec::new();
     while let DialoguePrompt::Choose { chosen, .. } = dialogue.ask() {
-        forwards.push(asked(&dialogue));
+        forwards.push(prompt_line(&dialogue));
         dialogue.choose(chosen);
     }
     let mut backwards = Vec::new();
     while dialogue.back() {
-        backwards.push(asked(&dialogue));
+        backwards.push(prompt_line(&dialogue));
     }
     backwards.reverse();
     assert_eq!(forwards, backwards);
 }
 
-/// Every option of every question, written and read again, is what the person finds chosen next time.
+/// Every option of every question, written and read again, is preselected next time.
 #[test]
-fn what_was_answered_is_what_is_found_next_time() {
+fn answers_are_preselected_next_time() {
     for phase in 1..=4 {
         let mut first = dialogue("");
         first.choose(phase);
@@ -208,7 +208,7 @@ fn a_retry_limit_is_a_number() {
     assert_eq!(retries("0"), Ok(0));
     for legal in [5000, u32::MAX] {
         settings(&format!("[presets.phases.gates.code_review]\nmax_fixes = {legal}\n"));
-        assert_eq!(retries(&legal.to_string()), Ok(legal), "what may stand in the file may be typed");
+        assert_eq!(retries(&legal.to_string()), Ok(legal), "every value that the file accepts can be typed");
     }
     for typed in ["", "ten", "-1", "1.5", "4294967296", "99999999999"] {
         assert_eq!(retries(typed).unwrap_err(), "expected a whole number from 0 to 4294967295", "{typed}");

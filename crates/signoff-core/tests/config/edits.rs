@@ -1,4 +1,4 @@
-//! Changing a file key by key: what was set is read again, and the rest stays as it was.
+//! Edits of single keys of a file: the new value is read back, and the rest of the file stays the same.
 
 use proptest::prelude::*;
 use signoff_core::settings::edit::{self, EditedFile, KeyChange};
@@ -17,7 +17,7 @@ fn described(edited: &EditedFile) -> String {
 }
 
 #[test]
-fn a_phase_is_changed_under_the_name_that_the_file_has_for_it() {
+fn a_phase_is_edited_under_the_name_that_the_file_uses() {
     let words = ["presets.phases.phase.code_review.model=sonnet", "presets.phases.phase.plan.model=opus"];
     insta::assert_snapshot!(described(&set("[presets.phases.phase.5]\nmodel = \"haiku\"\n", &words)), @r#"
     [presets.phases.phase.5]
@@ -38,7 +38,7 @@ fn a_phase_is_changed_under_the_name_that_the_file_has_for_it() {
 }
 
 #[test]
-fn variables_of_agents_are_not_shown_wherever_they_stand() {
+fn variables_of_agents_are_hidden_in_every_form() {
     let words = [
         r#"agents.d={kind="command",command=["x"],env={TOKEN="hunter7"}}"#,
         r#"agents.e.env={TOKEN="hunter7",OTHER="hunter7"}"#,
@@ -80,7 +80,7 @@ fail_on = 'HIGH'
 "#;
 
 #[test]
-fn a_value_is_changed_in_its_place_and_its_comments_stay() {
+fn a_value_is_edited_in_place_and_its_comments_stay() {
     insta::assert_snapshot!(described(&set(FILE, &["jobs=8", "gate.fail_on=LOW"])), @r#"
     # Our project.
     # Ask Ann before changing anything.
@@ -105,7 +105,7 @@ fn a_value_is_changed_in_its_place_and_its_comments_stay() {
 }
 
 #[test]
-fn one_bound_takes_the_place_of_the_other() {
+fn setting_one_bound_removes_the_other() {
     insta::assert_snapshot!(described(&set(FILE, &["gate.max_fixes=5"])), @r#"
     # Our project.
     # Ask Ann before changing anything.
@@ -130,7 +130,7 @@ fn one_bound_takes_the_place_of_the_other() {
 }
 
 #[test]
-fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
+fn a_new_table_is_appended_and_comments_stay() {
     let words = ["presets.phases.gates.code_review.max_fixes=5", "presets.phases.gates.test.max_fixes=1"];
     insta::assert_snapshot!(described(&set(FILE, &words)), @r#"
     # Our project.
@@ -162,7 +162,7 @@ fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
 }
 
 #[test]
-fn a_new_table_stands_with_its_own() {
+fn a_new_table_follows_its_siblings() {
     let file = "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
     insta::assert_snapshot!(described(&set(file, &["presets.phases.gates.test.max_fixes=1"])), @r#"
     [presets.phases]
@@ -181,7 +181,7 @@ fn a_new_table_stands_with_its_own() {
 }
 
 #[test]
-fn the_first_key_of_a_file_stands_below_the_words_about_it() {
+fn the_first_key_follows_the_file_comment() {
     let file = "# Our project.\n\n# Who works.\n[agents.claude]\n";
     insta::assert_snapshot!(described(&set(file, &["jobs=8", "preset=phases"])), @r#"
     # Our project.
@@ -213,7 +213,7 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
 }
 
 #[test]
-fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
+fn dotted_keys_inline_tables_and_quoted_names_are_edited_in_place() {
     let file =
         "agents.claude.model = \"opus\"\nlimits = { attempt = \"30m\" } # enough\n[checks]\n\"a.b\" = \"make\"\n";
     let words =
@@ -233,19 +233,19 @@ fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
 }
 
 #[test]
-fn what_is_the_same_is_not_a_change() {
+fn an_equal_value_is_no_change() {
     let edited = set(FILE, &["jobs=2"]);
     assert_eq!((edited.text.as_str(), edited.changed.len()), (FILE, 0));
 }
 
 #[test]
-fn line_ends_and_the_mark_at_the_beginning_stay() {
+fn line_endings_and_byte_order_mark_stay() {
     let edited = set("\u{feff}# ours\r\njobs = 2\r\n", &["jobs=3", "gate.max_cycles=2"]);
     assert_eq!(edited.text, "\u{feff}# ours\r\njobs = 3\r\n\r\n[gate]\r\nmax_cycles = 2\r\n");
 }
 
 #[test]
-fn a_removed_table_leaves_the_rest() {
+fn removing_a_table_keeps_the_rest() {
     let file = "jobs = 2\n\n# about presets\n[presets.loops]\neffort = \"low\"\n# effort = \"high\"\n\n# ours\n[presets.phases]\n\
                 max_passes = 3\n[presets.phases.gates.test]\nmax_fixes = 2\n\n# What we run.\n[checks]\ntest = \"make\"\n";
     insta::assert_snapshot!(described(&edit::remove("signoff.toml", file, &["presets", "phases"]).unwrap()), @r#"
@@ -273,7 +273,7 @@ fn a_removed_table_leaves_the_rest() {
 }
 
 #[test]
-fn what_cannot_be_typed_or_set_is_said() {
+fn invalid_assignments_are_refused() {
     let typed = |words: &str| KeyChange::parse(words).unwrap_err();
     insta::assert_snapshot!(typed("jobs"), @"there is no `=` in `jobs`: expected KEY=VALUE, for example jobs=8");
     insta::assert_snapshot!(typed("a..b=3"), @"`a..b` is not a key: write it as in the file, with dots between its tables");
@@ -288,13 +288,13 @@ fn what_cannot_be_typed_or_set_is_said() {
 }
 
 #[test]
-fn a_line_of_the_result_is_known_by_its_key() {
+fn key_at_finds_the_key_of_a_line() {
     let edited = set("jobs = 2\n", &["gate.max_cycles=x", "checks.test=make"]);
     let keys: Vec<_> = (1..=7).map(|line| edited.key_at(line).unwrap_or_default()).collect();
     assert_eq!(keys, ["", "", "gate.max_cycles", "gate.max_cycles", "", "checks.test", "checks.test"]);
 }
 
-/// Keys with values that the reader takes, and the rows they give.
+/// Keys with valid values, and the resulting rows.
 fn changes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let one = prop_oneof![
         (1..1000u32).prop_map(|jobs| ("jobs", jobs.to_string())),
@@ -311,7 +311,7 @@ fn changes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
 
 proptest! {
     #[test]
-    fn what_was_set_is_read_and_every_comment_is_still_there(changes in changes(), file in 0..4usize) {
+    fn set_values_are_read_back_and_comments_stay(changes in changes(), file in 0..4usize) {
         let file = ["", "# only this\n", FILE, "agents.claude.model = \"a\" # b\n[checks]\n# c\ntest = \"d\"\n"][file];
         let words: Vec<_> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let edited = set(file, &words.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,5 +1,4 @@
-//! Files of other programs: the TOML they become, where each value comes from, and the messages about
-//! mistakes in them.
+//! Files of other programs: the resulting TOML, the origin of each value, and error messages.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,18 +12,18 @@ use signoff_core::workflow::{PhaseKind, Workflow, preset};
 
 const ITERATE: &str = include_str!("../../testdata/config-foreign/iterate-config.json");
 
-const HOME: &str = "~/.claude/iterate-config.json";
-const HERE: &str = ".claude/iterate-config.local.json";
+const USER: &str = "~/.claude/iterate-config.json";
+const PROJECT: &str = ".claude/iterate-config.local.json";
 
-/// The TOML a file becomes.
+/// The TOML of a translated file.
 fn toml(format: ForeignFormat, text: &str) -> String {
     let translated = translate(format, "file", text).unwrap_or_else(|error| panic!("{error}"));
     translated.layer.text().to_owned()
 }
 
-/// What two files about phases become, the one at home and the project's.
-fn phases(home: &str, here: &str) -> Layer {
-    let files = [ForeignFile { name: HOME, text: home }, ForeignFile { name: HERE, text: here }];
+/// The layer of two iterate files: the user's and the project's.
+fn phases(user: &str, project: &str) -> Layer {
+    let files = [ForeignFile { name: USER, text: user }, ForeignFile { name: PROJECT, text: project }];
     merged(&files).unwrap_or_else(|error| panic!("{error}")).layer
 }
 
@@ -32,7 +31,7 @@ fn settings(layers: &[Layer]) -> Settings {
     read(layers, &[], &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What does not come from the program itself, each with its origin.
+/// All settings that are not built in, with their origins.
 fn written(settings: &Settings) -> String {
     let mut out = String::new();
     for row in settings.origins() {
@@ -111,8 +110,8 @@ fn phases_become_tables() {
 }
 
 #[test]
-fn every_value_has_the_line_it_is_written_in() {
-    let home = r#"{
+fn every_value_has_its_line() {
+    let user = r#"{
   "version": 2,
   "reviewDefaults": { "maxRetries": 3 },
   "phases": {
@@ -124,7 +123,7 @@ fn every_value_has_the_line_it_is_written_in() {
            "onMaxRetries": "ask" }
   }
 }"#;
-    let here = r#"{
+    let project = r#"{
   "version": 2,
   "phases": {
     "1": {
@@ -134,7 +133,7 @@ fn every_value_has_the_line_it_is_written_in() {
     "6": { "model": null }
   }
 }"#;
-    insta::assert_snapshot!(written(&settings(&[phases(home, here)])), @r#"
+    insta::assert_snapshot!(written(&settings(&[phases(user, project)])), @r#"
     presets.phases.gates.code_review.fail_on = "HIGH"  # ~/.claude/iterate-config.json:9
     presets.phases.gates.code_review.on_exhausted = "ask"  # ~/.claude/iterate-config.json:10
     presets.phases.gates.plan_review.max_fixes = "unlimited"  # .claude/iterate-config.local.json:7
@@ -147,12 +146,12 @@ fn every_value_has_the_line_it_is_written_in() {
 }
 
 #[test]
-fn the_file_as_it_is_documented_says_what_the_preset_says_anyway() {
-    let translated = settings(&[translate(ForeignFormat::Iterate, HERE, ITERATE).unwrap().layer]);
+fn the_documented_file_equals_the_preset() {
+    let translated = settings(&[translate(ForeignFormat::Iterate, PROJECT, ITERATE).unwrap().layer]);
     let translated = translated.workflow("phases").unwrap();
     let shipped = preset("phases").unwrap();
-    let judges = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
-    assert_eq!(judges(&translated), judges(&shipped));
+    let kinds = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
+    assert_eq!(kinds(&translated), kinds(&shipped));
     let tools: Vec<_> = translated.phases.iter().filter_map(|phase| phase.tool.as_deref()).collect();
     assert_eq!(tools, ["mcp__codex__codex", "mcp__codex__codex", "mcp__codex-high__codex"]);
     assert!(translated.phases.iter().all(|phase| phase.model.is_none() && phase.parallel_model.is_none()));
@@ -160,8 +159,8 @@ fn the_file_as_it_is_documented_says_what_the_preset_says_anyway() {
     assert!(lite.phases.iter().all(|phase| phase.tool.is_none()), "lite: the main agent reviews");
 }
 
-/// `failOnSeverity` of phase 5 under every combination of who says anything: the defaults at home, the phase at home,
-/// the project's defaults, the project's phase.
+/// `failOnSeverity` of phase 5 for every combination of sources: the user's defaults, the user's phase, the project's
+/// defaults, the project's phase.
 #[test]
 fn phases_inherit_what_no_file_sets_for_them() {
     let file = |defaults: Option<&str>, phase: Option<&str>| {
@@ -171,43 +170,43 @@ fn phases_inherit_what_no_file_sets_for_them() {
     };
     let mut table = String::new();
     for number in 0..16_u32 {
-        let said = |bit: u32, word: &'static str| (number & bit != 0).then_some(word);
-        let home = file(said(1, "NONE"), said(2, "MEDIUM"));
-        let here = file(said(4, "HIGH"), said(8, "LOW"));
-        let settings = settings(&[phases(&home, &here)]);
+        let value_if = |bit: u32, word: &'static str| (number & bit != 0).then_some(word);
+        let user = file(value_if(1, "NONE"), value_if(2, "MEDIUM"));
+        let project = file(value_if(4, "HIGH"), value_if(8, "LOW"));
+        let settings = settings(&[phases(&user, &project)]);
         let workflow = settings.workflow("phases").unwrap();
-        let bar = |name: &str| {
+        let threshold = |name: &str| {
             let phase = workflow.phases.iter().find(|phase| phase.name == name).unwrap();
             phase.policy().unwrap().gate.fail_on
         };
-        let marks = [(1, "home: all NONE"), (2, "home: 5 MEDIUM"), (4, "here: all HIGH"), (8, "here: 5 LOW")]
-            .map(|(bit, word)| said(bit, word).unwrap_or("-"));
+        let marks = [(1, "user: all NONE"), (2, "user: 5 MEDIUM"), (4, "repo: all HIGH"), (8, "repo: 5 LOW")]
+            .map(|(bit, word)| value_if(bit, word).unwrap_or("-"));
         let [a, b, c, d] = marks;
-        let (five, eight) = (bar("code_review"), bar("final_review"));
+        let (five, eight) = (threshold("code_review"), threshold("final_review"));
         writeln!(table, "{a:14} | {b:14} | {c:14} | {d:11} → 5 {five:?}, 8 {eight:?}").unwrap();
     }
     insta::assert_snapshot!(table, @"
     -              | -              | -              | -           → 5 Low, 8 Low
-    home: all NONE | -              | -              | -           → 5 None, 8 None
-    -              | home: 5 MEDIUM | -              | -           → 5 Medium, 8 Low
-    home: all NONE | home: 5 MEDIUM | -              | -           → 5 Medium, 8 None
-    -              | -              | here: all HIGH | -           → 5 High, 8 High
-    home: all NONE | -              | here: all HIGH | -           → 5 High, 8 High
-    -              | home: 5 MEDIUM | here: all HIGH | -           → 5 Medium, 8 High
-    home: all NONE | home: 5 MEDIUM | here: all HIGH | -           → 5 Medium, 8 High
-    -              | -              | -              | here: 5 LOW → 5 Low, 8 Low
-    home: all NONE | -              | -              | here: 5 LOW → 5 Low, 8 None
-    -              | home: 5 MEDIUM | -              | here: 5 LOW → 5 Low, 8 Low
-    home: all NONE | home: 5 MEDIUM | -              | here: 5 LOW → 5 Low, 8 None
-    -              | -              | here: all HIGH | here: 5 LOW → 5 Low, 8 High
-    home: all NONE | -              | here: all HIGH | here: 5 LOW → 5 Low, 8 High
-    -              | home: 5 MEDIUM | here: all HIGH | here: 5 LOW → 5 Low, 8 High
-    home: all NONE | home: 5 MEDIUM | here: all HIGH | here: 5 LOW → 5 Low, 8 High
+    user: all NONE | -              | -              | -           → 5 None, 8 None
+    -              | user: 5 MEDIUM | -              | -           → 5 Medium, 8 Low
+    user: all NONE | user: 5 MEDIUM | -              | -           → 5 Medium, 8 None
+    -              | -              | repo: all HIGH | -           → 5 High, 8 High
+    user: all NONE | -              | repo: all HIGH | -           → 5 High, 8 High
+    -              | user: 5 MEDIUM | repo: all HIGH | -           → 5 Medium, 8 High
+    user: all NONE | user: 5 MEDIUM | repo: all HIGH | -           → 5 Medium, 8 High
+    -              | -              | -              | repo: 5 LOW → 5 Low, 8 Low
+    user: all NONE | -              | -              | repo: 5 LOW → 5 Low, 8 None
+    -              | user: 5 MEDIUM | -              | repo: 5 LOW → 5 Low, 8 Low
+    user: all NONE | user: 5 MEDIUM | -              | repo: 5 LOW → 5 Low, 8 None
+    -              | -              | repo: all HIGH | repo: 5 LOW → 5 Low, 8 High
+    user: all NONE | -              | repo: all HIGH | repo: 5 LOW → 5 Low, 8 High
+    -              | user: 5 MEDIUM | repo: all HIGH | repo: 5 LOW → 5 Low, 8 High
+    user: all NONE | user: 5 MEDIUM | repo: all HIGH | repo: 5 LOW → 5 Low, 8 High
     ");
 }
 
 #[test]
-fn every_word_of_a_policy_arrives_at_its_gate() {
+fn every_policy_key_reaches_its_gate() {
     let text = r#"{ "version": 2,
   "reviewDefaults": { "failOnSeverity": "MEDIUM", "maxRetries": null, "onMaxRetries": "ask", "parallelFixes": false },
   "phases": {
@@ -235,7 +234,7 @@ fn every_word_of_a_policy_arrives_at_its_gate() {
 }
 
 #[test]
-fn who_works_alone_and_who_has_helpers() {
+fn parallel_sets_the_number_of_researchers() {
     let text = r#"{ "version": 2, "phases": {
     "1": { "parallel": false }, "2": { "parallel": true, "parallelModel": "haiku" }, "7": { "parallel": true, "model": "opus" }
   } }"#;
@@ -255,7 +254,7 @@ fn who_works_alone_and_who_has_helpers() {
 }
 
 #[test]
-fn a_later_file_that_names_a_model_means_it_instead_of_the_tool() {
+fn a_later_model_replaces_the_tool() {
     let tool = r#"{ "version": 2, "phases": { "3": { "tool": "mcp__codex__codex" } } }"#;
     let model = r#"{ "version": 2, "phases": { "3": { "model": "opus" } } }"#;
     insta::assert_snapshot!(phases(tool, model).text(), @r#"
@@ -269,7 +268,7 @@ fn a_later_file_that_names_a_model_means_it_instead_of_the_tool() {
 }
 
 #[test]
-fn such_files_rank_between_the_persons_and_the_repositorys() {
+fn foreign_files_rank_between_person_and_repository() {
     let text =
         r#"{ "version": 2, "reviewDefaults": { "failOnSeverity": "HIGH", "maxRetries": 2, "parallelFixes": false } }"#;
     let person = Layer::person("mine.toml", "[presets.phases]\nfail_on = \"NONE\"\nmax_fixes = 1\nmax_passes = 4\n");
@@ -343,7 +342,7 @@ provider: claude
 }
 
 #[test]
-fn files_that_say_nothing_become_nothing() {
+fn empty_files_become_empty_layers() {
     for text in ["", "# nothing\n", "defaults:\n", "---\n", "project: x\n", "task_types: {}\n", "\u{feff}"] {
         let layer = translate(ForeignFormat::Gza, "gza.yaml", text).unwrap().layer;
         assert_eq!(written(&settings(&[layer])), "", "{text:?}");
@@ -353,7 +352,7 @@ fn files_that_say_nothing_become_nothing() {
 }
 
 #[test]
-fn the_slots_own_keys_stay_as_they_are() {
+fn the_slots_keys_stay_as_they_are() {
     let text = "parallelAgents = 3\nreviewEnabled = true\nreviewMaxFixAttempts = 3\n\n\
                 developerPromptPath = \".ai_agents/prompts/developer.md\"\n\
                 reviewerPromptPath = '''.ai_agents/prompts/\"reviewer\".md'''\n[provider]\nname = \"x\"\n";
@@ -377,12 +376,12 @@ fn the_slots_own_keys_stay_as_they_are() {
 }
 
 #[test]
-fn what_a_file_is() {
+fn formats_are_detected() {
     let of = ForeignFormat::detect;
     assert_eq!(of("gza.yaml", ""), Some(ForeignFormat::Gza));
     assert_eq!(of("conf/GZA.YML", ""), Some(ForeignFormat::Gza));
     assert_eq!(of("slots.toml", ""), Some(ForeignFormat::Slots));
-    assert_eq!(of(HERE, ""), Some(ForeignFormat::Iterate));
+    assert_eq!(of(PROJECT, ""), Some(ForeignFormat::Iterate));
     assert_eq!(of("iterate-config.local.json.v1.bak", "{}"), Some(ForeignFormat::Iterate));
     assert_eq!(of("-", " \n{}"), Some(ForeignFormat::Iterate));
     assert_eq!((of("-", "jobs = 3"), of("notes.md", "# x")), (None, None));
@@ -391,7 +390,7 @@ fn what_a_file_is() {
 #[test]
 fn the_first_version_is_read_as_the_second() {
     let old = "{\n    \"phases\": {\n        \"3\": { \"tool\": \"mcp__codex__codex\" },\n        \"4\": { \"model\": \"opus\" }\n    }\n}\n";
-    let translated = translate(ForeignFormat::Iterate, HERE, old).unwrap();
+    let translated = translate(ForeignFormat::Iterate, PROJECT, old).unwrap();
     insta::assert_snapshot!(translated.layer.text(), @r#"
     [presets.phases.phase.3]
     tool = "mcp__codex__codex"
@@ -412,8 +411,8 @@ fn the_first_version_is_read_as_the_second() {
 }
 
 #[test]
-fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
-    let renewed = |text: &str| merged(&[ForeignFile { name: HERE, text }]).unwrap().migrated;
+fn an_old_file_is_migrated_without_other_changes() {
+    let renewed = |text: &str| merged(&[ForeignFile { name: PROJECT, text }]).unwrap().migrated;
     assert_eq!(renewed(ITERATE), None);
     assert_eq!(renewed("{}").as_deref(), Some("{ \"version\": 2 }"));
     assert_eq!(
@@ -428,12 +427,12 @@ fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
     }
 }
 
-/// How it is said what to write instead.
+/// Every message contains one of these.
 const INSTEAD: [&str; 5] = ["expected ", "did you mean ", "the phases are ", "leave it out", "write it once"];
 
-/// `testdata/config-foreign/invalid`: one mistake each.
+/// `testdata/config-foreign/invalid`: one error each.
 #[test]
-fn every_mistake_is_told_in_the_words_of_its_file() {
+fn errors_use_the_keys_of_the_file() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/config-foreign/invalid");
     let mut names: Vec<_> =
         fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -459,20 +458,20 @@ fn every_mistake_is_told_in_the_words_of_its_file() {
 }
 
 #[test]
-fn what_is_too_long_is_not_read() {
+fn a_file_that_is_too_long_is_refused() {
     let long = format!("{{ \"version\": 2 {} }}", " ".repeat(MAX_FILE_BYTES));
-    let error = translate(ForeignFormat::Iterate, HERE, &long).unwrap_err();
+    let error = translate(ForeignFormat::Iterate, PROJECT, &long).unwrap_err();
     insta::assert_snapshot!(error, @".claude/iterate-config.local.json:1: the file has 1000017 bytes: expected at most 1000000");
     let keys = (0..100_000).fold(String::new(), |mut keys, number| {
         write!(keys, ",\n\"k{number}\": {number}").unwrap();
         keys
     });
     let error =
-        translate(ForeignFormat::Iterate, HERE, &format!("{{ \"version\": 2{} }}", &keys[..900_000])).unwrap_err();
+        translate(ForeignFormat::Iterate, PROJECT, &format!("{{ \"version\": 2{} }}", &keys[..900_000])).unwrap_err();
     assert!(error.to_string().starts_with(".claude/iterate-config.local.json:"), "{error}");
     for deep in ["[", "{\"a\":"] {
         let text = format!("{{ \"version\": 2, \"phases\": {}", deep.repeat(150_000));
-        assert!(translate(ForeignFormat::Iterate, HERE, &text).is_err());
+        assert!(translate(ForeignFormat::Iterate, PROJECT, &text).is_err());
         assert!(translate(ForeignFormat::Gza, "gza.yaml", &text).is_err());
     }
 }

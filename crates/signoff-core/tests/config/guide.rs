@@ -1,4 +1,4 @@
-//! `docs/guide/src/reference/configuration.md` stays true: it names every key and variable, and its example can be read.
+//! Checks that `docs/guide/src/reference/configuration.md` lists every key and variable and that its example parses.
 
 use std::collections::BTreeSet;
 

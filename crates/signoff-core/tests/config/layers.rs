@@ -1,4 +1,4 @@
-//! Which layer wins, and where each value comes from.
+//! The precedence of layers, and the origin of each value.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use signoff_core::settings::{Flag, LandingMethod, Layer, Sandbox, Settings, Stor
 
 use crate::config::configured;
 
-/// The rows that do not come from the program itself.
+/// All settings that are not built in.
 fn written(settings: &Settings) -> String {
     let mut out = String::new();
     for row in settings.origins() {
@@ -24,7 +24,7 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn without_any_file_the_built_in_values_hold() {
+fn without_a_file_the_defaults_apply() {
     let settings = read(&[], &[], &[]).unwrap();
     assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &StoreLocation::Sqlite));
     assert_eq!((settings.no_ask(), settings.sandbox()), (false, Sandbox::On));
@@ -116,7 +116,7 @@ lint = \"cargo clippy\"
 }
 
 #[test]
-fn variables_that_agents_are_given_set_nothing() {
+fn agent_variables_set_nothing() {
     let given: Vec<_> =
         signoff_core::settings::AGENT_VARIABLES.iter().map(|name| ((*name).to_owned(), "3".to_owned())).collect();
     let settings = read(&[], &given, &[]).unwrap();
@@ -170,9 +170,9 @@ fn a_file_saved_on_windows_is_read() {
     "#);
 }
 
-/// A person who looks for a value finds every gate of the preset in use, also the defaults.
+/// `signoff config` lists every gate of the preset in use, including defaults.
 #[test]
-fn the_gates_of_the_preset_in_use_are_shown() {
+fn the_gates_of_the_preset_in_use_are_listed() {
     let settings = configured(
         "[gate]\nfail_on = \"HIGH\"\nmax_cycles = \"unlimited\"\n[presets.task.gates.review]\ndepth = \"deep\"\n",
     );
@@ -207,7 +207,7 @@ fn the_gates_of_the_preset_in_use_are_shown() {
 }
 
 #[test]
-fn a_repository_does_not_loosen_what_the_person_demands() {
+fn a_repository_does_not_loosen_the_sandbox() {
     let person = |text: &str| Layer::person("~/.config/signoff/config.toml", text);
     let loose = Layer::repository(
         "signoff.toml",
@@ -225,7 +225,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = ["caches"]  # built in
     sandbox_network = "open"  # built in
     "#);
-    // The stricter value holds, whichever layer sets it.
+    // The stricter value applies, whichever layer sets it.
     let strict = Layer::repository("signoff.toml", "sandbox = true\nsandbox_write = []\n");
     insta::assert_snapshot!(sandbox_rows(&[required.clone(), strict], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:2
@@ -233,7 +233,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = []  # signoff.toml:2
     sandbox_network = "open"  # built in
     "#);
-    // Of a longer list, what the person allows.
+    // Of a longer list, only the allowed entries.
     let other = person("sandbox = \"required\"\nsandbox_write = [\"caches\", \"~/.sbt\"]\n");
     insta::assert_snapshot!(sandbox_rows(&[other, loose.clone()], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:1
@@ -241,7 +241,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = ["caches"]  # signoff.toml:3
     sandbox_network = "open"  # built in
     "#);
-    // The person may, for one machine or one call.
+    // The person may override it by variable or flag.
     let variables = [("SIGNOFF_SANDBOX", "false"), ("SIGNOFF_SANDBOX_WRITERS", "false")];
     insta::assert_snapshot!(sandbox_rows(&[required, loose.clone()], &variables), @r#"
     sandbox = false  # SIGNOFF_SANDBOX
@@ -255,7 +255,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = ["/srv","caches"]  # signoff.toml:3
     sandbox_network = "open"  # built in
     "#);
-    // Who demands nothing gets what the repository says.
+    // Without a setting of the person, the repository's applies.
     insta::assert_snapshot!(sandbox_rows(&[loose], &[]), @r#"
     sandbox = false  # signoff.toml:1
     sandbox_writers = false  # signoff.toml:2

@@ -1,4 +1,4 @@
-//! Who does a phase: agents, tools and models of its own.
+//! The agent, tool and model of each phase.
 
 use std::fmt::Write;
 
@@ -9,20 +9,20 @@ use signoff_core::workflow::{PhaseKind, Workflow};
 
 use crate::config::{configured, try_configured};
 
-/// Who plays each phase of a workflow: agent, model and time; and the helpers.
-fn players(settings: &Settings, workflow: &Workflow) -> String {
+/// The agent, model and timeout of each phase, and its researchers.
+fn assignments(settings: &Settings, workflow: &Workflow) -> String {
     let task = TaskSpec::from_text("Add login");
     let mut out = String::new();
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
-        let place = PhaseContext { workflow, phase, task: &task };
+        let context = PhaseContext { workflow, phase, task: &task };
         let agent = match &phase.kind {
-            PhaseKind::Agent { role, researchers, .. } => settings.writer(*role, place, 0).map(|assigned| {
-                let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
+            PhaseKind::Agent { role, researchers, .. } => settings.writer(*role, context, 0).map(|assigned| {
+                let researchers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
                 let model = assigned.model.as_deref().unwrap_or("-");
-                format!("{} {model} {} {helpers}", assigned.agent.name, assigned.timeout)
+                format!("{} {model} {} {researchers}", assigned.agent.name, assigned.timeout)
             }),
             PhaseKind::Gate(gate_policy) => settings
-                .reviewer(&gate_policy.gate.reviewers[0], place, 0)
+                .reviewer(&gate_policy.gate.reviewers[0], context, 0)
                 .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };
@@ -44,9 +44,9 @@ implement = \"claude\"
 ";
 
 #[test]
-fn without_a_word_the_last_review_is_by_an_agent_of_another_kind() {
+fn by_default_the_last_review_uses_another_kind_of_agent() {
     let settings = configured(AGENTS);
-    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"
+    insta::assert_snapshot!(assignments(&settings, &settings.workflow("phases").unwrap()), @"
     brainstorm: claude opus 1h 3 × -
     plan: claude opus 1h 3 × -
     plan_review: claude opus
@@ -57,15 +57,15 @@ fn without_a_word_the_last_review_is_by_an_agent_of_another_kind() {
     codex_final: second -
     ");
     let named = configured(&format!("{AGENTS}[reviewers.codex]\nagent = \"mine\"\n"));
-    let agents = players(&named, &named.workflow("phases").unwrap());
+    let agents = assignments(&named, &named.workflow("phases").unwrap());
     assert!(agents.ends_with("codex_final: mine -\n"), "{agents}");
     let alone = configured("[agents.claude]\n");
-    let agents = players(&alone, &alone.workflow("phases").unwrap());
+    let agents = assignments(&alone, &alone.workflow("phases").unwrap());
     assert!(agents.ends_with("codex_final: claude -\n"), "{agents}");
 }
 
 #[test]
-fn phases_are_told_by_number_or_name() {
+fn phases_are_configured_by_number_or_name() {
     let settings = configured(&format!(
         "{AGENTS}
 [presets.phases.phase.1]
@@ -87,7 +87,7 @@ model = \"none\"
 their_tool = \"second\"
 "
     ));
-    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"
+    insta::assert_snapshot!(assignments(&settings, &settings.workflow("phases").unwrap()), @"
     brainstorm: mine - 5m 5 × haiku
     plan: claude sonnet 1h 0 × -
     plan_review: claude opus
@@ -100,7 +100,7 @@ their_tool = \"second\"
 }
 
 #[test]
-fn later_layers_win_whatever_they_call_a_phase() {
+fn later_layers_win_by_number_or_name() {
     let person = Layer::person(
         "mine.toml",
         format!(
@@ -115,25 +115,25 @@ fn later_layers_win_whatever_they_call_a_phase() {
         "[presets.phases.phase.5]\nagent = \"claude\"\nmodel = \"inherit\"\n[presets.phases.phase.brainstorm]\nresearchers = 2\n",
     );
     let settings = read(&[person, foreign, repository], &[], &[]).unwrap();
-    let agents = players(&settings, &settings.workflow("phases").unwrap());
-    let of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
-    assert_eq!(of("plan_review"), "plan_review: second small");
-    assert_eq!(of("code_review"), "code_review: claude opus");
-    assert_eq!(of("brainstorm"), "brainstorm: claude opus 1h 2 × -");
+    let agents = assignments(&settings, &settings.workflow("phases").unwrap());
+    let line_of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
+    assert_eq!(line_of("plan_review"), "plan_review: second small");
+    assert_eq!(line_of("code_review"), "code_review: claude opus");
+    assert_eq!(line_of("brainstorm"), "brainstorm: claude opus 1h 2 × -");
 }
 
-/// What the settings say about phases, with where it was said.
-fn said(settings: &Settings) -> String {
+/// The settings of phases with their origins.
+fn phase_origins(settings: &Settings) -> String {
     let rows = settings.origins().into_iter().filter(|row| row.key.contains(".phase."));
     rows.map(|row| format!("{} = {} ({})\n", row.key, row.text(), row.origin)).collect()
 }
 
 #[test]
-fn a_phase_is_shown_once_whatever_the_layers_call_it() {
+fn a_phase_is_listed_once_for_all_layers() {
     let person = Layer::person("mine.toml", "[presets.phases.phase.3]\nmodel = \"small\"\ntool = \"mcp__a\"\n");
     let repository = Layer::repository("signoff.toml", "[presets.phases.phase.plan_review]\nmodel = \"large\"\n");
     let settings = read(&[person, repository], &[], &[]).unwrap();
-    insta::assert_snapshot!(said(&settings), @r#"
+    insta::assert_snapshot!(phase_origins(&settings), @r#"
     presets.phases.phase.plan_review.tool = "mcp__a" (mine.toml:3)
     presets.phases.phase.plan_review.model = "large" (signoff.toml:2)
     "#);
@@ -145,7 +145,7 @@ fn a_phase_is_shown_once_whatever_the_layers_call_it() {
 }
 
 #[test]
-fn one_file_calls_a_phase_by_its_number_or_by_its_name() {
+fn one_file_names_a_phase_only_once() {
     let both = |first: &str, second: &str| {
         let text =
             format!("[presets.phases.phase.{first}]\nmodel = \"a\"\n[presets.phases.phase.{second}]\nmodel = \"b\"\n");
@@ -171,7 +171,7 @@ fn with_tools(text: &str) -> Result<Settings, ConfigError> {
 }
 
 #[test]
-fn a_tool_that_no_agent_stands_for_is_refused_by_name_and_place() {
+fn an_unmapped_tool_is_an_error_with_its_location() {
     let settings = with_tools("[agents.claude]\n").unwrap();
     let messages = settings.unknown_tools().iter().map(|error| format!("{error}\n")).collect::<String>();
     insta::assert_snapshot!(messages, @r#"
@@ -180,10 +180,10 @@ fn a_tool_that_no_agent_stands_for_is_refused_by_name_and_place() {
     iterate.json:6: phase `codex_final` names the tool `mcp__codex-high__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex-high__codex" = "AGENT"` in [presets.phases.tools]
     "#);
     let workflow = settings.workflow("phases").unwrap();
-    let refused = players(&settings, &workflow);
+    let refused = assignments(&settings, &workflow);
     assert!(refused.contains("plan_review: iterate.json:4: "), "{refused}");
     let lite = workflow.in_mode("lite").unwrap();
-    insta::assert_snapshot!(players(&settings, &lite), @"
+    insta::assert_snapshot!(assignments(&settings, &lite), @"
     brainstorm: claude - 1h 3 × -
     plan: claude - 1h 3 × -
     plan_review: claude -
@@ -201,15 +201,15 @@ fn tools_are_mapped_onto_agents() {
     ))
     .unwrap();
     assert_eq!(settings.unknown_tools(), []);
-    let agents = players(&settings, &settings.workflow("phases").unwrap());
-    let of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
-    assert_eq!(of("plan_review"), "plan_review: second -", "an agent of kind codex, untold");
-    assert_eq!(of("final_review"), "final_review: mine -");
-    assert_eq!(of("codex_final"), "codex_final: claude opus");
+    let agents = assignments(&settings, &settings.workflow("phases").unwrap());
+    let line_of = |phase: &str| agents.lines().find(|line| line.starts_with(phase)).unwrap().to_owned();
+    assert_eq!(line_of("plan_review"), "plan_review: second -", "an agent of kind codex, by default");
+    assert_eq!(line_of("final_review"), "final_review: mine -");
+    assert_eq!(line_of("codex_final"), "codex_final: claude opus");
 }
 
 #[test]
-fn what_cannot_be_said_about_a_phase_is_refused() {
+fn invalid_phase_keys_are_refused() {
     let wrong = [
         "[presets.phases.phase.10]\nmodel = \"x\"\n",
         "[presets.phases.phase.code_reveiw]\nmodel = \"x\"\n",
@@ -224,10 +224,10 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
         "[presets.phases.phase.3]\nagent = \"claude\"\ntool = \"x\"\n",
         "[presets.phases.phase.1]\nresearchers = 33\n",
         "[presets.phases.phase.1]\nmodle = \"opus\"\n",
-        "[presets.phases.phase.1]\nagent = \"nobody\"\n",
+        "[presets.phases.phase.1]\nagent = \"missing\"\n",
         "[presets.phases.phase.1]\nagent = \"tests\"\n",
         "[presets.phases.phase]\n1 = \"opus\"\n",
-        "[presets.phases.tools]\nx = \"nobody\"\n",
+        "[presets.phases.tools]\nx = \"missing\"\n",
         "[presets.phases.tools]\nx = 3\n",
     ];
     let mut messages = String::new();
@@ -243,21 +243,21 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
     signoff.toml:2: `code_review` is a gate and has no `timeout`: write `review_timeout` in its gate's table
     signoff.toml:2: `model` is "none", but `code_review` is not a check: expected the name of a model or "inherit"
     signoff.toml:2: `model` is "none", but `implement` is not a check: expected the name of a model or "inherit"
-    signoff.toml:2: `test` is a check, which the project's commands judge, not an agent: expected no such `model`
-    signoff.toml:2: `test` is a check, which the project's commands judge, not an agent: expected no such `agent`
+    signoff.toml:2: `test` is a check, which runs the project's commands, not an agent: expected no `model`
+    signoff.toml:2: `test` is a check, which runs the project's commands, not an agent: expected no `agent`
     signoff.toml:3: write `parallel` or `researchers`, not both
     signoff.toml:3: write `agent` or `tool`, not both
     signoff.toml:2: `researchers` is 33: expected a whole number from 0 to 32
     signoff.toml:2: unknown key `modle` in a phase: did you mean `model`?
-    signoff.toml:2: `agent` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
+    signoff.toml:2: `agent` names the agent `missing`, which is not configured: expected claude or tests, or write a table [agents.missing]
     signoff.toml:2: `agent` names `tests`, which only runs checks and can be a reviewer's `agent`: expected one of another kind
     signoff.toml:2: `1` is "opus": expected a table
-    signoff.toml:2: `tools` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
+    signoff.toml:2: `tools` names the agent `missing`, which is not configured: expected claude or tests, or write a table [agents.missing]
     signoff.toml:2: `x` is 3: expected text in quotes that is not empty
     "#);
 }
 
-/// Both bounds are one thing: the table that has the last word is named, whichever of the two it writes.
+/// Both bounds are one setting: the origin is the table of the highest precedence, whichever bound it sets.
 #[test]
 fn a_retry_limit_is_shown_with_the_line_that_decides_it() {
     let shown = |settings: &Settings| {
@@ -275,11 +275,11 @@ fn a_retry_limit_is_shown_with_the_line_that_decides_it() {
     assert_eq!(shown(&read(&[person, defaults], &[], &[]).unwrap()), "3 config.toml:2");
 }
 
-/// A reviewer may be a check, also instead of a tool; an implementer may not.
+/// A reviewer may be a check, also through a tool; an implementer may not.
 #[test]
-fn a_tool_of_a_review_may_be_played_by_checks() {
+fn a_review_tool_may_map_to_checks() {
     let agents = "[agents.claude]\n[agents.c]\nkind = \"checks\"\n[presets.phases.tools]\nt = \"c\"\n";
     configured(&format!("{agents}[presets.phases.phase.3]\ntool = \"t\"\n"));
-    let told = try_configured(&format!("{agents}[presets.phases.phase.2]\ntool = \"t\"\n")).unwrap_err();
-    insta::assert_snapshot!(told, @"signoff.toml:5: `t` names `c`, which only runs checks and can be a reviewer's `agent`: expected one of another kind");
+    let error = try_configured(&format!("{agents}[presets.phases.phase.2]\ntool = \"t\"\n")).unwrap_err();
+    insta::assert_snapshot!(error, @"signoff.toml:5: `t` names `c`, which only runs checks and can be a reviewer's `agent`: expected one of another kind");
 }

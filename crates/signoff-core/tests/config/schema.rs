@@ -1,4 +1,4 @@
-//! The schema of `signoff.toml` takes what the reader takes, and says what each key is for.
+//! The schema of `signoff.toml` accepts what the reader accepts, and describes every key.
 
 use std::fs;
 use std::path::Path;
@@ -39,15 +39,15 @@ fn check(text: &str) {
 }
 
 #[test]
-fn what_the_documentation_shows_is_taken() {
+fn documented_examples_match_the_schema() {
     let examples = examples();
     assert!(examples.len() >= 20, "{} examples", examples.len());
     examples.iter().for_each(|text| check(text));
 }
 
-/// The presets are written in the words of workflows: one's own may be written like them.
+/// Presets use the format of custom workflows.
 #[test]
-fn presets_are_taken_as_workflows_of_ones_own() {
+fn presets_match_the_workflow_schema() {
     for name in workflow::PRESETS {
         let file = format!("{}/src/workflow/presets/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&file).expect("a preset");
@@ -65,28 +65,28 @@ fn roles_may_be_names_or_tables() {
     );
 }
 
-/// Calls `look` with every property of the schema and the path to it.
-fn walk(schema: &Value, path: &str, look: &mut impl FnMut(&str, &Value)) {
+/// Calls `visit` with every property of the schema and the path to it.
+fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
     match schema {
         Value::Object(words) => {
             for (word, inside) in words {
                 if let (true, Some(properties)) = (word == "properties", inside.as_object()) {
                     for (key, property) in properties {
-                        look(&format!("{path}.{key}"), property);
-                        walk(property, &format!("{path}.{key}"), look);
+                        visit(&format!("{path}.{key}"), property);
+                        walk(property, &format!("{path}.{key}"), visit);
                     }
                 } else {
-                    walk(inside, path, look);
+                    walk(inside, path, visit);
                 }
             }
         }
-        Value::Array(list) => list.iter().for_each(|inside| walk(inside, path, look)),
+        Value::Array(list) => list.iter().for_each(|inside| walk(inside, path, visit)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 #[test]
-fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() {
+fn every_key_has_a_description_and_a_valid_default() {
     let mut known = Vec::new();
     walk(&schema(), "", &mut |path, property| {
         let about = property["description"].as_str().unwrap_or_default();
@@ -113,7 +113,7 @@ fn sources() -> Vec<String> {
     files.map(read).map(|text| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// A key is the name of a field. Where its text is needed it comes from the field, so that both cannot drift. Keys of a
+/// A key is the name of a field. Where its text is needed it comes from the field, so that both stay equal. Keys of a
 /// single word are also common words, so only those with several parts are counted.
 #[test]
 fn a_key_is_written_at_most_once_as_a_literal() {
@@ -128,7 +128,7 @@ fn a_key_is_written_at_most_once_as_a_literal() {
     });
 }
 
-/// No table of the reader is left out.
+/// The schema covers every table of the reader.
 #[test]
 fn the_schema_has_every_key() {
     let mut paths = Vec::new();

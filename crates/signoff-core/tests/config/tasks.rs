@@ -1,4 +1,4 @@
-//! The workflow of one task, row by row.
+//! The workflow of one task.
 
 use signoff_core::policy::{Bound, Count, Effort, OnFailure};
 use signoff_core::review::FailThreshold;
@@ -12,13 +12,13 @@ fn task(kind: TaskType) -> TaskSpec {
     TaskSpec { kind, ..TaskSpec::from_text("Add login") }
 }
 
-fn flags(words: GateKeys) -> TaskFlags {
-    TaskFlags { gate: words, ..TaskFlags::default() }
+fn flags(keys: GateKeys) -> TaskFlags {
+    TaskFlags { gate: keys, ..TaskFlags::default() }
 }
 
-/// The phases with what of them depends on the task.
+/// The phases, with the fields that depend on the task.
 fn shown(workflow: &Workflow) -> String {
-    let one = |phase: &Phase| match &phase.kind {
+    let summary = |phase: &Phase| match &phase.kind {
         PhaseKind::Agent { role, timeout, .. } => {
             format!("{}: {} {}", phase.name, role.as_str(), timeout.map_or("-".to_owned(), |span| span.to_string()))
         }
@@ -37,7 +37,7 @@ fn shown(workflow: &Workflow) -> String {
             )
         }
     };
-    workflow.phases.iter().map(one).collect::<Vec<_>>().join("\n")
+    workflow.phases.iter().map(summary).collect::<Vec<_>>().join("\n")
 }
 
 fn phases_of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
@@ -82,9 +82,9 @@ fn the_keys_of_a_task_type_reach_their_phases() {
     }
 }
 
-/// One row per word about whether there is a review: the flag, the task, its type, the gate, the defaults.
+/// One case for each setting that switches the review on or off, in order of precedence.
 #[test]
-fn who_decides_whether_there_is_a_review() {
+fn precedence_of_review_switches() {
     let on = |text: &str, task: &TaskSpec, review: Option<bool>| {
         let flags = TaskFlags { review, ..TaskFlags::default() };
         let workflow = configured(text).task_workflow(task, &flags).unwrap();
@@ -114,9 +114,9 @@ fn who_decides_whether_there_is_a_review() {
     assert!(on(type_no, &task(TaskType::Review), Some(false)), "a review is one");
 }
 
-/// One row per word about the bound, each stronger than the one before.
+/// One case for each setting that sets the bound, in order of precedence.
 #[test]
-fn who_decides_how_many_cycles() {
+fn precedence_of_cycle_limits() {
     let bound = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
         let workflow = configured(text).task_workflow(task, flags).unwrap();
         workflow.phases.iter().find_map(Phase::policy).unwrap().gate.bound
@@ -124,25 +124,25 @@ fn who_decides_how_many_cycles() {
     let mut text =
         "[defaults]\nmax_review_cycles = 2\n[gate]\nmax_cycles = 4\n[presets.task]\nmax_cycles = 5\n".to_owned();
     let mut spec = task(TaskType::Implement);
-    let mut asked = TaskFlags::default();
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(5));
+    let mut flags = TaskFlags::default();
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxCycles(5));
     text += "[task_types.implement]\nmax_review_cycles = 6\n";
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(6));
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxCycles(6));
     spec.effort = Some(Effort::Low);
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(2));
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxFixes(2));
     spec.max_review_cycles = Some(7);
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(7));
-    asked.effort = Some(Effort::Max);
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(5));
-    asked.gate.max_fixes = Some(FixBound(Count::Number(9)));
-    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(9));
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxCycles(7));
+    flags.effort = Some(Effort::Max);
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxFixes(5));
+    flags.gate.max_fixes = Some(FixBound(Count::Number(9)));
+    assert_eq!(bound(&text, &spec, &flags), Bound::MaxFixes(9));
 }
 
 #[test]
-fn a_flag_is_for_every_gate_of_the_task() {
-    let words = GateKeys { fail_on: Some(FailThreshold::High), ..GateKeys::default() };
-    let asked = TaskFlags { preset: Some("phases".to_owned()), ..flags(words) };
-    let workflow = configured("").task_workflow(&task(TaskType::Implement), &asked).unwrap();
+fn a_flag_applies_to_every_gate_of_the_task() {
+    let keys = GateKeys { fail_on: Some(FailThreshold::High), ..GateKeys::default() };
+    let flags = TaskFlags { preset: Some("phases".to_owned()), ..flags(keys) };
+    let workflow = configured("").task_workflow(&task(TaskType::Implement), &flags).unwrap();
     for phase in &workflow.phases {
         match &phase.kind {
             PhaseKind::Gate(policy) => assert_eq!(policy.gate.fail_on, FailThreshold::High, "{}", phase.name),
@@ -153,10 +153,10 @@ fn a_flag_is_for_every_gate_of_the_task() {
 }
 
 #[test]
-fn several_gates_speak_for_themselves() {
+fn each_gate_keeps_its_own_settings() {
     let phases = |text: &str, review| {
-        let asked = TaskFlags { preset: Some("phases".to_owned()), review, ..TaskFlags::default() };
-        phases_of(text, &task(TaskType::Implement), &asked)
+        let flags = TaskFlags { preset: Some("phases".to_owned()), review, ..TaskFlags::default() };
+        phases_of(text, &task(TaskType::Implement), &flags)
     };
     let type_yes = "[task_types.implement]\nauto_review = true\nmax_review_cycles = 2\n";
     assert_eq!(phases(type_yes, Some(true)), phases("", None));
@@ -165,8 +165,8 @@ fn several_gates_speak_for_themselves() {
 
 #[test]
 fn a_review_of_the_phases_workflow_judges_the_work() {
-    let asked = TaskFlags { preset: Some("phases".to_owned()), ..TaskFlags::default() };
-    let workflow = configured("").task_workflow(&task(TaskType::Review), &asked).unwrap();
+    let flags = TaskFlags { preset: Some("phases".to_owned()), ..TaskFlags::default() };
+    let workflow = configured("").task_workflow(&task(TaskType::Review), &flags).unwrap();
     let names: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names, ["code_review", "final_review", "codex_final"]);
     assert!(
@@ -176,7 +176,7 @@ fn a_review_of_the_phases_workflow_judges_the_work() {
 }
 
 #[test]
-fn a_task_knows_what_to_expect_when_it_is_added() {
+fn expected_reviews_of_a_new_task() {
     let expected = |text: &str, task: &TaskSpec| configured(text).expected(task).unwrap();
     let off = |max_review_cycles| ExpectedReviews { auto_review: false, max_review_cycles };
     let on = |max_review_cycles| ExpectedReviews { auto_review: true, max_review_cycles };
@@ -186,8 +186,8 @@ fn a_task_knows_what_to_expect_when_it_is_added() {
         expected("[task_types.implement]\nauto_review = true\nmax_review_cycles = 2\n", &implement),
         on(Some(2))
     );
-    let asked = TaskSpec { auto_review: Some(true), max_review_cycles: Some(5), ..implement.clone() };
-    assert_eq!(expected("", &asked), on(Some(5)));
+    let requested = TaskSpec { auto_review: Some(true), max_review_cycles: Some(5), ..implement.clone() };
+    assert_eq!(expected("", &requested), on(Some(5)));
     assert_eq!(expected("[gate]\nmax_cycles = \"unlimited\"\nenabled = true\n", &implement), on(None));
     assert_eq!(expected("", &task(TaskType::Review)), off(None));
     assert_eq!(expected("", &task(TaskType::Plan)), off(None));
@@ -195,7 +195,7 @@ fn a_task_knows_what_to_expect_when_it_is_added() {
 }
 
 #[test]
-fn the_keys_of_slots_hold_for_that_preset_alone() {
+fn the_keys_of_slots_apply_only_to_that_preset() {
     let keys = "reviewEnabled = true\nreviewMaxFixAttempts = 2\ndeveloperPromptPath = \"dev.md\"\nreviewerPromptPath = \"rev.md\"\n";
     let slots = TaskFlags { preset: Some("slots".to_owned()), ..TaskFlags::default() };
     let plain = task(TaskType::Implement);
@@ -226,7 +226,7 @@ fn the_keys_of_slots_hold_for_that_preset_alone() {
 }
 
 #[test]
-fn of_two_words_about_slots_the_nearer_counts() {
+fn the_more_specific_slots_key_wins() {
     let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
     let gate = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
         let workflow = configured(text).task_workflow(task, flags).expect("a workflow");

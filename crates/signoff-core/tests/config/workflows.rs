@@ -1,4 +1,4 @@
-//! What the configuration makes of a preset, or of a workflow of one's own.
+//! Applying the configuration to presets and custom workflows.
 
 use signoff_core::policy::{Bound, OnFailure};
 use signoff_core::prompt::Depth;
@@ -18,7 +18,7 @@ fn review(settings: &Settings, name: &str) -> GatePolicy {
 }
 
 #[test]
-fn without_a_word_about_it_a_preset_is_as_shipped() {
+fn an_unconfigured_preset_is_unchanged() {
     let settings = configured("jobs = 2\n");
     for name in PRESETS {
         assert_eq!(settings.workflow(name).unwrap(), preset(name).unwrap());
@@ -33,16 +33,16 @@ fn the_gate_table_changes_the_preset_in_use_only() {
 }
 
 #[test]
-fn one_bound_takes_the_place_of_the_other() {
+fn setting_one_bound_removes_the_other() {
     let settings = configured("[gate]\nmax_fixes = 2\n");
     assert_eq!(review(&settings, "task").gate.bound, Bound::MaxFixes(2));
     let settings = configured("[gate]\nmax_fixes = 2\n[presets.task]\nmax_cycles = 4\n");
     assert_eq!(review(&settings, "task").gate.bound, Bound::MaxCycles(4));
 }
 
-/// The nearer to the gate, the stronger: by name, by preset, in general, by default, as shipped.
+/// Precedence: gate by name, preset, `[gate]`, `[defaults]`, built in.
 #[test]
-fn the_nearest_word_about_a_gate_counts() {
+fn the_most_specific_gate_key_wins() {
     let mut text = "[defaults]\nmax_review_cycles = 2\n".to_owned();
     let bound = |text: &str| review(&configured(text), "task").gate.bound;
     assert_eq!(bound(""), Bound::MaxCycles(3));
@@ -58,7 +58,7 @@ fn the_nearest_word_about_a_gate_counts() {
 }
 
 #[test]
-fn a_preset_can_be_told_about_the_whole() {
+fn a_preset_accepts_workflow_keys() {
     let settings = configured(
         "[presets.loops]\neffort = \"high\"\ncompletion = \"exit\"\nmax_attempts = 7\nfail_on = \"MEDIUM\"\n",
     );
@@ -78,7 +78,7 @@ fn a_preset_can_be_told_about_the_whole() {
 }
 
 #[test]
-fn a_check_takes_only_the_words_that_concern_it() {
+fn a_check_ignores_reviewer_keys() {
     let settings = configured(
         "[presets.phases]\nfail_on = \"NONE\"\nmax_fixes = 1\n[presets.phases.gates.test]\non_failure = \"mini-loop\"\n",
     );
@@ -134,7 +134,7 @@ reviewers = [\"spec\", \"safety\"]
 }
 
 #[test]
-fn a_workflow_of_ones_own_may_name_the_reviewers_of_every_layer() {
+fn a_custom_workflow_may_name_the_reviewers_of_every_layer() {
     let text = "\
 preset = \"mine\"
 
@@ -158,7 +158,7 @@ fail_on = \"NONE\"
 }
 
 #[test]
-fn values_of_a_workflow_of_ones_own_come_from_their_lines_or_are_built_in() {
+fn values_of_a_custom_workflow_come_from_their_lines_or_are_built_in() {
     let text = "\
 preset = \"mine\"
 [reviewers.code]
@@ -193,7 +193,7 @@ on_failure = \"stop\"
 }
 
 #[test]
-fn what_is_neither_preset_nor_configured_is_refused() {
+fn an_unknown_workflow_is_refused() {
     let error = configured("").workflow("tsak").unwrap_err();
     assert!(matches!(error, ConfigError::UnknownWorkflow { .. }));
     insta::assert_snapshot!(error, @"unknown workflow `tsak`: did you mean `task`?");

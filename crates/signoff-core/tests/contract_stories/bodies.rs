@@ -48,7 +48,7 @@ fn the_text_below_a_title_is_a_part_of_the_finding() {
             "paragraphs between the items of a list",
             "1. **Race** (`a.py:3`)\n\nTwo threads write.\n\nBoth hold no lock.\n\n2. **Leak** (`b.py:4`)\n\nNever closed.\n\nThe rest is fine.",
         ),
-        ("a list, and what is said below it", "1. a.py:3 race\n2. b.py:4 leak\n\nThe rest is fine."),
+        ("a list with a sentence below", "1. a.py:3 race\n2. b.py:4 leak\n\nThe rest is fine."),
         (
             "paragraphs below a severity",
             "## Critical\n\n**Unbounded cache** (`cache.ts:14`)\nThe map grows forever.\n\n**Wrong key** (`cache.ts:20`)\n\
@@ -68,7 +68,7 @@ fn the_text_below_a_title_is_a_part_of_the_finding() {
         changes_requested [critical changes] cache.ts:14 "**Unbounded cache**\nThe map grows forever." [important changes] cache.ts:20 "**Wrong key**\n- **Problem:** The key ignores the tenant."
     paragraphs between the items of a list
         changes_requested [critical changes] a.py:3 "**Race** (`a.py:3`)\n\nTwo threads write.\n\nBoth hold no lock." [critical changes] b.py:4 "**Leak** (`b.py:4`)\n\nNever closed."
-    a list, and what is said below it
+    a list with a sentence below
         changes_requested [critical changes] a.py:3 "race" [critical changes] b.py:4 "leak"
     paragraphs below a severity
         changes_requested [critical changes] cache.ts:14 "**Unbounded cache** (`cache.ts:14`) The map grows forever." [critical changes] cache.ts:20 "**Wrong key** (`cache.ts:20`) The key ignores the tenant." [minor changes] "The names."
@@ -111,13 +111,13 @@ fn a_paragraph_beside_a_list_is_a_finding_if_it_names_a_line() {
 fn a_paragraph_below_a_severity_is_a_finding_of_the_severity_contract() {
     let answers = [
         ("a paragraph and a list", "### HIGH\n\nThe map grows forever in cache.ts:14.\n\n### LOW\n- naming"),
-        ("without a place", "### HIGH\nThe map grows forever.\nNothing bounds it."),
+        ("without a location", "### HIGH\nThe map grows forever.\nNothing bounds it."),
         ("none of them", "### HIGH\n\nNo issues of this kind in a.py:3.\n\n### LOW\n- a.py:9 naming"),
     ];
     insta::assert_snapshot!(table(Contract::Severity, &review_request(Contract::Severity), &answers), @r#"
     a paragraph and a list
         changes_requested [critical issue] cache.ts:14 "The map grows forever in cache.ts:14." [minor issue] "naming"
-    without a place
+    without a location
         changes_requested [critical issue] "The map grows forever. Nothing bounds it."
     none of them
         changes_requested [critical issue] "No issues of this kind in a.py:3." [minor issue] a.py:9 "naming"

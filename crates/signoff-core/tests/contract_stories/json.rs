@@ -13,7 +13,7 @@ fn a_verdict_is_one_object_with_both_keys() {
         ("fenced", "Here:\n\n```json\n{\n  \"verdict\": \"pass\",\n  \"followUpPrompt\": \"ok\"\n}\n```\n"),
         ("in a list", "- {\"verdict\":\"pass\",\"followUpPrompt\":\"ok\"}"),
         (
-            "said twice",
+            "reported twice",
             "{\"verdict\":\"pass\",\"followUpPrompt\":\"\"}\n{\"followUpPrompt\":\"\",\"verdict\":\"pass\"}",
         ),
         ("unknown word", r#"{"verdict": "PASS", "followUpPrompt": ""}"#),
@@ -35,7 +35,7 @@ fn a_verdict_is_one_object_with_both_keys() {
         approved
     in a list
         approved
-    said twice
+    reported twice
         approved
     unknown word
         ! unknown_verdict @0: `verdict` must be "pass" or "drift", not "PASS"

@@ -32,8 +32,8 @@ pub fn looped(contract: Contract) -> ReviewRequest {
     ReviewRequest { loop_id: Some(LoopId::new("b")), task: Some("12".to_owned()), ..review_request(contract) }
 }
 
-pub fn barred(contract: Contract, bar: FailThreshold) -> ReviewRequest {
-    ReviewRequest { fail_on: bar, ..review_request(contract) }
+pub fn barred(contract: Contract, threshold: FailThreshold) -> ReviewRequest {
+    ReviewRequest { fail_on: threshold, ..review_request(contract) }
 }
 
 pub fn read(contract: Contract, text: &str, request: &ReviewRequest) -> Result<Review, Violation> {
@@ -53,21 +53,21 @@ pub fn one_line(result: &Result<Review, Violation>) -> String {
 }
 
 fn review_line(review: &Review) -> String {
-    let place = |file: &Option<String>, line: Option<u32>| match (file, line) {
+    let location = |file: &Option<String>, line: Option<u32>| match (file, line) {
         (Some(file), Some(line)) => format!("{file}:{line} "),
         (Some(file), None) => format!("{file} "),
         (None, _) => String::new(),
     };
     let mut line = review.verdict.as_str().to_owned();
     for finding in &review.findings {
-        let place = place(&finding.file, finding.line);
-        line += &format!(" [{} {}] {place}{:?}", finding.severity.as_str(), finding.kind, finding.description);
+        let location = location(&finding.file, finding.line);
+        line += &format!(" [{} {}] {location}{:?}", finding.severity.as_str(), finding.kind, finding.description);
         for more in [&finding.requirement, &finding.suggestion].into_iter().flatten() {
             line += &format!(" ({more})");
         }
     }
     for note in &review.minor {
-        line += &format!(" (note) {}{:?}", place(&note.file, note.line), note.description);
+        line += &format!(" (note) {}{:?}", location(&note.file, note.line), note.description);
     }
     line
 }

@@ -6,9 +6,9 @@ use super::render::{looped, read, review_request, spec};
 
 #[test]
 fn a_review_as_json() {
-    let asked = spec(Contract::Prefix);
+    let request = spec(Contract::Prefix);
     let text = "ISSUES:\n- [Critical] src/a.rs:1 it burns";
-    let report = ParseReport::new(&read(Contract::Prefix, text, &asked), &asked);
+    let report = ParseReport::new(&read(Contract::Prefix, text, &request), &request);
     let id = report.clone().into_review().findings[0].id.as_str().to_owned();
     let written = serde_json::to_string_pretty(&report).unwrap();
     let id = serde_json::to_string(&id).unwrap();
@@ -46,8 +46,8 @@ fn a_review_as_json() {
 
 #[test]
 fn a_violation_as_json() {
-    let asked = review_request(Contract::Json);
-    let report = ParseReport::new(&read(Contract::Json, "pass", &asked), &asked);
+    let request = review_request(Contract::Json);
+    let report = ParseReport::new(&read(Contract::Json, "pass", &request), &request);
     insta::assert_json_snapshot!(report, @r#"
     {
       "version": 1,
@@ -65,12 +65,12 @@ fn a_violation_as_json() {
 
 #[test]
 fn a_written_report_is_read_back() {
-    let asked = looped(Contract::Auto);
+    let request = looped(Contract::Auto);
     let texts =
         ["ISSUES: it burns", "{\"verdict\":\"pass\",\"followUpPrompt\":\"x\"}", "**Verdict: NEEDS_DISCUSSION**", "?"];
     for text in texts {
-        let result = read(Contract::Auto, text, &asked);
-        let report = ParseReport::new(&result, &asked);
+        let result = read(Contract::Auto, text, &request);
+        let report = ParseReport::new(&result, &request);
         let written = serde_json::to_string(&report).unwrap();
         let back: ParseReport = serde_json::from_str(&written).unwrap();
         assert_eq!(back.violation(), result.as_ref().err());

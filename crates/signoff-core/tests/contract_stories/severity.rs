@@ -17,12 +17,12 @@ fn findings_come_as_json_or_as_lines() {
         ("unknown severity", r#"[{"severity":"MEH","message":"it burns","location":null}]"#),
         ("lines", "HIGH src/a.rs:10 it burns\n- **LOW** `src/b.rs:2`: typo\n| MEDIUM | src/c.rs:3 | no test |\n"),
         (
-            "lines told again as JSON",
+            "lines repeated as JSON",
             "- HIGH src/a.rs:10 it burns\n\n[{\"severity\":\"HIGH\",\"message\":\"burns\",\"location\":\"src/a.rs:10\"}]",
         ),
         ("lines in a fence", "```\nHIGH src/a.rs:10 it burns\n```"),
         ("lines in a quotation", "> HIGH src/a.rs:10 it burns"),
-        ("a line without a place", "HIGH: it burns"),
+        ("a line without a location", "HIGH: it burns"),
         ("prose", "I have read everything with high attention."),
         ("no message", r#"[{"severity":"HIGH"}]"#),
         ("a message of another type", r#"[{"severity":"HIGH","message":1}]"#),
@@ -43,13 +43,13 @@ fn findings_come_as_json_or_as_lines() {
         changes_requested [critical issue] "it burns"
     lines
         changes_requested [critical issue] src/a.rs:10 "it burns" [minor issue] src/b.rs:2 "typo" [important issue] src/c.rs:3 "no test"
-    lines told again as JSON
+    lines repeated as JSON
         changes_requested [critical issue] src/a.rs:10 "burns"
     lines in a fence
         ! no_verdict @0: there is no finding, and no `[]`, `{"issues": []}` or line `NO ISSUES` that says so
     lines in a quotation
         ! no_verdict @0: there is no finding, and no `[]`, `{"issues": []}` or line `NO ISSUES` that says so
-    a line without a place
+    a line without a location
         ! no_verdict @0: there is no finding, and no `[]`, `{"issues": []}` or line `NO ISSUES` that says so
     prose
         ! no_verdict @0: there is no finding, and no `[]`, `{"issues": []}` or line `NO ISSUES` that says so
@@ -94,7 +94,7 @@ fn an_answer_without_findings_must_say_so() {
         ("clean beside a finding", "NO ISSUES\n\nLOW src/a.rs:1 typo"),
         ("clean beside a finding in JSON", "[{\"severity\":\"LOW\",\"message\":\"typo\"}]\n\nNO ISSUES"),
         ("clean beside a vague one", "HIGH: it burns\n\nNO ISSUES"),
-        ("clean over a list of places", "No issues found.\n\n1. src/a.rs:1 it burns"),
+        ("clean over a list of locations", "No issues found.\n\n1. src/a.rs:1 it burns"),
         ("clean over a list of other things", "No issues found.\n\n- The tests pass"),
         ("two lists", "[]\n\n[{\"severity\":\"LOW\",\"message\":\"typo\"}]"),
     ];
@@ -141,7 +141,7 @@ fn an_answer_without_findings_must_say_so() {
         ! disagreement @39: two answers in one message say different things
     clean beside a vague one
         ! disagreement @0: a line states a severity without a `file:line`, which contradicts an approval
-    clean over a list of places
+    clean over a list of locations
         ! disagreement @0: the answer says that there are no issues, and a list of locations follows
     clean over a list of other things
         approved
@@ -153,7 +153,7 @@ fn an_answer_without_findings_must_say_so() {
 #[test]
 fn the_bar_decides() {
     let medium = [("medium", r#"[{"severity":"MEDIUM","message":"no test","location":"src/a.rs:10"}]"#)];
-    let under = |bar| table(Contract::Severity, &barred(Contract::Severity, bar), &medium);
+    let under = |threshold| table(Contract::Severity, &barred(Contract::Severity, threshold), &medium);
     insta::assert_snapshot!([under(FailThreshold::Low), under(FailThreshold::Medium), under(FailThreshold::High), under(FailThreshold::None)].join("\n"), @r#"
     medium
         changes_requested [important issue] src/a.rs:10 "no test"

@@ -7,7 +7,7 @@ use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, Stage, step};
 use strum::VariantArray as _;
 
-use crate::group::{say, world};
+use crate::group::{builders, loop_events};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
@@ -18,19 +18,19 @@ proptest! {
         no_ask in any::<bool>(),
         dice in prop::collection::vec(any::<u16>(), 1..60),
     ) {
-        let policy = Policy { no_ask, ..say::small(preset) };
-        let mut this = Loop::default();
+        let policy = Policy { no_ask, ..builders::small(preset) };
+        let mut machine = Loop::default();
         for die in dice {
-            for command in commands(&this, &policy) {
-                check_command(&this, command, &policy);
+            for command in commands(&machine, &policy) {
+                check_command(&machine, command, &policy);
             }
-            let mut nexts: Vec<_> = world::granted(&this).into_iter().collect();
-            nexts.extend(world::answers(&this, &policy));
-            nexts.extend(world::answers(&this, &policy));
-            nexts.extend(world::disturbances(&this, &policy));
-            let people = commands(&this, &policy).into_iter();
-            nexts.extend(people.filter_map(|command| decide(&this, command, &policy).ok()));
-            this = step(this, nexts[usize::from(die) % nexts.len()].clone(), &policy).0;
+            let mut next_events: Vec<_> = loop_events::granted(&machine).into_iter().collect();
+            next_events.extend(loop_events::answers(&machine, &policy));
+            next_events.extend(loop_events::answers(&machine, &policy));
+            next_events.extend(loop_events::disturbances(&machine, &policy));
+            let people = commands(&machine, &policy).into_iter();
+            next_events.extend(people.filter_map(|command| decide(&machine, command, &policy).ok()));
+            machine = step(machine, next_events[usize::from(die) % next_events.len()].clone(), &policy).0;
         }
     }
 }
@@ -39,7 +39,7 @@ fn by() -> String {
     "ann".to_owned()
 }
 
-fn commands(this: &Loop, policy: &Policy) -> Vec<LoopCommand> {
+fn commands(machine: &Loop, policy: &Policy) -> Vec<LoopCommand> {
     let mut all = vec![LoopCommand::Retry { by: by() }, LoopCommand::Cancel { by: by() }];
     for choice in Choice::VARIANTS.iter().copied() {
         for question in [None, Some(QuestionId(1)), Some(QuestionId(99))] {
@@ -48,32 +48,32 @@ fn commands(this: &Loop, policy: &Policy) -> Vec<LoopCommand> {
     }
     let edit = |verdict: FinalVerdict| LoopCommand::Edit { verdict, by: by(), reason: by(), head: None };
     all.extend(FinalVerdict::ALL.map(edit));
-    let known = this.ledger.entries().iter().map(|entry| entry.finding.id.clone());
+    let known = machine.ledger.entries().iter().map(|entry| entry.finding.id.clone());
     all.extend(known.chain(["nothing".into()]).map(|finding| LoopCommand::Dispute { finding, by: by(), reason: by() }));
     let late = Event::AttemptFailed { attempt: AttemptId(999), failure: AttemptFailure::Silent };
     all.extend([late, Event::LandingGranted, Event::BudgetReached].map(LoopCommand::Report));
-    all.extend(world::answers(this, policy).into_iter().map(LoopCommand::Report));
+    all.extend(loop_events::answers(machine, policy).into_iter().map(LoopCommand::Report));
     all
 }
 
-fn check_command(this: &Loop, command: LoopCommand, policy: &Policy) {
-    match decide(this, command.clone(), policy) {
+fn check_command(machine: &Loop, command: LoopCommand, policy: &Policy) {
+    match decide(machine, command.clone(), policy) {
         Ok(event) => {
-            let after = step(this.clone(), event, policy).0;
-            assert_ne!(after, *this, "{command:?} was accepted and did nothing");
+            let after = step(machine.clone(), event, policy).0;
+            assert_ne!(after, *machine, "{command:?} was accepted and did nothing");
         }
         // The machine would accept it, but the person's files would be lost.
-        Err(CommandRefusal::AtWork) => assert!(this.is_being_written(), "{command:?}"),
+        Err(CommandRefusal::AtWork) => assert!(machine.is_being_written(), "{command:?}"),
         Err(refusal) => {
-            let after = step(this.clone(), unchecked_event(this, command.clone()), policy).0;
-            assert_eq!(after, *this, "{command:?} was refused ({refusal}) but would have done something");
+            let after = step(machine.clone(), unchecked_event(machine, command.clone()), policy).0;
+            assert_eq!(after, *machine, "{command:?} was refused ({refusal}) but would have done something");
         }
     }
 }
 
 /// The event that a command would record without the check.
-fn unchecked_event(this: &Loop, command: LoopCommand) -> Event {
-    let open = if let Stage::Waiting { question, .. } = &this.stage { question.id } else { QuestionId(1) };
+fn unchecked_event(machine: &Loop, command: LoopCommand) -> Event {
+    let open = if let Stage::Waiting { question, .. } = &machine.stage { question.id } else { QuestionId(1) };
     match command {
         LoopCommand::Answer { question, choice, by } => {
             Event::PersonAnswered { question: question.unwrap_or(open), choice, by }

@@ -9,7 +9,7 @@ use signoff_core::machine::{self, Event, Loop, Outcome, Policy};
 use signoff_core::review::Finding;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
-use crate::group::{say, world};
+use crate::group::{builders, loop_events};
 
 pub struct Drive {
     pub policy: Policy,
@@ -40,10 +40,10 @@ impl Drive {
     pub fn new(policy: Policy, jobs: usize) -> Self {
         let run_policy = RunPolicy { has_planning: true, ..RunPolicy::new(&policy.workflow, jobs) };
         let (run, loops, log) = (Run::default(), BTreeMap::new(), Vec::new());
-        let mut this = Self { policy, run_policy, run, loops, log, patience: 3 };
-        let workflow = Box::new(this.policy.clone());
-        this.record(Fact::Run(RunFact::Opened { policy: this.run_policy.clone(), workflow }));
-        this
+        let mut drive = Self { policy, run_policy, run, loops, log, patience: 3 };
+        let workflow = Box::new(drive.policy.clone());
+        drive.record(Fact::Run(RunFact::Opened { policy: drive.run_policy.clone(), workflow }));
+        drive
     }
 
     fn record(&mut self, fact: Fact) {
@@ -57,7 +57,7 @@ impl Drive {
     }
 
     /// All steps that the outstanding effects of both machines allow.
-    pub fn nexts(&self, groups: &[Vec<LoopId>]) -> Vec<Next> {
+    pub fn next_steps(&self, groups: &[Vec<LoopId>]) -> Vec<Next> {
         let mut all = match &self.run.stage {
             RunStage::Queued => vec![Next::Run(RunEvent::Started)],
             RunStage::Preparing => vec![Next::Run(RunEvent::GroupsPlanned { groups: groups.to_vec() })],
@@ -69,8 +69,8 @@ impl Drive {
             RunStage::Working { .. } | RunStage::Blocked { .. } | RunStage::Done(_) => Vec::new(),
         };
         all.extend(group::outstanding(&self.run).into_iter().flat_map(|effect| self.granted(effect)));
-        for (loop_id, this) in &self.loops {
-            let answers = world::answers(this, &self.policy).into_iter();
+        for (loop_id, machine) in &self.loops {
+            let answers = loop_events::answers(machine, &self.policy).into_iter();
             all.extend(answers.map(|event| Next::Loop(loop_id.clone(), event)));
         }
         all
@@ -80,14 +80,14 @@ impl Drive {
         let one = |loop_id: LoopId, event| vec![Next::Loop(loop_id, event)];
         let by = || "ann".to_owned();
         match effect {
-            RunEffect::Start { loop_id } => one(loop_id, Event::Started { head: say::head(0) }),
+            RunEffect::Start { loop_id } => one(loop_id, Event::Started { head: builders::head(0) }),
             RunEffect::GrantLanding { loop_id } if self.run.loops[&loop_id] == LoopStatus::Ready => {
                 one(loop_id, Event::LandingGranted)
             }
             RunEffect::CancelLoop { loop_id } => one(loop_id, Event::Cancelled { by: by() }),
             RunEffect::ReviewCheckpoint { loops } => {
                 let out = loops.into_iter().filter(|loop_id| self.run.checkpoint.waits_for(loop_id));
-                out.flat_map(|loop_id| self.looked_at(loop_id)).collect()
+                out.flat_map(|loop_id| self.checkpoint_steps(loop_id)).collect()
             }
             RunEffect::Block { by: blocking } => {
                 let event =
@@ -105,7 +105,7 @@ impl Drive {
     }
 
     /// The next step of a checkpoint review: it begins, then it ends.
-    fn looked_at(&self, loop_id: LoopId) -> Vec<Next> {
+    fn checkpoint_steps(&self, loop_id: LoopId) -> Vec<Next> {
         if self.loops[&loop_id].checkpoint.is_none() {
             return vec![Next::Loop(loop_id, Event::CheckpointBegan { number: 1 })];
         }
@@ -122,7 +122,7 @@ impl Drive {
                 self.loop_event(&loop_id, event);
             }
             Next::Checkpoint(loop_id, order) => {
-                let findings = vec![Finding { sources: vec!["general".into()], ..say::finding("w.rs") }];
+                let findings = vec![Finding { sources: vec!["general".into()], ..builders::finding("w.rs") }];
                 let reviewed = RunEvent::CheckpointReviewed { loop_id: loop_id.clone() };
                 if order == EventOrder::RunFirst {
                     self.run_event(reviewed.clone());
@@ -149,8 +149,8 @@ impl Drive {
 
     fn loop_event(&mut self, loop_id: &LoopId, event: Event) {
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event.clone())));
-        let this = self.loops.remove(loop_id).unwrap_or_default();
-        let next = machine::step(this, event, &self.policy).0;
+        let machine = self.loops.remove(loop_id).unwrap_or_default();
+        let next = machine::step(machine, event, &self.policy).0;
         let status = LoopStatus::for_loop(&next);
         self.loops.insert(loop_id.clone(), next);
         if self.run.loops.get(loop_id) != Some(&status) {

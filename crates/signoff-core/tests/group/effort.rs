@@ -6,33 +6,33 @@ use signoff_core::machine::{AttemptSlot, Event, Loop, PauseReason, Policy, WorkR
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
+use crate::group::builders;
 use crate::group::drive::{Drive, EventOrder, Next};
-use crate::group::say;
 
 fn policy(effort: Effort) -> Policy {
     Policy::new(preset("loops").expect("shipped").with_effort(effort))
 }
 
-fn running(this: &Loop) -> AttemptId {
-    this.slots().into_iter().find_map(AttemptSlot::attempt).expect("an attempt runs")
+fn running(machine: &Loop) -> AttemptId {
+    machine.slots().into_iter().find_map(AttemptSlot::attempt).expect("an attempt runs")
 }
 
-fn incomplete(this: &Loop) -> Event {
-    let report = WorkReport::Incomplete { head: say::head(this.counters.iteration) };
-    Event::WorkEnded { attempt: running(this), report }
+fn incomplete(machine: &Loop) -> Event {
+    let report = WorkReport::Incomplete { head: builders::head(machine.counters.iteration) };
+    Event::WorkEnded { attempt: running(machine), report }
 }
 
 /// After which of twelve incomplete attempts a checkpoint review came.
 fn reviewed_after(effort: Effort) -> Vec<u32> {
     let policy = policy(effort);
-    let mut this = step(Loop::default(), Event::Started { head: say::head(0) }, &policy).0;
+    let mut machine = step(Loop::default(), Event::Started { head: builders::head(0) }, &policy).0;
     let mut reviewed = Vec::new();
     for _ in 0..12 {
-        let event = incomplete(&this);
-        this = step(this, event, &policy).0;
-        if this.pause_reasons().contains(&PauseReason::Checkpoint) {
-            reviewed.push(this.counters.iteration);
-            this = step(this, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
+        let event = incomplete(&machine);
+        machine = step(machine, event, &policy).0;
+        if machine.pause_reasons().contains(&PauseReason::Checkpoint) {
+            reviewed.push(machine.counters.iteration);
+            machine = step(machine, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
         }
     }
     reviewed
@@ -56,14 +56,14 @@ fn a_due_loop_has_all_loops_reviewed_and_resets_their_intervals() {
     let mut happen = |drive: &mut Drive, next: Next| {
         drive.happen(next);
         let row = |id: &LoopId| {
-            let counters = drive.loops.get(id).map(|this| this.counters.clone()).unwrap_or_default();
+            let counters = drive.loops.get(id).map(|machine| machine.counters.clone()).unwrap_or_default();
             let due = if drive.run.loops[id] == LoopStatus::AtCheckpoint { ", due" } else { "" };
             format!("{id}: attempt {}, looked at {}{due}", counters.iteration, counters.last_checkpoint)
         };
         rows.push(format!("{:32}{}", row(&a), row(&b)));
     };
     for id in [&a, &b] {
-        happen(&mut drive, Next::Loop(id.clone(), Event::Started { head: say::head(0) }));
+        happen(&mut drive, Next::Loop(id.clone(), Event::Started { head: builders::head(0) }));
     }
     for id in [&b, &a, &a, &a] {
         let event = incomplete(&drive.loops[id]);

@@ -1,4 +1,4 @@
-//! Explores every reachable state of a run, for any behaviour of its loops, and checks the laws at each step.
+//! Explores every reachable state of a run, for any behaviour of its loops, and checks the invariants at each step.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -12,16 +12,16 @@ use crate::fast_hash::FastHasher;
 
 /// The run to explore: its policy, its plan, and how often loops may move backwards on one path.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct RunScenario {
     pub policy: RunPolicy,
     pub plan: Vec<Vec<LoopId>>,
     pub repeats: u8,
     pub checkpoints: bool,
     /// For slots: the number of tasks that can be picked.
-    pub supply: usize,
+    pub available_tasks: usize,
 }
 
-/// A state, with what the explorer knows about the path to it.
+/// A state, with facts about the path to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     pub run: Run,
@@ -30,7 +30,7 @@ pub struct Node {
     pub failed: bool,
     pub stopped: bool,
     /// The number of tasks that can still be picked.
-    pub supply: usize,
+    pub available_tasks: usize,
 }
 
 pub struct Explored {
@@ -53,9 +53,9 @@ impl Explored {
     }
 }
 
-/// One step, as passed to the laws.
+/// One step, as passed to the checks of invariants.
 pub struct RunStep<'a> {
-    pub world: &'a World,
+    pub scenario: &'a RunScenario,
     pub before: &'a Node,
     pub event: &'a RunEvent,
     pub fits: bool,
@@ -63,20 +63,20 @@ pub struct RunStep<'a> {
     pub effects: &'a [RunEffect],
 }
 
-pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
-    let World { repeats, supply, .. } = *world;
-    let first = Node { run: Run::default(), repeats, failed: false, stopped: false, supply };
+pub fn explore(scenario: &RunScenario, check: impl Fn(&RunStep)) -> Explored {
+    let RunScenario { repeats, available_tasks, .. } = *scenario;
+    let first = Node { run: Run::default(), repeats, failed: false, stopped: false, available_tasks };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], parents: vec![None], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
         let before = explored.nodes[index].clone();
-        for PossibleEvent { event, repeats, fits } in events(&before, world) {
+        for PossibleEvent { event, repeats, fits } in events(&before, scenario) {
             let Some(left) = before.repeats.checked_sub(u8::from(repeats)) else { continue };
-            let (run, effects) = step(before.run.clone(), event.clone(), &world.policy);
+            let (run, effects) = step(before.run.clone(), event.clone(), &scenario.policy);
             let after = observe_event(&before, &event, run, left);
             explored.steps += 1;
-            check(&RunStep { world, before: &before, event: &event, fits, after: &after, effects: &effects });
+            check(&RunStep { scenario, before: &before, event: &event, fits, after: &after, effects: &effects });
             if after.run == before.run {
                 continue;
             }
@@ -95,7 +95,7 @@ pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
     explored
 }
 
-/// The hash of a node, which stands for it.
+/// The hash of a node, which identifies it.
 fn key(node: &Node) -> u128 {
     let mut hasher = FastHasher::default();
     node.hash(&mut hasher);
@@ -104,12 +104,14 @@ fn key(node: &Node) -> u128 {
 
 /// The next node: the state of the run, and what the explorer derives from the event alone.
 fn observe_event(before: &Node, event: &RunEvent, run: Run, repeats: u8) -> Node {
-    let Node { failed, stopped, supply, .. } = *before;
-    let mut node = Node { run, repeats, failed, stopped, supply };
+    let Node { failed, stopped, available_tasks, .. } = *before;
+    let mut node = Node { run, repeats, failed, stopped, available_tasks };
     match event {
         RunEvent::LoopStatusChanged { status, .. } => node.failed |= status.blocks(),
         RunEvent::PickingStopped => node.stopped = true,
-        RunEvent::TaskPicked { .. } if before.run.picks > 0 => node.supply = before.supply.saturating_sub(1),
+        RunEvent::TaskPicked { .. } if before.run.picks > 0 => {
+            node.available_tasks = before.available_tasks.saturating_sub(1)
+        }
         RunEvent::Started
         | RunEvent::PreparationEnded { .. }
         | RunEvent::GroupsPlanned { .. }
@@ -146,13 +148,13 @@ pub fn approved() -> Outcome {
     Outcome::Approved { commit: "c".into() }
 }
 
-fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
+fn events(node: &Node, scenario: &RunScenario) -> Vec<PossibleEvent> {
     let run = &node.run;
     let mut all = vec![free(RunEvent::Cancelled { by: "ann".into() })];
     match &run.stage {
         RunStage::Queued => all.push(free(RunEvent::Started)),
         RunStage::Preparing => {
-            all.push(free(RunEvent::GroupsPlanned { groups: world.plan.clone() }));
+            all.push(free(RunEvent::GroupsPlanned { groups: scenario.plan.clone() }));
             let failed = [Outcome::Failed, Outcome::Exhausted, Outcome::Cancelled];
             all.extend(failed.map(|outcome| free(RunEvent::PreparationEnded { outcome })));
         }
@@ -165,18 +167,18 @@ fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
     }
     if run.picks > 0 {
         all.push(free(RunEvent::NothingToPick));
-        if node.supply > 0 {
-            let loop_id = LoopId::new(format!("p{}", node.supply));
+        if node.available_tasks > 0 {
+            let loop_id = LoopId::new(format!("p{}", node.available_tasks));
             all.push(free(RunEvent::TaskPicked { loop_id }));
         }
     }
     let closed = |loop_id: &LoopId| free(RunEvent::TaskClosed { loop_id: loop_id.clone() });
     all.extend(run.unclosed.iter().map(closed));
-    if slots(world) && run.active() > 0 && !run.is_done() {
+    if slots(scenario) && run.active() > 0 && !run.is_done() {
         all.push(free(RunEvent::PickingStopped));
     }
     for (loop_id, status) in &run.loops {
-        let moves = moves(run, loop_id, status, world).into_iter().map(|(status, repeats)| PossibleEvent {
+        let moves = moves(run, loop_id, status, scenario).into_iter().map(|(status, repeats)| PossibleEvent {
             event: RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status },
             repeats,
             fits: true,
@@ -186,22 +188,22 @@ fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
             all.push(free(RunEvent::CheckpointReviewed { loop_id: loop_id.clone() }));
         }
     }
-    all.extend(invalid_events(node, world).into_iter().map(invalid));
+    all.extend(invalid_events(node, scenario).into_iter().map(invalid));
     all
 }
 
-pub fn slots(world: &World) -> bool {
-    world.policy.scheduling == Scheduling::Slots
+pub fn slots(scenario: &RunScenario) -> bool {
+    scenario.policy.scheduling == Scheduling::Slots
 }
 
 /// The possible moves of a loop, and whether each moves it backwards.
-fn moves(run: &Run, loop_id: &LoopId, status: &LoopStatus, world: &World) -> Vec<(LoopStatus, bool)> {
-    let signed_off = match world.policy.landing {
+fn moves(run: &Run, loop_id: &LoopId, status: &LoopStatus, scenario: &RunScenario) -> Vec<(LoopStatus, bool)> {
+    let signed_off = match scenario.policy.landing {
         Landing::None => LoopStatus::Ended(approved()),
         Landing::Each => LoopStatus::Landing,
         Landing::Group => LoopStatus::Ready,
     };
-    let accepted = match world.policy.landing {
+    let accepted = match scenario.policy.landing {
         Landing::None => LoopStatus::Ended(Outcome::Accepted { by: "ann".into() }),
         Landing::Each | Landing::Group => signed_off.clone(),
     };
@@ -232,7 +234,7 @@ fn moves(run: &Run, loop_id: &LoopId, status: &LoopStatus, world: &World) -> Vec
             (LoopStatus::Ended(Outcome::Accepted { by: "ann".into() }), true),
         ],
     };
-    if *status == LoopStatus::Active && world.checkpoints {
+    if *status == LoopStatus::Active && scenario.checkpoints {
         moves.push((LoopStatus::AtCheckpoint, true));
     }
     if *status == LoopStatus::AtCheckpoint && run.checkpoint.waits_for(loop_id) {
@@ -245,9 +247,9 @@ fn moves(run: &Run, loop_id: &LoopId, status: &LoopStatus, world: &World) -> Vec
     moves
 }
 
-fn invalid_events(node: &Node, world: &World) -> Vec<RunEvent> {
+fn invalid_events(node: &Node, scenario: &RunScenario) -> Vec<RunEvent> {
     let run = &node.run;
-    let unknown_loop = || LoopId::new("nobody");
+    let unknown_loop = || LoopId::new("unknown");
     let mut all = vec![
         RunEvent::LoopStatusChanged { loop_id: unknown_loop(), status: LoopStatus::Active },
         RunEvent::CheckpointReviewed { loop_id: unknown_loop() },
@@ -274,7 +276,7 @@ fn invalid_events(node: &Node, world: &World) -> Vec<RunEvent> {
         all.push(RunEvent::NothingToPick);
         all.push(RunEvent::TaskPicked { loop_id: unknown_loop() });
     }
-    if !slots(world) || run.is_done() {
+    if !slots(scenario) || run.is_done() {
         all.push(RunEvent::PickingStopped);
     }
     if let Some((loop_id, status)) = run.loops.iter().next() {

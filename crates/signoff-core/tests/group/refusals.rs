@@ -5,10 +5,10 @@ use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, replay};
 use signoff_core::review::Verdict;
 
-use crate::group::say;
+use crate::group::builders;
 
 fn plan() -> Policy {
-    say::small("plan")
+    builders::small("plan")
 }
 
 fn after(events: Vec<Event>) -> Loop {
@@ -16,7 +16,7 @@ fn after(events: Vec<Event>) -> Loop {
 }
 
 fn started() -> Event {
-    Event::Started { head: say::head(0) }
+    Event::Started { head: builders::head(0) }
 }
 
 fn failed(attempt: u64) -> Event {
@@ -38,13 +38,13 @@ fn answer(question: Option<u64>, choice: Choice) -> LoopCommand {
 /// An example of every refusal. A new refusal does not compile without one.
 fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
     let fresh = || after(vec![started()]);
-    let asked = || after(vec![started(), failed(1)]);
+    let waiting = || after(vec![started(), failed(1)]);
     let ended = || after(vec![started(), accepted()]);
     let by = || "ann".to_owned();
     match refusal {
         CommandRefusal::NoQuestion => (fresh(), answer(None, Choice::Retry)),
-        CommandRefusal::AnotherQuestion { .. } => (asked(), answer(Some(7), Choice::Retry)),
-        CommandRefusal::UnknownChoice { .. } => (asked(), answer(None, Choice::Proceed)),
+        CommandRefusal::AnotherQuestion { .. } => (waiting(), answer(Some(7), Choice::Retry)),
+        CommandRefusal::UnknownChoice { .. } => (waiting(), answer(None, Choice::Proceed)),
         CommandRefusal::UnknownVerdict { .. } => (fresh(), edited()),
         CommandRefusal::Unchanged => (ended(), edited()),
         CommandRefusal::AtWork => (fresh(), edited()),
@@ -54,9 +54,9 @@ fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
         CommandRefusal::UnknownFinding { .. } => {
             (fresh(), LoopCommand::Dispute { finding: "f00".into(), by: by(), reason: "not so".into() })
         }
-        CommandRefusal::StaleReport { .. } => (asked(), LoopCommand::Report(failed(1))),
+        CommandRefusal::StaleReport { .. } => (waiting(), LoopCommand::Report(failed(1))),
         CommandRefusal::InvalidState => {
-            let review = Box::new(say::review("code", Verdict::Approved));
+            let review = Box::new(builders::review("code", Verdict::Approved));
             (fresh(), LoopCommand::Report(Event::ReviewArrived { attempt: AttemptId(1), review }))
         }
     }
@@ -79,10 +79,10 @@ fn every_refusal_has_a_message() {
         CommandRefusal::InvalidState,
     ];
     let messages = all.iter().map(|refusal| {
-        let (this, command) = example(refusal);
+        let (machine, command) = example(refusal);
         let refused = match refusal {
             CommandRefusal::UnknownVerdict { .. } => parse_verdict("fine").expect_err("a refusal"),
-            _ => decide(&this, command.clone(), &plan()).expect_err("a refusal"),
+            _ => decide(&machine, command.clone(), &plan()).expect_err("a refusal"),
         };
         assert_eq!(std::mem::discriminant(&refused), std::mem::discriminant(refusal), "{command:?}");
         refused.to_string()
@@ -93,7 +93,7 @@ fn every_refusal_has_a_message() {
         `proceed` is not a choice here: choose one of retry, stop
         unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
         a person set this verdict already
-        it is being worked on: wait for it, or cancel it first
+        the task is running: wait for it, or cancel it first
         it has not ended yet: cancel it first, or wait
         there is nothing to retry: it ended as accepted
         it has ended already

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Pairs of a decided finding and a different finding that is reported afterwards.
-const OTHERS: [(Place, &str, Place, &str); 9] = [
+const OTHERS: [(SeverityAt, &str, SeverityAt, &str); 9] = [
     (
         (Some(9), Severity::Minor),
         "the variable `total` of checkout() is badly named",
@@ -52,9 +52,9 @@ const OTHERS: [(Place, &str, Place, &str); 9] = [
     ((Some(9), Severity::Minor), LEAK, (Some(10), Severity::Minor), "The session token ends up in the debug log"),
 ];
 
-type Place = (Option<u32>, Severity);
+type SeverityAt = (Option<u32>, Severity);
 
-fn found((line, severity): Place, description: &str) -> Finding {
+fn found((line, severity): SeverityAt, description: &str) -> Finding {
     Finding { line, severity, ..at(0, description) }
 }
 

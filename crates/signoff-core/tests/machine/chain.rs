@@ -9,7 +9,7 @@ use signoff_core::machine::{AttemptFailure, Event, FallbackChain, LimitPlan, Pau
 use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, MAX_WAIT, RateLimited};
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 const MOST: u32 = 4;
@@ -24,13 +24,13 @@ struct RateLimitedJob {
     delays: Vec<Option<u64>>,
     /// The earliest time of the next try of each agent. `None` if its delay is too long.
     free: Vec<Option<Timestamp>>,
-    asked: Vec<usize>,
+    tried: Vec<usize>,
     /// The last attempt of each agent.
     last: Vec<Option<AttemptId>>,
 }
 
 enum Next {
-    Asked,
+    Tried,
     Waited(Duration),
     Failed(AttemptFailure),
 }
@@ -41,10 +41,10 @@ impl RateLimitedJob {
         story.policy.workflow.limits.max_rate_limits = MOST;
         let now = Timestamp::UNIX_EPOCH;
         let (free, last) = (vec![Some(now); delays.len()], vec![None; delays.len()]);
-        Self { story, now, delays: delays.to_vec(), free, asked: Vec::new(), last }
+        Self { story, now, delays: delays.to_vec(), free, tried: Vec::new(), last }
     }
 
-    fn take(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         self.story.state = step(self.story.state.clone(), event, &self.story.policy).0;
     }
 
@@ -52,8 +52,8 @@ impl RateLimitedJob {
     fn ask(&mut self, (takes, chance): (u64, u32)) -> Next {
         let attempt: AttemptId = self.story.writer();
         let turn = self.story.state.agent_index(attempt);
-        assert!(self.free[turn].is_some_and(|free| free <= self.now), "{turn} is asked too soon");
-        self.asked.push(turn);
+        assert!(self.free[turn].is_some_and(|free| free <= self.now), "{turn} is tried too soon");
+        self.tried.push(turn);
         self.last[turn] = Some(attempt);
         self.now += Duration::from_secs(takes);
         let retry_after = self.delays[turn].map(Duration::from_secs);
@@ -66,9 +66,9 @@ impl RateLimitedJob {
             return Next::Failed(failure);
         }
         let Event::RateLimited { plan, .. } = event else { panic!("{event:?}") };
-        self.take(event);
+        self.apply(event);
         match plan {
-            LimitPlan::FallBack => Next::Asked,
+            LimitPlan::FallBack => Next::Tried,
             LimitPlan::WaitUntil(until) => self.wait(until),
         }
     }
@@ -78,7 +78,7 @@ impl RateLimitedJob {
         let waited: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
         let wait = until.duration_since(self.now).unsigned_abs();
         self.now = until;
-        self.take(Event::Resumed { reason: PauseReason::RateLimit { until } });
+        self.apply(Event::Resumed { reason: PauseReason::RateLimit { until } });
         let next = self.story.state.agent_index(self.story.writer());
         assert_eq!(waited.first().copied(), self.last[next], "the agent that is waited for comes first");
         assert_eq!(waited.len(), self.delays.len(), "all others were refused too");
@@ -90,7 +90,7 @@ impl RateLimitedJob {
         let mut waits = Vec::new();
         loop {
             match self.ask(pace) {
-                Next::Asked => {}
+                Next::Tried => {}
                 Next::Waited(wait) => waits.push(wait.as_secs()),
                 Next::Failed(failure) => return (waits, failure),
             }
@@ -106,7 +106,7 @@ fn too_long(failure: &AttemptFailure) -> bool {
 fn the_wait_ends_when_the_first_agent_is_available() {
     let mut job = RateLimitedJob::new(&[Some(1), Some(5 * HOUR)]);
     let (waits, _) = job.run_to_failure((0, 0));
-    assert_eq!(job.asked, [0, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
+    assert_eq!(job.tried, [0, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
     assert_eq!(waits, [1, 1, 1, 1, 5 * HOUR - 4, 5 * HOUR, 5 * HOUR, 5 * HOUR]);
 }
 
@@ -114,7 +114,7 @@ fn the_wait_ends_when_the_first_agent_is_available() {
 fn an_agent_is_not_tried_before_its_stated_delay_ends() {
     let mut job = RateLimitedJob::new(&[Some(5 * HOUR), Some(1)]);
     let (waits, _) = job.run_to_failure((0, 0));
-    assert_eq!(job.asked, [0, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
+    assert_eq!(job.tried, [0, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
     assert_eq!(waits.iter().sum::<u64>(), 4 * 5 * HOUR);
 }
 
@@ -122,11 +122,11 @@ fn an_agent_is_not_tried_before_its_stated_delay_ends() {
 fn the_delay_is_too_long_only_if_it_is_for_all_agents() {
     let mut job = RateLimitedJob::new(&[Some(1), Some(5 * DAY)]);
     let (_, failure) = job.run_to_failure((0, 0));
-    assert_eq!(job.asked, [0, 1, 0, 0, 0, 0]);
+    assert_eq!(job.tried, [0, 1, 0, 0, 0, 0]);
     assert!(!too_long(&failure), "{failure:?}");
     let mut job = RateLimitedJob::new(&[Some(2 * DAY), Some(5 * DAY)]);
     let (waits, failure) = job.run_to_failure((0, 0));
-    assert_eq!((job.asked, waits), (vec![0, 1], vec![]));
+    assert_eq!((job.tried, waits), (vec![0, 1], vec![]));
     assert!(too_long(&failure), "{failure:?}");
 }
 
@@ -146,11 +146,11 @@ proptest! {
         loop {
             let before = job.story.state.clone();
             match job.ask((takes, chance)) {
-                Next::Asked => {}
+                Next::Tried => {}
                 Next::Waited(wait) => {
                     let since = job.now - wait;
-                    let asked = |turn: &usize| job.asked.iter().filter(|one| *one == turn).count();
-                    let left = (0..delays.len()).filter(|turn| asked(turn) <= MOST as usize);
+                    let tried = |turn: &usize| job.tried.iter().filter(|one| *one == turn).count();
+                    let left = (0..delays.len()).filter(|turn| tried(turn) <= MOST as usize);
                     let first = left.filter_map(|turn| job.free[turn]).min().expect("an agent is waited for");
                     // Jitter and backoff add at most the longest backoff.
                     let slack = Duration::from_secs(BACKOFF.max.seconds);
@@ -163,8 +163,8 @@ proptest! {
                 }
             }
             prop_assert_ne!(before, job.story.state.clone());
-            prop_assert!(job.asked.len() <= delays.len() * (MOST as usize + 1));
+            prop_assert!(job.tried.len() <= delays.len() * (MOST as usize + 1));
         }
-        prop_assert!((0..delays.len()).all(|turn| job.asked.contains(&turn)), "everybody was asked");
+        prop_assert!((0..delays.len()).all(|turn| job.tried.contains(&turn)), "every agent was tried");
     }
 }

@@ -1,4 +1,4 @@
-//! Explores every reachable state of a policy, and checks the laws at each step.
+//! Explores every reachable state of a policy, and checks the invariants at each step.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
 use strum::VariantArray as _;
 
-use crate::machine::say;
+use crate::machine::builders;
 use crate::machine::state_key::KeyWriter;
 
 /// How many disturbances and repetitions one path may contain, in addition to the answers of agents.
@@ -24,7 +24,7 @@ pub struct PathBounds {
     pub repeats: u8,
 }
 
-/// A state, with what the explorer knows about the path to it.
+/// A state, with facts about the path to it.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub state: Loop,
@@ -98,11 +98,11 @@ pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -
 }
 
 /// The attempts that run in a state.
-pub fn running(this: &Loop) -> BTreeSet<AttemptId> {
-    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
+pub fn running(machine: &Loop) -> BTreeSet<AttemptId> {
+    machine.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }
 
-/// One step, as passed to the laws.
+/// One step, as passed to the checks of invariants.
 pub struct LoopStep<'a> {
     pub before: &'a Node,
     /// What the state before waits for.
@@ -148,19 +148,19 @@ fn key(node: &Node) -> u128 {
 
 /// All possible next events.
 fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, Cost)> {
-    let this = &node.state;
+    let machine = &node.state;
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
     let mut all: Vec<(Event, Cost)> = Vec::new();
-    if this.base.is_none() {
-        return vec![(Event::BaseSet { tree: say::head(0).tree }, Cost::Free)];
+    if machine.base.is_none() {
+        return vec![(Event::BaseSet { tree: builders::head(0).tree }, Cost::Free)];
     }
-    if this.stage == Stage::Queued {
-        all.push((Event::Started { head: say::head(0) }, Cost::Free));
+    if machine.stage == Stage::Queued {
+        all.push((Event::Started { head: builders::head(0) }, Cost::Free));
     }
     for effect in outstanding {
         match effect {
             Effect::Spawn(job) => {
-                all.extend(free(reports(this, job, policy)));
+                all.extend(free(reports(machine, job, policy)));
                 all.extend(disturbances(job));
                 all.extend(again(job, policy));
             }
@@ -171,24 +171,24 @@ fn events(node: &Node, outstanding: &[Effect], policy: &Policy) -> Vec<(Event, C
                 let invalid_events = refused.map(|choice| answered(question.id, choice)).chain([late]);
                 all.extend(invalid_events.map(|event| (event, Cost::Invalid)));
             }
-            Effect::Wait { reason: PauseReason::Checkpoint } => all.extend(free(looked_at())),
+            Effect::Wait { reason: PauseReason::Checkpoint } => all.extend(free(checkpoint_results())),
             Effect::Wait { reason } => all.push((Event::Resumed { reason: *reason }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
     }
-    if this.checkpoint.is_some() {
-        all.extend(free(looked_at()));
+    if machine.checkpoint.is_some() {
+        all.extend(free(checkpoint_results()));
     }
-    all.extend(always(this));
-    all.extend(where_they_matter(policy));
-    all.extend(invalid_events(this, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
+    all.extend(always(machine));
+    all.extend(workflow_specific_events(policy));
+    all.extend(invalid_events(machine, outstanding, policy).into_iter().map(|event| (event, Cost::Invalid)));
     all
 }
 
 /// The possible results of a checkpoint review: no findings, or one of the gate's reviewer.
-fn looked_at() -> Vec<Event> {
-    let finding = say::finding("w.rs", Severity::Important);
+fn checkpoint_results() -> Vec<Event> {
+    let finding = builders::finding("w.rs", Severity::Important);
     let findings = vec![signoff_core::review::Finding { sources: vec!["general".into()], ..finding }];
     vec![
         Event::CheckpointEnded { findings: vec![], number: Some(1) },
@@ -196,19 +196,19 @@ fn looked_at() -> Vec<Event> {
     ]
 }
 
-fn next_head(this: &Loop) -> Head {
-    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
-    say::head(number + 1)
+fn next_head(machine: &Loop) -> Head {
+    let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+    builders::head(number + 1)
 }
 
 /// A commit that reverts all changes.
-fn reverting_head(this: &Loop) -> Head {
-    Head { tree: say::head(0).tree, ..next_head(this) }
+fn reverting_head(machine: &Loop) -> Head {
+    Head { tree: builders::head(0).tree, ..next_head(machine) }
 }
 
-fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
+fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
-    let (same, changed, reverted) = (this.head.clone(), next_head(this), reverting_head(this));
+    let (same, changed, reverted) = (machine.head.clone(), next_head(machine), reverting_head(machine));
     let work = |report| Event::WorkEnded { attempt, report };
     let failed = Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } };
     match &job.kind {
@@ -245,14 +245,14 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             let name = reviewer.as_str();
             let elsewhere = Review {
                 judged: ReviewedRevision { commit: Some("elsewhere".into()), diff_digest: None },
-                ..say::approves(name)
+                ..builders::approves(name)
             };
             let answers = [
-                say::approves(name),
-                say::objects(name, &["x.rs"]),
-                say::objects(name, &["x.rs", "y.rs"]),
-                say::discusses(name),
-                say::unreadable(name),
+                builders::approves(name),
+                builders::objects(name, &["x.rs"]),
+                builders::objects(name, &["x.rs", "y.rs"]),
+                builders::discusses(name),
+                builders::unreadable(name),
                 elsewhere,
             ];
             let arrived = |review: Review| Event::ReviewArrived { attempt, review: Box::new(review) };
@@ -275,11 +275,11 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
 }
 
 fn check_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["checks".into()], ..say::finding("test.rs", Severity::Critical) }
+    signoff_core::review::Finding { sources: vec!["checks".into()], ..builders::finding("test.rs", Severity::Critical) }
 }
 
 fn landing_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["landing".into()], ..say::finding("z.rs", Severity::Critical) }
+    signoff_core::review::Finding { sources: vec!["landing".into()], ..builders::finding("z.rs", Severity::Critical) }
 }
 
 fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
@@ -302,8 +302,8 @@ fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
         Event::RateLimited { attempt, plan: LimitPlan::FallBack, error: None, next_agent: None },
         Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone },
     ];
-    let is_looked_at = policy.workflow.name == "task";
-    all.into_iter().filter(|_| is_looked_at).map(|event| (event, Cost::Disturbance)).collect()
+    let is_task_preset = policy.workflow.name == "task";
+    all.into_iter().filter(|_| is_task_preset).map(|event| (event, Cost::Disturbance)).collect()
 }
 
 fn jiff_epoch() -> jiff::Timestamp {
@@ -322,7 +322,7 @@ fn answer(question: QuestionId, choice: Choice) -> (Event, Cost) {
     (answered(question, choice), cost)
 }
 
-fn always(this: &Loop) -> Vec<(Event, Cost)> {
+fn always(machine: &Loop) -> Vec<(Event, Cost)> {
     let edited = |verdict| Event::PersonEdited {
         verdict,
         by: "ann".into(),
@@ -335,13 +335,13 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         (Event::PersonRetried { by: "ann".into() }, Cost::Repeat),
         (edited(FinalVerdict::Approved), Cost::Repeat),
         (edited(FinalVerdict::ChangesRequested), Cost::Repeat),
-        (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
+        (Event::HeadMoved { head: next_head(machine) }, Cost::Disturbance),
         (Event::LandingGranted, Cost::Repeat),
     ]
 }
 
 /// Events that can occur at any time, in the workflows that use them.
-fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
+fn workflow_specific_events(policy: &Policy) -> Vec<(Event, Cost)> {
     let workflow = &policy.workflow;
     let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointBegan { number: 1 });
     let per_item = workflow.phases.iter().any(|phase| phase.per_item);
@@ -350,13 +350,13 @@ fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
 }
 
 /// Invalid reports: from an attempt that does not exist, and of the wrong kind from a running one.
-fn invalid_events(this: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
-    let mut all = every_report(say::UNKNOWN_ATTEMPT, this);
+fn invalid_events(machine: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<Event> {
+    let mut all = every_report(builders::UNKNOWN_ATTEMPT, machine);
     for effect in outstanding {
         if let Effect::Spawn(job) = effect {
-            let fits = reports(this, job, policy);
+            let fits = reports(machine, job, policy);
             let kind = std::mem::discriminant::<Event>;
-            let wrong = every_report(job.attempt, this)
+            let wrong = every_report(job.attempt, machine)
                 .into_iter()
                 .filter(|event| !fits.iter().any(|fit| kind(fit) == kind(event)));
             all.extend(wrong);
@@ -365,12 +365,12 @@ fn invalid_events(this: &Loop, outstanding: &[Effect], policy: &Policy) -> Vec<E
     all
 }
 
-fn every_report(attempt: AttemptId, this: &Loop) -> Vec<Event> {
-    let head = next_head(this);
+fn every_report(attempt: AttemptId, machine: &Loop) -> Vec<Event> {
+    let head = next_head(machine);
     vec![
         Event::WorkEnded { attempt, report: WorkReport::Complete { head: head.clone() } },
         Event::CheckEnded { attempt, report: CheckReport::Passed },
-        Event::ReviewArrived { attempt, review: Box::new(say::approves("general")) },
+        Event::ReviewArrived { attempt, review: Box::new(builders::approves("general")) },
         Event::FixesCombined { attempt, head: head.clone() },
         Event::FixesOverlapped { attempt, kept: vec![], head },
         Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } },
@@ -414,8 +414,8 @@ pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
 }
 
 /// The outcome of a state that is done or about to land.
-pub fn outcome(this: &Loop) -> Option<&Outcome> {
-    match &this.stage {
+pub fn outcome(machine: &Loop) -> Option<&Outcome> {
+    match &machine.stage {
         Stage::Done(ending) => Some(&ending.outcome),
         Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => Some(outcome),
         Stage::Queued

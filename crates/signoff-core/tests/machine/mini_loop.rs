@@ -14,7 +14,7 @@ use signoff_core::policy::{Bound, OnExhausted, OnFailure};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Severity};
 use signoff_core::workflow::{GatePolicy, PhaseKind, preset};
 
-use crate::machine::say;
+use crate::machine::builders;
 use crate::machine::story::Story;
 
 /// Expected results at a review.
@@ -133,7 +133,7 @@ fn on_exhausted(word: &str) -> OnExhausted {
     }
 }
 
-fn bar(word: &str) -> FailThreshold {
+fn threshold(word: &str) -> FailThreshold {
     match word {
         "LOW" => FailThreshold::Low,
         "MEDIUM" => FailThreshold::Medium,
@@ -146,12 +146,12 @@ fn bar(word: &str) -> FailThreshold {
 /// The shipped phases, with the settings of a row at one of them.
 fn policy(phase: &str, change: impl Fn(&mut GatePolicy)) -> Policy {
     let mut policy = Policy::new(preset("phases").expect("shipped"));
-    for one in &mut policy.workflow.phases {
-        if let PhaseKind::Agent { researchers, .. } = &mut one.kind {
+    for listed in &mut policy.workflow.phases {
+        if let PhaseKind::Agent { researchers, .. } = &mut listed.kind {
             *researchers = 0;
         }
-        let here = one.name == phase;
-        if let Some(gate_policy) = one.policy_mut().filter(|_| here) {
+        let here = listed.name == phase;
+        if let Some(gate_policy) = listed.policy_mut().filter(|_| here) {
             gate_policy.gate.enabled = true;
             gate_policy.gate.bound = Bound::MaxFixes(RETRIES);
             change(gate_policy);
@@ -191,17 +191,18 @@ impl Iteration {
                 Event::WorkEnded { attempt, report: WorkReport::Complete { head } }
             }
             JobKind::Review { reviewer, .. } => {
-                let review = if here { self.objection(reviewer.as_str()) } else { say::approves(reviewer.as_str()) };
+                let review =
+                    if here { self.objection(reviewer.as_str()) } else { builders::approves(reviewer.as_str()) };
                 Event::ReviewArrived { attempt, review: Box::new(review) }
             }
             JobKind::Check => {
-                let findings = vec![say::finding("test.rs", Severity::Critical)];
+                let findings = vec![builders::finding("test.rs", Severity::Critical)];
                 let report = if here { CheckReport::Failed { findings } } else { CheckReport::Passed };
                 Event::CheckEnded { attempt, report }
             }
             JobKind::Research { .. } | JobKind::Combine { .. } | JobKind::Land => panic!("{kind:?}"),
         };
-        self.story.take("", event);
+        self.story.apply("", event);
         true
     }
 
@@ -226,8 +227,8 @@ impl Iteration {
     }
 
     /// The result of the finding at its gate.
-    fn fate(&mut self) -> String {
-        let fate = loop {
+    fn gate_result(&mut self) -> String {
+        let gate_result = loop {
             let state = self.state();
             let recorded = state.gates.iter().find(|record| record.phase == self.phase);
             match (&state.stage, recorded.map(|record| &record.end)) {
@@ -245,7 +246,7 @@ impl Iteration {
                 (_, _) => assert!(self.complete_next_job()),
             }
         };
-        if self.fixes == 0 { fate.to_owned() } else { format!("{} fixes, {fate}", self.fixes) }
+        if self.fixes == 0 { gate_result.to_owned() } else { format!("{} fixes, {gate_result}", self.fixes) }
     }
 
     /// Runs to the end without a person, and returns the outcome.
@@ -257,16 +258,16 @@ impl Iteration {
 }
 
 /// Checks the end of an iteration.
-fn check_end(iteration: &mut Iteration, fate: &str, row: &str) {
-    if fate.ends_with("ask") {
-        assert!(iteration.story.jobs().is_empty(), "{row}: no agent works while a person is asked");
+fn check_end(iteration: &mut Iteration, gate_result: &str, row: &str) {
+    if gate_result.ends_with("ask") {
+        assert!(iteration.story.jobs().is_empty(), "{row}: no agent runs while a question is open");
         return;
     }
-    if fate == "phase 1" {
+    if gate_result == "phase 1" {
         return check_end_after_restarts(iteration, row);
     }
     let (outcome, reason) = iteration.outcome();
-    match fate.rsplit(", ").next().unwrap_or(fate) {
+    match gate_result.rsplit(", ").next().unwrap_or(gate_result) {
         "next" => assert!(matches!(outcome, Outcome::Approved { .. }), "{row}: {outcome:?}"),
         "noted" => assert_eq!(outcome, Outcome::CompletedWithIssues, "{row}"),
         "halt" => assert_eq!(outcome, Outcome::Failed, "{row}"),
@@ -312,13 +313,13 @@ fn results_of_a_finding_at_a_review() {
                 let policy = policy(gate, |gate_policy| {
                     gate_policy.gate.on_failure = on_failure(row[0]);
                     gate_policy.gate.on_exhausted = on_exhausted(row[1]);
-                    gate_policy.gate.fail_on = bar(row[2]);
+                    gate_policy.gate.fail_on = threshold(row[2]);
                 });
                 let mut iteration = Iteration::new(policy, gate, severity);
                 let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
-                let fate = iteration.fate();
-                assert_eq!(fate, *expected, "{name}");
-                check_end(&mut iteration, &fate, &name);
+                let gate_result = iteration.gate_result();
+                assert_eq!(gate_result, *expected, "{name}");
+                check_end(&mut iteration, &gate_result, &name);
                 seen += 1;
             }
         }
@@ -336,18 +337,19 @@ fn results_of_failing_tests() {
             gate_policy.gate.on_exhausted = on_exhausted(row[1]);
         });
         let mut iteration = Iteration::new(policy, "test", "HIGH");
-        let fate = iteration.fate();
-        assert_eq!(fate, row[2], "{row:?}");
-        check_end(&mut iteration, &fate, &row.join(", "));
+        let gate_result = iteration.gate_result();
+        assert_eq!(gate_result, row[2], "{row:?}");
+        check_end(&mut iteration, &gate_result, &row.join(", "));
     }
 }
 
 /// Every phase that can restart an iteration.
-const JUDGES: [&str; 6] = ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
+const REVIEW_PHASES: [&str; 6] =
+    ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
 
 #[test]
 fn exhausted_restarts_stop_and_never_pass() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for (failure, exhausted) in
             [(OnFailure::Restart, OnExhausted::Proceed), (OnFailure::MiniLoop, OnExhausted::Restart)]
         {
@@ -369,7 +371,7 @@ fn exhausted_restarts_stop_and_never_pass() {
 
 #[test]
 fn an_iteration_that_proceeds_with_issues_is_never_approved() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for (failure, exhausted) in
             [(OnFailure::Proceed, OnExhausted::Stop), (OnFailure::MiniLoop, OnExhausted::Proceed)]
         {
@@ -387,7 +389,7 @@ fn an_iteration_that_proceeds_with_issues_is_never_approved() {
 
 #[test]
 fn retries_without_limit_end_with_the_attempts() {
-    for phase in JUDGES {
+    for phase in REVIEW_PHASES {
         for exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
             let mut policy = policy(phase, |gate_policy| {
                 gate_policy.gate.on_failure = OnFailure::MiniLoop;

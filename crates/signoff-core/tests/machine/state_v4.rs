@@ -1,6 +1,6 @@
 //! The state file of an iteration, shared with other programs: export and import at any moment.
 
-mod laws;
+mod properties;
 mod stories;
 
 use jiff::{Span, Timestamp};
@@ -12,7 +12,7 @@ use signoff_core::task::{ImportedIteration, TaskSpec};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
-use crate::machine::say;
+use crate::machine::builders;
 
 fn policy(mode: IterationMode) -> Policy {
     let mut workflow = preset("phases").and_then(|workflow| workflow.in_mode(mode.as_str())).expect("shipped");
@@ -46,7 +46,7 @@ fn state(policy: &Policy, events: &[Event]) -> IterationState {
 fn imported(state: &IterationState) -> IterationState {
     let mut policy = policy(state.mode);
     policy.workflow.limits.max_passes = state.max_iterations;
-    let begun = [resume(state, say::head(9), &policy)];
+    let begun = [resume(state, builders::head(9), &policy)];
     let imported =
         ImportedIteration { state: state.clone(), commit: "c9".into(), design: None, plan: None, items: Vec::new() };
     let spec = TaskSpec { imported: Some(Box::new(imported)), ..TaskSpec::from_text(&state.task) };

@@ -11,7 +11,7 @@ use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, RateLimited};
 use signoff_core::review::{Finding, Review, Severity};
 
-use crate::machine::say;
+use crate::machine::builders;
 
 pub struct Story {
     pub policy: Policy,
@@ -24,9 +24,9 @@ pub struct Story {
 
 impl Story {
     pub fn new(policy: Policy) -> Self {
-        let mut this = Self::queued(policy);
-        this.happens(Event::BaseSet { tree: say::head(0).tree });
-        this.then("started", Event::Started { head: say::head(0) })
+        let mut story = Self::queued(policy);
+        story.happens(Event::BaseSet { tree: builders::head(0).tree });
+        story.then("started", Event::Started { head: builders::head(0) })
     }
 
     /// A loop that has not begun.
@@ -41,7 +41,7 @@ impl Story {
 
     /// Applies any event and records it under `name`.
     pub fn then(mut self, name: &str, event: Event) -> Self {
-        self.take(name, event);
+        self.apply(name, event);
         self
     }
 
@@ -53,7 +53,7 @@ impl Story {
         effects
     }
 
-    pub fn take(&mut self, name: &str, event: Event) {
+    pub fn apply(&mut self, name: &str, event: Event) {
         let effects = self.happens(event);
         let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
         let effects = if effects.is_empty() { "–".to_owned() } else { effects.join("; ") };
@@ -95,7 +95,7 @@ impl Story {
 
     pub fn new_head(&mut self) -> Head {
         self.heads += 1;
-        say::head(self.heads)
+        builders::head(self.heads)
     }
 
     pub fn works(mut self) -> Self {
@@ -122,7 +122,7 @@ impl Story {
     /// The agent reverts all its changes.
     pub fn reverts(mut self) -> Self {
         let attempt = self.writer();
-        let head = Head { tree: say::head(0).tree, ..self.new_head() };
+        let head = Head { tree: builders::head(0).tree, ..self.new_head() };
         self.then("the agent reverts everything", Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
     }
 
@@ -137,19 +137,19 @@ impl Story {
     }
 
     pub fn approves(self, name: &str) -> Self {
-        self.answers(name, "approves", say::approves(name))
+        self.answers(name, "approves", builders::approves(name))
     }
 
     pub fn objects(self, name: &str, files: &[&str]) -> Self {
-        self.answers(name, &format!("objects to {}", files.join(" ")), say::objects(name, files))
+        self.answers(name, &format!("objects to {}", files.join(" ")), builders::objects(name, files))
     }
 
     pub fn discusses(self, name: &str) -> Self {
-        self.answers(name, "wants to discuss", say::discusses(name))
+        self.answers(name, "wants to discuss", builders::discusses(name))
     }
 
     pub fn unreadable(self, name: &str) -> Self {
-        self.answers(name, "is not understood", say::unreadable(name))
+        self.answers(name, "is not understood", builders::unreadable(name))
     }
 
     pub fn times_out(self, name: &str) -> Self {
@@ -196,7 +196,7 @@ impl Story {
         self.then("landing meets a conflict", Event::LandingEnded { attempt, report })
     }
 
-    pub fn lands_red(mut self) -> Self {
+    pub fn landing_checks_fail(mut self) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
         let report = LandingReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
         self.then("the checks fail where it lands", Event::LandingEnded { attempt, report })
@@ -235,15 +235,15 @@ impl Story {
         self.then("rate limited", Event::RateLimited { attempt, plan, error: None, next_agent: None })
     }
 
-    /// The machine's reaction to a rate limit, with `stand_ins` fallback agents.
-    pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
+    /// The machine's reaction to a rate limit, with `fallback_count` fallback agents.
+    pub fn refused(self, attempt: AttemptId, fallback_count: usize) -> Self {
         let none = TimeSpan { seconds: 0 };
         let backoff = Backoff { first: none, max: none };
-        let chain = FallbackChain { fallbacks: stand_ins, now: jiff::Timestamp::UNIX_EPOCH, backoff, jitter: 0 };
+        let chain = FallbackChain { fallbacks: fallback_count, now: jiff::Timestamp::UNIX_EPOCH, backoff, jitter: 0 };
         let event = rate_limit_event(&self.state, attempt, RateLimited::default(), &chain, &self.policy);
         let name = if let Event::RateLimited { plan, .. } = &event {
             match plan {
-                LimitPlan::FallBack => "refused: somebody falls in",
+                LimitPlan::FallBack => "refused: a fallback agent starts",
                 LimitPlan::WaitUntil(_) => "refused: waits",
             }
         } else {
@@ -260,12 +260,12 @@ impl Story {
         self.then("the wait is over", Event::Resumed { reason })
     }
 
-    pub fn checkpoint(self, files: &[&str]) -> Self {
+    pub fn checkpoint_ends(self, files: &[&str]) -> Self {
         let findings = files.iter().map(|file| from("general", file)).collect();
         self.then("the checkpoint review is in", Event::CheckpointEnded { findings, number: Some(1) })
     }
 
-    pub fn looked_at(self) -> Self {
+    pub fn checkpoint_starts(self) -> Self {
         self.then("a checkpoint review starts", Event::CheckpointBegan { number: 1 })
     }
 
@@ -277,7 +277,7 @@ impl Story {
                 let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
                 format!("{} {}: {}", question.id, about(&question.topic), choices.join("|"))
             }
-            Effect::Wait { reason } => format!("wait ({})", hold_word(reason)),
+            Effect::Wait { reason } => format!("wait ({})", pause_reason_word(reason)),
             Effect::AwaitLanding => "wait for the group".to_owned(),
             Effect::Finish(outcome) => self.end(outcome),
         }
@@ -323,10 +323,10 @@ fn noted(notes: &[Finding]) -> String {
 }
 
 pub fn from(source: &str, file: &str) -> Finding {
-    Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
+    Finding { sources: vec![source.into()], ..builders::finding(file, Severity::Critical) }
 }
 
-fn hold_word(reason: &PauseReason) -> &'static str {
+fn pause_reason_word(reason: &PauseReason) -> &'static str {
     match reason {
         PauseReason::Budget => "budget",
         PauseReason::RateLimit { .. } => "rate limit",
@@ -334,8 +334,8 @@ fn hold_word(reason: &PauseReason) -> &'static str {
     }
 }
 
-fn about(asked: &signoff_core::machine::QuestionTopic) -> String {
-    let value = serde_json::to_value(asked).expect("a question is JSON");
+fn about(topic: &signoff_core::machine::QuestionTopic) -> String {
+    let value = serde_json::to_value(topic).expect("a question is JSON");
     let word = value.as_str().or_else(|| value.as_object().and_then(|map| map.keys().next().map(String::as_str)));
     word.unwrap_or_default().to_owned()
 }

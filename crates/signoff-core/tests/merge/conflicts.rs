@@ -10,8 +10,11 @@ const REMOVE: &str = "Remove the null check from parse()";
 
 fn conflicts(reviews: &[Review]) -> Vec<String> {
     let MergedReview { issues, conflicts, .. } = merge(reviews, FailThreshold::Medium);
-    let said = |index: usize| issues[index].finding.description.clone();
-    conflicts.iter().map(|clash| format!("{} | {} | {}", said(clash.a), said(clash.b), clash.about)).collect()
+    let description = |index: usize| issues[index].finding.description.clone();
+    conflicts
+        .iter()
+        .map(|clash| format!("{} | {} | {}", description(clash.a), description(clash.b), clash.about))
+        .collect()
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn markdown_of_a_crowded_panel() {
           1. Ask.
     - Tests Review: INCONCLUSIVE - no answer: timed out after 3m
 
-    ## Issues to Fix (3), Below the Bar (1)
+    ## Issues to Fix (3), Below the Threshold (1)
 
     1. [Spec Critical, also Code] `src/pay.rs:90` (bug)
 
@@ -75,7 +75,7 @@ fn markdown_of_a_crowded_panel() {
 
        Related: 2-3
 
-    4. [Code Minor, below the bar] `src/x.rs` (bug)
+    4. [Code Minor, below the threshold] `src/x.rs` (bug)
 
        Name is vague:
 
@@ -92,8 +92,8 @@ fn markdown_of_a_crowded_panel() {
 #[test]
 fn markdown_states_the_verdict_at_the_bar() {
     let minor = || [approved("spec"), issues("code", [finding(MINOR, "a.rs:1", "vague name")])];
-    let first_lines = |reviews: &[Review], bar| {
-        let text = render(&merge(reviews, bar), bar, ReviewFormat::Markdown);
+    let first_lines = |reviews: &[Review], threshold| {
+        let text = render(&merge(reviews, threshold), threshold, ReviewFormat::Markdown);
         text.lines().nth(2).unwrap_or_default().to_owned()
     };
     assert_eq!(first_lines(&minor(), FailThreshold::Low), "**Verdict: CHANGES_REQUESTED**");

@@ -60,16 +60,16 @@ pub fn note(file: &str, line: u32, description: &str) -> Note {
     Note { file: Some(file.into()), line: Some(line), description: description.into() }
 }
 
-/// One line per issue: priority, group, sources, place, description.
+/// One line per issue: priority, group, sources, location, description.
 pub fn listing(merged: &MergedReview) -> String {
     let lines = merged.issues.iter().map(|issue| {
         let finding = &issue.finding;
         let group = issue.group.map_or("-".to_owned(), |group| group.to_string());
         let sources: Vec<&str> = finding.sources.iter().map(ReviewerName::as_str).collect();
-        let place = finding.file.as_deref().unwrap_or("nowhere");
+        let file = finding.file.as_deref().unwrap_or("nowhere");
         let line = finding.line.map_or("-".to_owned(), |line| line.to_string());
-        let said = &finding.description;
-        format!("{} group {group} [{}] {place}:{line} {said}", issue.priority, sources.join("+"))
+        let description = &finding.description;
+        format!("{} group {group} [{}] {file}:{line} {description}", issue.priority, sources.join("+"))
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -95,7 +95,7 @@ pub fn example() -> [Review; 2] {
     [spec, code]
 }
 
-/// A panel with a group, a conflict, two sources, a finding below the bar, and text of several lines.
+/// A panel with a group, a conflict, two sources, a finding below the threshold, and text of several lines.
 pub fn crowded() -> Vec<Review> {
     let spec = issues(
         "spec",
@@ -119,7 +119,7 @@ pub fn crowded() -> Vec<Review> {
     vec![security, code, spec, missing("tests")]
 }
 
-/// Merges and renders the reviews at the default bar.
+/// Merges and renders the reviews at the default threshold.
 pub fn shown(reviews: &[Review], format: &str) -> String {
     let format = ReviewFormat::parse(format).expect("a format");
     render(&merge(reviews, FailThreshold::Medium), FailThreshold::Medium, format)

@@ -46,7 +46,7 @@ fn text_of_a_crowded_panel() {
       Security Review: NEEDS_DISCUSSION
       Tests Review: INCONCLUSIVE - no answer: timed out after 3m
 
-    Issues to Fix (3), Below the Bar (1):
+    Issues to Fix (3), Below the Threshold (1):
 
       1. [Spec Critical, also Code] src/pay.rs:90
          Charges the card twice
@@ -61,7 +61,7 @@ fn text_of_a_crowded_panel() {
          Remove the retries
          Related: 2-3
 
-      4. [Code Minor, below the bar] src/x.rs
+      4. [Code Minor, below the threshold] src/x.rs
          Name is vague:
 
            let x = 1;

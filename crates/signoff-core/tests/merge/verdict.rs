@@ -5,13 +5,13 @@ use signoff_core::review::{FailThreshold, Review, Verdict};
 
 use crate::merge::panel::*;
 
-fn word(reviews: &[Review], bar: FailThreshold) -> String {
-    let merged = merge(reviews, bar);
+fn verdict_word(reviews: &[Review], threshold: FailThreshold) -> String {
+    let merged = merge(reviews, threshold);
     format!("{} -> {}", merged.overall.as_str(), merged.action.as_str())
 }
 
 fn at_medium(reviews: &[Review]) -> String {
-    word(reviews, FailThreshold::Medium)
+    verdict_word(reviews, FailThreshold::Medium)
 }
 
 fn spec_critical() -> Review {
@@ -48,7 +48,7 @@ fn verdicts_have_a_fixed_precedence() {
         ("code approved with minor", at_medium(&[approved("spec"), with_minor()])),
         ("both approved", at_medium(&[approved("spec"), approved("code")])),
     ];
-    let table: Vec<String> = rows.iter().map(|(case, word)| format!("{case}: {word}")).collect();
+    let table: Vec<String> = rows.iter().map(|(case, verdict_word)| format!("{case}: {verdict_word}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"
     nobody reviewed: INCONCLUSIVE -> FIX_AND_REREVIEW
     a seat is unheard, beside everything else: INCONCLUSIVE -> FIX_AND_REREVIEW
@@ -69,8 +69,12 @@ fn the_bar_decides_the_action_but_not_the_verdict() {
     let panel = |severity| [approved("spec"), code(severity)];
     let mut table = Vec::new();
     for severity in [CRITICAL, IMPORTANT, MINOR] {
-        for bar in [FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None] {
-            table.push(format!("{} under {bar:?}: {}", severity.as_str(), word(&panel(severity), bar)));
+        for threshold in [FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None] {
+            table.push(format!(
+                "{} under {threshold:?}: {}",
+                severity.as_str(),
+                verdict_word(&panel(severity), threshold)
+            ));
         }
     }
     insta::assert_snapshot!(table.join("\n"), @"
@@ -91,18 +95,24 @@ fn the_bar_decides_the_action_but_not_the_verdict() {
 
 #[test]
 fn no_bar_waives_a_missing_review_or_a_discussion() {
-    assert_eq!(word(&[approved("spec"), missing("code")], FailThreshold::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+    assert_eq!(
+        verdict_word(&[approved("spec"), missing("code")], FailThreshold::None),
+        "INCONCLUSIVE -> FIX_AND_REREVIEW"
+    );
     let discussion = review("code", Verdict::NeedsDiscussion);
-    assert_eq!(word(&[approved("spec"), discussion], FailThreshold::None), "NEEDS_DISCUSSION -> FIX_AND_REREVIEW");
-    assert_eq!(word(&[], FailThreshold::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+    assert_eq!(
+        verdict_word(&[approved("spec"), discussion], FailThreshold::None),
+        "NEEDS_DISCUSSION -> FIX_AND_REREVIEW"
+    );
+    assert_eq!(verdict_word(&[], FailThreshold::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
 }
 
 #[test]
 fn changes_requested_without_findings_does_not_pass() {
     let bare = [approved("spec"), issues("code", [])];
-    assert_eq!(word(&bare, FailThreshold::Low), "ISSUES -> FIX_AND_REREVIEW");
-    assert_eq!(word(&bare, FailThreshold::High), "ISSUES -> FIX_AND_REREVIEW");
-    assert_eq!(word(&bare, FailThreshold::None), "ISSUES -> PROCEED_WITH_NOTES");
+    assert_eq!(verdict_word(&bare, FailThreshold::Low), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(verdict_word(&bare, FailThreshold::High), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(verdict_word(&bare, FailThreshold::None), "ISSUES -> PROCEED_WITH_NOTES");
 }
 
 #[test]
@@ -116,7 +126,7 @@ fn a_finding_outranks_the_verdict_beside_it() {
 fn notes_never_block() {
     let mut noted = approved("code");
     noted.minor.push(note("a.rs", 3, "magic number"));
-    assert_eq!(word(&[approved("spec"), noted], FailThreshold::Low), "APPROVED -> PROCEED_WITH_NOTES");
+    assert_eq!(verdict_word(&[approved("spec"), noted], FailThreshold::Low), "APPROVED -> PROCEED_WITH_NOTES");
 }
 
 #[test]

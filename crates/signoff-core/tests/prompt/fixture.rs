@@ -1,4 +1,4 @@
-//! One task, its findings and its diff, for all stories.
+//! The task, findings and diff that all prompt tests use.
 
 use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::FindingId;
@@ -41,7 +41,7 @@ pub const DIFF: DiffContext<'_> = DiffContext {
     base: Some("4f2a91c"),
     stat: " src/auth.ts | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
     diff: "diff --git a/src/auth.ts b/src/auth.ts\n--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -44,2 +44,3 @@\n function login() {\n-  return null\n+  const user = find()\n+  return user.name\n",
-    left_out: &[OmittedFileBrief { path: "assets/logo.png", why: OmissionReason::Binary }],
+    left_out: &[OmittedFileBrief { path: "assets/logo.png", reason: OmissionReason::Binary }],
 };
 
 pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";
@@ -113,7 +113,7 @@ pub fn code_finding() -> Finding {
     }
 }
 
-/// A finding that was wrong, and why.
+/// A refuted finding.
 pub fn refuted() -> LedgerEntry {
     LedgerEntry {
         finding: Finding {

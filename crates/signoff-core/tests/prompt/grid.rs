@@ -1,4 +1,4 @@
-//! Every prompt over many combinations of what its context can hold: no template may fail on any of them.
+//! Renders every prompt with many combinations of context values.
 
 use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
@@ -31,10 +31,10 @@ const TEXTS: [&str; 12] = [
     "ends with {{",
 ];
 
-/// Choices that are the same in every run.
-struct Choices(u64);
+/// A deterministic random generator.
+struct RandomChoices(u64);
 
-impl Choices {
+impl RandomChoices {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % bound
@@ -57,12 +57,12 @@ impl Choices {
     }
 }
 
-/// What contexts refer to.
+/// Values that contexts borrow.
 struct Pool {
     texts: Vec<&'static str>,
     findings: Vec<Finding>,
     entries: Vec<LedgerEntry>,
-    asks: Vec<ReviewRequest>,
+    requests: Vec<ReviewRequest>,
     problems: Vec<Inconclusive>,
     others: Vec<OtherLoop<'static>>,
     left_out: [OmittedFileBrief<'static>; 2],
@@ -70,8 +70,8 @@ struct Pool {
     cycles: [EarlierCycle; 2],
 }
 
-/// The pool's lists by reference, as contexts take them.
-struct Lent<'a> {
+/// The pool's lists by reference, as contexts need them.
+struct PoolRefs<'a> {
     findings: Vec<&'a Finding>,
     entries: Vec<&'a LedgerEntry>,
     pairs: Vec<(&'a Finding, &'a Finding)>,
@@ -91,7 +91,7 @@ impl Pool {
         let bare = Finding { sources: vec![], file: None, line: None, ..spec_finding() };
         let hostile = Finding { description: TEXTS.concat(), kind: TEXTS.concat(), ..code_finding() };
         let violation = |offset| Violation::new(ViolationCode::UnknownVerdict, offset, "no\nverdict");
-        let asks = ReviewerKind::ALL.into_iter().map(review_request).chain([
+        let requests = ReviewerKind::ALL.into_iter().map(review_request).chain([
             ReviewRequest { nonce: None, ..review_request(ReviewerKind::Code) },
             ReviewRequest { loop_id: None, task: None, ..review_request(ReviewerKind::General) },
         ]);
@@ -103,16 +103,16 @@ impl Pool {
                 open(vec![claim(ClaimKind::Fixed, "tests\npass"), claim(ClaimKind::Refuted, "")]),
                 open(vec![]),
             ],
-            asks: asks.collect(),
+            requests: requests.collect(),
             problems: vec![
-                Inconclusive::Missing("it said\nnothing".to_owned()),
+                Inconclusive::Missing("the message is\nempty".to_owned()),
                 Inconclusive::from(violation(3)),
                 Inconclusive::from(violation(99_999)),
             ],
             others: OTHERS.into_iter().cycle().take(53).collect(),
             left_out: [
-                OmittedFileBrief { path: "logo\n.png", why: OmissionReason::Binary },
-                OmittedFileBrief { path: "all.json", why: OmissionReason::Huge { bytes: 7_340_032 } },
+                OmittedFileBrief { path: "logo\n.png", reason: OmissionReason::Binary },
+                OmittedFileBrief { path: "all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
             ],
             tasks: [
                 PromptTask { id: "a", title: "A \"b\"", description: "{{ x }}", depends_on: &[] },
@@ -125,8 +125,8 @@ impl Pool {
         }
     }
 
-    fn lend(&self) -> Lent<'_> {
-        Lent {
+    fn refs(&self) -> PoolRefs<'_> {
+        PoolRefs {
             findings: self.findings.iter().collect(),
             entries: self.entries.iter().collect(),
             pairs: self.findings.iter().zip(self.findings.iter().rev()).collect(),
@@ -134,11 +134,11 @@ impl Pool {
     }
 }
 
-/// Contexts made of choices from the pool.
+/// Builds contexts from random values of the pool.
 struct Grid<'a> {
-    choices: Choices,
+    choices: RandomChoices,
     pool: &'a Pool,
-    lent: &'a Lent<'a>,
+    refs: &'a PoolRefs<'a>,
 }
 
 impl<'a> Grid<'a> {
@@ -156,12 +156,12 @@ impl<'a> Grid<'a> {
     }
 
     fn findings(&mut self) -> &'a [&'a Finding] {
-        self.choices.few(&self.lent.findings)
+        self.choices.few(&self.refs.findings)
     }
 
     fn entries(&mut self) -> &'a [&'a LedgerEntry] {
         let start = self.choices.below(3);
-        self.choices.few(&self.lent.entries[start..])
+        self.choices.few(&self.refs.entries[start..])
     }
 
     fn number(&mut self) -> u32 {
@@ -241,7 +241,7 @@ impl<'a> Grid<'a> {
             instructions: self.texts(),
             findings: self.findings(),
             results: self.maybe(),
-            conflicts: self.choices.few(&self.lent.pairs),
+            conflicts: self.choices.few(&self.refs.pairs),
             follow_up: self.maybe(),
             unread_review: self.maybe(),
             last_review: self.maybe(),
@@ -306,7 +306,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    fn second_try(&mut self) -> RetryContext<'a> {
+    fn retry(&mut self) -> RetryContext<'a> {
         match self.choices.below(3) {
             0 => RetryContext::No,
             1 => RetryContext::Refused { reason: self.text() },
@@ -323,7 +323,7 @@ impl<'a> Grid<'a> {
             opening: self.maybe(),
             name: self.text(),
             specification: self.text(),
-            second_try: self.second_try(),
+            retry: self.retry(),
             answer_by: self.answer_by(),
         })
     }
@@ -334,7 +334,7 @@ impl<'a> Grid<'a> {
         prompt::plan(&PlanContext {
             opening: self.maybe(),
             tasks: self.choices.few(&tasks),
-            second_try: self.second_try(),
+            retry: self.retry(),
             answer_by: self.answer_by(),
         })
     }
@@ -387,7 +387,7 @@ impl<'a> Grid<'a> {
         prompt::review(&ReviewContext {
             opening: self.maybe(),
             contract: self.choices.pick(&contracts),
-            request: &self.pool.asks[self.choices.below(self.pool.asks.len())],
+            request: &self.pool.requests[self.choices.below(self.pool.requests.len())],
             depth: self.choices.pick(Depth::VARIANTS),
             can_run: self.choices.yes(),
             subject: match self.choices.below(6) {
@@ -404,10 +404,10 @@ impl<'a> Grid<'a> {
 }
 
 #[test]
-fn no_template_fails() {
+fn every_template_renders() {
     let pool = Pool::new();
-    let lent = pool.lend();
-    let mut grid = Grid { choices: Choices(29), pool: &pool, lent: &lent };
+    let refs = pool.refs();
+    let mut grid = Grid { choices: RandomChoices(29), pool: &pool, refs: &refs };
     for case in 0..CASES {
         let prompts = [
             ("implement", grid.implement()),
@@ -422,7 +422,7 @@ fn no_template_fails() {
             ("plan", grid.plan()),
             ("review", grid.review()),
             ("review", grid.review()),
-            ("going_on", prompt::continue_session(grid.text())),
+            ("continue_session", prompt::continue_session(grid.text())),
         ];
         for (name, text) in prompts {
             assert!(text.len() > 100, "{name}, case {case}: {text}");

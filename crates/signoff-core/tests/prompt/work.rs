@@ -1,4 +1,4 @@
-//! The prompts of those who work: implement, fix, resolve, plan, research, simplify.
+//! The prompts of working agents: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
     self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
@@ -42,7 +42,7 @@ fn a_later_attempt_that_ends_with_a_marker() {
 }
 
 #[test]
-fn a_fixer_is_shown_what_several_reviewers_say_together() {
+fn a_fix_prompt_has_the_merged_review() {
     let finding = code_finding();
     let results = "Review Results:\n  Spec Review: ISSUES (high confidence)\n";
     let prompt = prompt::fix(&FixContext { findings: &[&finding], results: Some(results), ..fix() });
@@ -66,13 +66,13 @@ fn one_item_of_a_plan() {
 }
 
 #[test]
-fn a_persons_opening_for_a_tracker_task() {
+fn a_custom_opening_for_a_tracker_task() {
     let context = ImplementContext { opening: Some("You are our developer."), may_stop_picking: true, ..implement() };
     insta::assert_snapshot!("implement_own_opening", prompt::implement(&context));
 }
 
 #[test]
-fn a_fix_deals_with_its_findings_only() {
+fn a_fix_prompt_lists_only_its_findings() {
     let (spec, code, refuted) = (spec_finding(), code_finding(), refuted());
     let earlier = [
         EarlierCycle { cycle: 1, reported: 4, fixed: 3, refuted: 1, regressed: 0 },
@@ -99,7 +99,7 @@ fn a_fix_by_follow_up() {
 }
 
 #[test]
-fn a_fix_of_a_review_nobody_could_read() {
+fn a_fix_of_an_unparsable_review() {
     let context = FixContext { unread_review: Some("Hm, line 46 looks off to me."), ..fix() };
     insta::assert_snapshot!("fix_unread_review", prompt::fix(&context));
 }
@@ -123,12 +123,12 @@ fn tasks_are_listed_as_json_or_through_tools() {
     let json = EnumerateContext {
         name: "SHOP.md",
         specification: "# Shop\n\nA shop with a login.\n",
-        second_try: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
+        retry: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
         ..EnumerateContext::default()
     };
     insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
-    let second_try = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
-    let tools = EnumerateContext { answer_by: AnswerBy::Tools, second_try, ..json };
+    let retry = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
+    let tools = EnumerateContext { answer_by: AnswerBy::Tools, retry, ..json };
     insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
 }
 
@@ -175,7 +175,7 @@ fn a_plan_document_after_a_failed_pass() {
 }
 
 #[test]
-fn documents_are_written_to_their_files() {
+fn document_prompts_name_their_files() {
     let document = Some("docs/signoff/task-29-design.md");
     let last_review = Some("I do not like it.\n");
     let design = BrainstormContext { document, pass: 2, last_review, ..brainstorm() };
@@ -193,13 +193,13 @@ fn documents_are_written_to_their_files() {
 }
 
 #[test]
-fn finished_work_is_made_simpler() {
+fn simplify_prompt() {
     let context = SimplifyContext { task: TASK, worktree: WORKTREE, diff: DIFF, ..SimplifyContext::default() };
     insta::assert_snapshot!("simplify", prompt::simplify(&context));
 }
 
 #[test]
-fn writers_read_what_the_project_asks_of_them_first() {
+fn contributor_files_are_named() {
     let instructions = ["AGENTS.md", "CONTRIBUTING.md"];
     let line = "Read first what the project asks of its contributors: `AGENTS.md`, `CONTRIBUTING.md`.";
     let prompt = prompt::implement(&ImplementContext { instructions: &instructions, ..implement() });

@@ -39,11 +39,11 @@ impl Story {
         let view = RunState::default();
         let mut story = Self { log: Vec::new(), view, rows: Vec::new(), badges: BTreeSet::new() };
         let run_policy = RunPolicy::new(&policy.workflow, 2);
-        story.take("opened", Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
+        story.apply("opened", Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
         story
     }
 
-    fn take(&mut self, what: &str, fact: Fact) {
+    fn apply(&mut self, what: &str, fact: Fact) {
         let seq = self.log.len() as u64 + 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seq as i64);
         self.log.push(RecordedFact { run: RunId(1), seq, at, fact });
@@ -56,17 +56,17 @@ impl Story {
 
     fn run(&mut self, event: RunEvent) {
         let form = serde_json::to_value(&event).expect("JSON");
-        self.take(&kind(&form), Fact::Run(RunFact::Transitioned(event)));
+        self.apply(&kind(&form), Fact::Run(RunFact::Transitioned(event)));
     }
 
     fn add(&mut self, id: &str, task: u64) {
         let (title, branch) = (format!("task {task}"), format!("signoff/task-{task}"));
-        self.take("added", Fact::Loop(id.into(), LoopFact::Added { task: TaskId(task), title, branch }));
+        self.apply("added", Fact::Loop(id.into(), LoopFact::Added { task: TaskId(task), title, branch }));
     }
 
     fn event(&mut self, id: &str, event: Event) {
         let form = serde_json::to_value(&event).expect("JSON");
-        self.take(&kind(&form), Fact::Loop(id.into(), LoopFact::Transitioned(event)));
+        self.apply(&kind(&form), Fact::Loop(id.into(), LoopFact::Transitioned(event)));
     }
 
     /// An event that also changes the status of the loop in its run.
@@ -79,12 +79,12 @@ impl Story {
 
     fn attempt(&mut self, id: &str, attempt: u64, cents: u64) {
         let attempt = AttemptId(attempt);
-        self.take(
+        self.apply(
             "attempt_started",
             Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("fake") }),
         );
         let usage = Usage { cost_micro_usd: cents * 10_000, ..Usage::default() };
-        self.take("used", Fact::Loop(id.into(), LoopFact::Used { attempt, usage }));
+        self.apply("used", Fact::Loop(id.into(), LoopFact::Used { attempt, usage }));
     }
 
     fn transcript(self) -> String {
@@ -156,7 +156,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
     story.moved("a", Event::Started { head: head(0) });
     story.attempt("a", 1, 10);
     let line = "Reading src/a.rs".to_owned();
-    story.take("said", Fact::Loop("a".into(), LoopFact::AgentOutput { attempt: AttemptId(1), line }));
+    story.apply("output", Fact::Loop("a".into(), LoopFact::AgentOutput { attempt: AttemptId(1), line }));
     story.event("a", complete(1, 1));
     story.attempt("a", 2, 2);
     story.event("a", arrived(2, "spec", Verdict::Approved));
@@ -178,7 +178,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
         loop_moved            | a SPAWN in_progress implement 0/3 0¢ s5
         attempt_started       | a WORK in_progress implement 0/3 0¢ s5
         used                  | a WORK in_progress implement 0/3 10¢ s5
-        said                  | a WORK in_progress implement 0/3 10¢ s5 “Reading src/a.rs”
+        output                | a WORK in_progress implement 0/3 10¢ s5 “Reading src/a.rs”
         work_ended            | a SPAWN in_progress review 1/3 10¢ s10 “Reading src/a.rs”
         attempt_started       | a REVIEW in_progress review 1/3 10¢ s10 “Reading src/a.rs”
         used                  | a REVIEW in_progress review 1/3 12¢ s10 “Reading src/a.rs”
@@ -249,7 +249,7 @@ fn every_badge_can_be_seen() {
     for number in 1..40 {
         let Some(job) = job(&story) else { break };
         story.attempt("a", job.attempt.0, 1);
-        story.event("a", onwards(job, number));
+        story.event("a", successful_end(job, number));
     }
     let mut stuck = Story::new(policy("slots"));
     stuck.add("a", 1);
@@ -278,13 +278,13 @@ fn every_badge_can_be_seen() {
 }
 
 fn job(story: &Story) -> Option<Job> {
-    let this = story.view.loop_state(&"a".into())?;
-    let effect = outstanding(this, &policy("phases")).into_iter().next()?;
+    let machine = story.view.loop_state(&"a".into())?;
+    let effect = outstanding(machine, &policy("phases")).into_iter().next()?;
     if let Effect::Spawn(job) = effect { Some(job) } else { None }
 }
 
 /// The successful end of a job.
-fn onwards(job: Job, number: u32) -> Event {
+fn successful_end(job: Job, number: u32) -> Event {
     let attempt = job.attempt;
     match job.kind {
         JobKind::Review { reviewer, .. } => arrived(attempt.0, reviewer.as_str(), Verdict::Approved),

@@ -1,10 +1,10 @@
-//! Effort sets how often and how closely the loops preset looks; a mode leaves phases out.
+//! Effort levels set checkpoint interval, fixes and depth; modes select phases.
 
 use signoff_core::policy::{Bound, Effort};
 use signoff_core::prompt::Depth;
 use signoff_core::workflow::{Phase, Workflow, parse, preset};
 
-fn judges(workflow: &Workflow) -> impl Iterator<Item = &Phase> {
+fn review_phases(workflow: &Workflow) -> impl Iterator<Item = &Phase> {
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     phases.filter(|phase| phase.policy().is_some())
 }
@@ -20,8 +20,8 @@ fn the_effort_table() {
     for (effort, checkpoint_interval, max_fixes, depth) in table {
         let loops = preset("loops").expect("shipped").with_effort(effort);
         assert_eq!(loops.checkpoint_interval, checkpoint_interval, "{effort:?}");
-        assert_eq!(judges(&loops).count(), 4);
-        for phase in judges(&loops) {
+        assert_eq!(review_phases(&loops).count(), 4);
+        for phase in review_phases(&loops) {
             let gate = &phase.policy().expect("a gate").gate;
             assert_eq!((gate.bound, gate.depth), (Bound::MaxFixes(max_fixes), depth), "{effort:?} {}", phase.name);
         }
@@ -68,7 +68,7 @@ fn a_restart_goes_to_the_same_phase_when_a_mode_leaves_out_others() {
     let workflow = parse("modes.toml", text).expect("a good file").remove(0);
     let targets = |workflow: &Workflow| -> Vec<(String, String)> {
         let target = |phase: &Phase| workflow.phases[phase.policy().expect("a gate").restart_to].name.clone();
-        judges(workflow).map(|phase| (phase.name.clone(), target(phase))).collect()
+        review_phases(workflow).map(|phase| (phase.name.clone(), target(phase))).collect()
     };
     let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     assert_eq!(targets(&workflow), [pair("review", "implement"), pair("tests", "brainstorm")]);

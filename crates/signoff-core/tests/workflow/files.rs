@@ -1,4 +1,4 @@
-//! The files of `testdata/workflows`: the good ones are read, the bad ones refused at the right line.
+//! The files of `testdata/workflows`: the valid ones are parsed, the invalid ones refused with the right line.
 
 use std::fmt::Write;
 use std::fs;
@@ -38,7 +38,7 @@ fn good_files_are_read() {
     for workflow in good() {
         let phases: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
         let mut reviewers: Vec<_> = workflow.reviewers.keys().map(|name| name.as_str()).collect();
-        reviewers.extend(reviewers.is_empty().then_some("nobody"));
+        reviewers.extend(reviewers.is_empty().then_some("none"));
         writeln!(out, "{}: {} | {}", workflow.name, phases.join(" → "), reviewers.join(", ")).expect("written");
     }
     insta::assert_snapshot!(out, @r#"
@@ -49,17 +49,17 @@ fn good_files_are_read() {
     one_reviewer: implement → review | code
     review_only: review | code
     mine: implement → review | code, spec
-    quick: implement | nobody
-    checked: implement → tests | nobody
-    unnamed: implement | nobody
+    quick: implement | none
+    checked: implement → tests | none
+    unnamed: implement | none
     unlimited_fixes: implement → review | code
     windows_line_ends: implement → review | code
     "#);
 }
 
-/// Each message stands above the line it points at, so that a person can see whether it is the right one.
+/// Each message is printed above its line, so that a reader can check it.
 #[test]
-fn bad_files_are_refused_at_the_line_that_is_wrong() {
+fn bad_files_are_refused_with_their_line() {
     let mut out = String::new();
     for (name, text) in all("bad") {
         let error = parse(&name, &text).expect_err(&name);
@@ -70,7 +70,7 @@ fn bad_files_are_refused_at_the_line_that_is_wrong() {
 }
 
 #[test]
-fn no_message_speaks_the_language_of_the_reader_s_insides() {
+fn no_message_names_serde_types() {
     let jargon =
         ["untagged", "variant", "expected a sequence", "expected a map", "invalid type", "missing field", "u32", "i64"];
     for (name, text) in all("bad") {
@@ -82,7 +82,7 @@ fn no_message_speaks_the_language_of_the_reader_s_insides() {
 }
 
 #[test]
-fn more_phases_than_anyone_writes_are_refused() {
+fn too_many_phases_are_refused() {
     let phases = |count: usize| -> String {
         (0..count).map(|n| format!("[[phases]]\nname = \"p{n}\"\nkind = \"agent\"\n")).collect()
     };

@@ -1,4 +1,4 @@
-//! `docs/guide/src/reference/workflows.md` stays true: it names every key, and its examples can be read.
+//! Checks that `docs/guide/src/reference/workflows.md` lists every key and that its examples parse.
 
 use std::collections::BTreeSet;
 

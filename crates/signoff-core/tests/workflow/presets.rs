@@ -1,4 +1,4 @@
-//! Row by row what each preset says, stated by hand. The words are those people write.
+//! Each preset's settings, written out by hand.
 
 use serde_json::{Value, json};
 use signoff_core::workflow::{Phase, Workflow, new_project, preset};
@@ -7,7 +7,7 @@ fn shipped(name: &str) -> Workflow {
     preset(name).expect("shipped")
 }
 
-fn said(phases: &[Phase], name: &str) -> Value {
+fn phase_json(phases: &[Phase], name: &str) -> Value {
     let phase = phases.iter().find(|phase| phase.name == name).expect("a phase of this name");
     serde_json::to_value(phase).expect("a phase can be written")
 }
@@ -20,14 +20,14 @@ fn reviewers(workflow: &Workflow) -> Value {
     serde_json::to_value(&workflow.reviewers).expect("reviewers can be written")
 }
 
-/// How tasks are arranged, when one is done, where it lands, and the loop's own bounds.
-fn frame(workflow: &Workflow) -> Value {
-    let mut frame = serde_json::to_value(workflow).expect("a workflow can be written");
-    let fields = frame.as_object_mut().expect("an object");
+/// The settings of the whole workflow: arrangement, completion, landing, and the loop's limits.
+fn workflow_settings(workflow: &Workflow) -> Value {
+    let mut workflow_settings = serde_json::to_value(workflow).expect("a workflow can be written");
+    let fields = workflow_settings.as_object_mut().expect("an object");
     for list in ["name", "description", "reviewers", "before", "phases", "after"] {
         fields.remove(list);
     }
-    frame
+    workflow_settings
 }
 
 fn agent(name: &str, role: &str, timeout: Option<&str>) -> Value {
@@ -37,28 +37,28 @@ fn agent(name: &str, role: &str, timeout: Option<&str>) -> Value {
     })
 }
 
-/// Rows that are not there where nothing is said.
-const SAID_BY_FEW: [&str; 3] = ["number", "called", "prefers"];
+/// Keys that are omitted when unset.
+const OPTIONAL_KEYS: [&str; 3] = ["number", "called", "prefers"];
 
-/// The same rows with some of them said otherwise.
-fn but(mut rows: Value, other: Value) -> Value {
+/// The same rows with some values replaced.
+fn with_overrides(mut rows: Value, other: Value) -> Value {
     let (rows_of, other) = (rows.as_object_mut().expect("rows"), other.as_object().expect("rows"));
     for (key, value) in other {
-        let said_before = rows_of.insert(key.clone(), value.clone()).is_some();
-        assert!(said_before || SAID_BY_FEW.contains(&key.as_str()), "{key} is a row");
+        let is_known = rows_of.insert(key.clone(), value.clone()).is_some();
+        assert!(is_known || OPTIONAL_KEYS.contains(&key.as_str()), "unknown row: {key}");
     }
     rows
 }
 
 #[test]
-fn task_is_implement_then_one_reviewer_when_asked_for() {
+fn task_has_one_reviewer_that_is_off_by_default() {
     let task = shipped("task");
     assert_eq!(names(&task.phases), ["implement", "review"]);
     assert_eq!((task.before.len(), task.after.len()), (0, 0));
     assert_eq!(reviewers(&task), json!({ "general": { "kind": "general", "contract": "markdown" } }));
-    assert_eq!(said(&task.phases, "implement"), agent("implement", "implement", Some("1h")));
+    assert_eq!(phase_json(&task.phases, "implement"), agent("implement", "implement", Some("1h")));
     assert_eq!(
-        said(&task.phases, "review"),
+        phase_json(&task.phases, "review"),
         json!({
             "name": "review", "kind": "gate", "per_item": false, "once": false, "mode": null,
             "enabled": false,                           // unless auto_review
@@ -79,7 +79,7 @@ fn task_is_implement_then_one_reviewer_when_asked_for() {
         })
     );
     assert_eq!(
-        frame(&task),
+        workflow_settings(&task),
         json!({
             "arrangement": "queue",                     // `jobs` tasks at once
             "completion": "exit",
@@ -91,14 +91,14 @@ fn task_is_implement_then_one_reviewer_when_asked_for() {
 }
 
 #[test]
-fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
+fn slots_shows_the_author_output_and_fails_on_an_unclear_review() {
     let slots = shipped("slots");
     assert_eq!(names(&slots.phases), ["implement", "review"]);
     assert_eq!((slots.before.len(), slots.after.len()), (0, 0));
     assert_eq!(reviewers(&slots), json!({ "general": { "kind": "general", "contract": "json" } }));
-    assert_eq!(said(&slots.phases, "implement"), agent("implement", "implement", Some("1h")));
+    assert_eq!(phase_json(&slots.phases, "implement"), agent("implement", "implement", Some("1h")));
     assert_eq!(
-        said(&slots.phases, "review"),
+        phase_json(&slots.phases, "review"),
         json!({
             "name": "review", "kind": "gate", "per_item": false, "once": false, "mode": null,
             "enabled": false,                           // unless --review
@@ -108,7 +108,7 @@ fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
             "max_fixes": 5,
             "on_exhausted": "stop", "exhausted_as": "failed",
             "on_unclear": "fail",                       // no fix is tried
-            "on_discussion": "ask",                     // its contract cannot say so
+            "on_discussion": "ask",                     // its contract has no such verdict
             "author_output": true,
             "on_implementer_failure": "fail", "on_reviewer_failure": "fail", "on_fixer_failure": "fail",
             "review_timeout": "1h", "fix_timeout": "1h",
@@ -119,7 +119,7 @@ fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
         })
     );
     assert_eq!(
-        frame(&slots),
+        workflow_settings(&slots),
         json!({
             "arrangement": "slots",
             "completion": "exit",
@@ -131,7 +131,7 @@ fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
 }
 
 #[test]
-fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
+fn plan_has_two_reviewers_and_asks_if_a_review_is_unclear() {
     let plan = shipped("plan");
     assert_eq!(names(&plan.phases), ["implement", "review"]);
     assert_eq!((plan.before.len(), plan.after.len()), (0, 0));
@@ -142,9 +142,9 @@ fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
             "code": { "kind": "code", "contract": "xml" },
         })
     );
-    assert_eq!(said(&plan.phases, "implement"), agent("implement", "implement", None));
+    assert_eq!(phase_json(&plan.phases, "implement"), agent("implement", "implement", None));
     assert_eq!(
-        said(&plan.phases, "review"),
+        phase_json(&plan.phases, "review"),
         json!({
             "name": "review", "kind": "gate", "per_item": false, "once": false, "mode": null,
             "enabled": true,
@@ -167,7 +167,7 @@ fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
         })
     );
     assert_eq!(
-        frame(&plan),
+        workflow_settings(&plan),
         json!({
             "arrangement": "chain",                     // one task at a time
             "completion": "exit",
@@ -179,13 +179,13 @@ fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
 }
 
 #[test]
-fn loops_gets_stuck_rather_than_failing_and_reviews_the_run_itself() {
+fn loops_ends_as_stuck_and_reviews_the_run() {
     let loops = shipped("loops");
     assert_eq!(names(&loops.before), ["enumerate", "enumerate_review", "plan", "plan_review"]);
     assert_eq!(names(&loops.phases), ["implement", "review"]);
     assert_eq!(names(&loops.after), ["final_review"]);
     assert_eq!(reviewers(&loops), json!({ "general": { "kind": "general", "contract": "auto" } }));
-    assert_eq!(said(&loops.phases, "implement"), agent("implement", "implement", Some("1h")));
+    assert_eq!(phase_json(&loops.phases, "implement"), agent("implement", "implement", Some("1h")));
     let review = json!({
         "name": "review", "kind": "gate", "per_item": false, "once": false, "mode": null,
         "enabled": true,
@@ -206,9 +206,9 @@ fn loops_gets_stuck_rather_than_failing_and_reviews_the_run_itself() {
         "require_nonce": null, "depth": "standard",
         "max_same_finding": null, "max_noop_fixes": null,
     });
-    assert_eq!(said(&loops.phases, "review"), review);
+    assert_eq!(phase_json(&loops.phases, "review"), review);
     assert_eq!(
-        frame(&loops),
+        workflow_settings(&loops),
         json!({
             "arrangement": "groups",                    // all loops of the group at once
             "completion": "marker",
@@ -225,19 +225,19 @@ fn loops_gets_stuck_rather_than_failing_and_reviews_the_run_itself() {
 fn run_level_reviews_of_loops(loops: &Workflow, review: &Value) {
     let of_the_run = |other: Value| {
         let common = json!({ "exhausted_as": "failed", "on_implementer_failure": ["retry", "stop"] });
-        but(but(review.clone(), common), other)
+        with_overrides(with_overrides(review.clone(), common), other)
     };
-    assert_eq!(said(&loops.before, "enumerate"), agent("enumerate", "enumerate", Some("1h")));
-    assert_eq!(said(&loops.before, "plan"), agent("plan", "plan", Some("1h")));
+    assert_eq!(phase_json(&loops.before, "enumerate"), agent("enumerate", "enumerate", Some("1h")));
+    assert_eq!(phase_json(&loops.before, "plan"), agent("plan", "plan", Some("1h")));
     assert_eq!(
-        said(&loops.before, "enumerate_review"),
+        phase_json(&loops.before, "enumerate_review"),
         of_the_run(json!({ "name": "enumerate_review", "fixer": "enumerate" }))
     );
     let plan = json!({ "name": "plan_review", "fixer": "plan", "restart_to": 2 });
-    assert_eq!(said(&loops.before, "plan_review"), of_the_run(plan));
+    assert_eq!(phase_json(&loops.before, "plan_review"), of_the_run(plan));
     // No agent implements here.
     let last = json!({ "name": "final_review", "on_implementer_failure": "fail" });
-    assert_eq!(said(&loops.after, "final_review"), of_the_run(last));
+    assert_eq!(phase_json(&loops.after, "final_review"), of_the_run(last));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn phases_restarts_at_most_gates_and_loops_at_the_code_review() {
         })
     );
     assert_eq!(
-        frame(&phases),
+        workflow_settings(&phases),
         json!({
             "arrangement": "chain", "completion": "exit",
             "landing": "none",                          // one branch
@@ -284,18 +284,18 @@ fn phases_restarts_at_most_gates_and_loops_at_the_code_review() {
 #[test]
 fn the_agents_of_phases() {
     let phases = shipped("phases").phases;
-    let said = |name: &str| said(&phases, name);
-    let numbered = |name, other: Value| but(agent(name, name, Some("1h")), other);
-    assert_eq!(said("brainstorm"), numbered("brainstorm", json!({ "number": 1, "researchers": 3 })));
-    assert_eq!(said("plan"), numbered("plan", json!({ "number": 2, "researchers": 3 })));
-    assert_eq!(said("implement"), numbered("implement", json!({ "number": 4, "per_item": true })));
-    assert_eq!(said("simplify"), numbered("simplify", json!({ "number": 7 })));
+    let phase_json = |name: &str| phase_json(&phases, name);
+    let numbered = |name, other: Value| with_overrides(agent(name, name, Some("1h")), other);
+    assert_eq!(phase_json("brainstorm"), numbered("brainstorm", json!({ "number": 1, "researchers": 3 })));
+    assert_eq!(phase_json("plan"), numbered("plan", json!({ "number": 2, "researchers": 3 })));
+    assert_eq!(phase_json("implement"), numbered("implement", json!({ "number": 4, "per_item": true })));
+    assert_eq!(phase_json("simplify"), numbered("simplify", json!({ "number": 7 })));
 }
 
 #[test]
 fn the_gates_of_phases() {
     let phases = shipped("phases").phases;
-    let said = |name: &str| said(&phases, name);
+    let phase_json = |name: &str| phase_json(&phases, name);
     let gate = json!({
         "name": "", "kind": "gate", "per_item": false, "once": false, "mode": null,
         "enabled": true,
@@ -318,36 +318,36 @@ fn the_gates_of_phases() {
         "require_nonce": null, "depth": "standard",
         "max_same_finding": null, "max_noop_fixes": null,
     });
-    let gate = |other: Value| but(gate.clone(), other);
-    assert_eq!(said("plan_review"), gate(json!({ "name": "plan_review", "number": 3, "reviewers": ["plan"] })));
+    let gate = |other: Value| with_overrides(gate.clone(), other);
+    assert_eq!(phase_json("plan_review"), gate(json!({ "name": "plan_review", "number": 3, "reviewers": ["plan"] })));
     let code = json!({ "name": "code_review", "number": 5, "reviewers": ["code"], "on_failure": "mini-loop" });
-    assert_eq!(said("code_review"), gate(code));
+    assert_eq!(phase_json("code_review"), gate(code));
     let last = json!({ "name": "final_review", "number": 8, "reviewers": ["final"] });
-    assert_eq!(said("final_review"), gate(last));
+    assert_eq!(phase_json("final_review"), gate(last));
     assert_eq!(
-        said("codex_final"),
+        phase_json("codex_final"),
         gate(json!({
             "name": "codex_final", "number": 9, "reviewers": ["codex"], "on_failure": "proceed",
             "mode": "full", "once": true, "prefers": "codex",
         }))
     );
-    // Implementing has no gate of its own until one is configured.
+    // The gate after `implement` is off until one is configured.
     assert_eq!(
-        said("implement_review"),
+        phase_json("implement_review"),
         gate(json!({
             "name": "implement_review", "called": "implement", "reviewers": ["code"], "on_failure": "mini-loop",
             "enabled": false, "per_item": true,
         }))
     );
-    // The tests are judged by exit code: no reviewers and no bar; what they say on those is the default.
+    // Tests are judged by exit code, without reviewers and threshold; these keys have their defaults.
     assert_eq!(
-        said("test"),
+        phase_json("test"),
         gate(json!({ "name": "test", "number": 6, "kind": "check", "on_unclear": ["retry", "ask"] }))
     );
 }
 
 #[test]
-fn a_new_project_has_two_reviewers_and_looks_at_the_fix_before_the_whole() {
+fn a_new_project_has_two_reviewers_and_scoped_rereviews() {
     let new = new_project().expect("shipped");
     assert_eq!(new.name, "task");
     assert_eq!(names(&new.phases), ["implement", "review"]);
@@ -358,9 +358,9 @@ fn a_new_project_has_two_reviewers_and_looks_at_the_fix_before_the_whole() {
             "code": { "kind": "code", "contract": "auto" },
         })
     );
-    assert_eq!(said(&new.phases, "implement"), agent("implement", "implement", Some("1h")));
+    assert_eq!(phase_json(&new.phases, "implement"), agent("implement", "implement", Some("1h")));
     assert_eq!(
-        said(&new.phases, "review"),
+        phase_json(&new.phases, "review"),
         json!({
             "name": "review", "kind": "gate", "per_item": false, "once": false, "mode": null,
             "enabled": true,
@@ -382,11 +382,11 @@ fn a_new_project_has_two_reviewers_and_looks_at_the_fix_before_the_whole() {
             "max_same_finding": 3, "max_noop_fixes": 1, // convergence is guarded
         })
     );
-    assert_eq!(frame(&new), frame(&shipped("task")));
+    assert_eq!(workflow_settings(&new), workflow_settings(&shipped("task")));
 }
 
 #[test]
-fn a_name_that_is_no_preset_is_none() {
+fn an_unknown_preset_is_none() {
     for name in ["", "Task", "new_project", "mine"] {
         assert!(preset(name).is_none(), "{name}");
     }

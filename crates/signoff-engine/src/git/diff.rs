@@ -61,7 +61,7 @@ struct LargeFile {
 impl GitDiff {
     /// The omitted files in the form prompts take.
     pub fn omitted(&self) -> Vec<OmittedFileBrief<'_>> {
-        self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, why: file.reason }).collect()
+        self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, reason: file.reason }).collect()
     }
 
     /// Adds files that git did not read.

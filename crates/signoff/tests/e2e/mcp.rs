@@ -203,7 +203,7 @@ fn invalid_arguments_do_not_use_up_the_token() {
     200 refused: this token is for set_loop_review_result, not for write_task: call set_loop_review_result
     200 refused: this token is for set_loop_review_result, not for rm: call set_loop_review_result
     200 The result is recorded. Nothing more is to be reported: end your work now.
-    200 refused: the result of this review was reported already, and counts: nothing more is to be reported
+    200 refused: the result of this review is already recorded: do not report again
     "#);
 }
 
@@ -276,7 +276,7 @@ fn unauthorized_reports_are_refused() {
     our own name and page: 200 refused: `passed` is missing: true or false is required. Nothing was recorded: correct it and call set_loop_review_result again
     another loop: 200 refused: this token is for loop 1, not 2: call set_loop_review_result with loopId "1"
     its own: 200 The result is recorded. Nothing more is to be reported: end your work now.
-    once more: 200 refused: the result of this review was reported already, and counts: nothing more is to be reported
+    once more: 200 refused: the result of this review is already recorded: do not report again
     "#);
     fs::write(go, "").unwrap();
     assert!(project.env.finish(program).stdout.contains("APPROVED after 1 cycle"));

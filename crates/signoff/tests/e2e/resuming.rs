@@ -99,7 +99,7 @@ fn an_attempt_that_timed_out_resumes_its_session_when_retried() {
     ");
     assert_eq!(project.git("show signoff/task-1-greet-people:kept.txt"), "begun\nmore\n");
     let prompt = fs::read_to_string(project.env.root().join("prompt")).unwrap();
-    assert!(prompt.starts_with("You go on in a session that you had before."), "{prompt}");
+    assert!(prompt.starts_with("You continue an earlier session."), "{prompt}");
     assert!(prompt.contains("Greet people"), "{prompt}");
 }
 

@@ -454,7 +454,7 @@ fn an_invalid_file_creates_nothing() {
     insta::assert_snapshot!(project.run(&["import", "old.json"]), @"
     exit 2
     --- stderr
-    error: version: version 3 is too old: only version 4 can be taken over
+    error: version: version 3 is too old: only version 4 can be imported
       --> old.json:2
     hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
@@ -464,7 +464,7 @@ fn an_invalid_file_creates_nothing() {
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse), @r#"
     exit 2
     --- stderr
-    error: iterations[1].phases.5.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "BAD"
+    error: iterations[1].phases.5.lastIssues[0].severity: expected one of HIGH, MEDIUM, LOW, not "BAD"
       --> stdin:76
     hint: fix the file: docs/schema/state-v4.schema.json describes its format
     "#);

@@ -1,4 +1,4 @@
-//! Quotations that the Markdown parser does not know: HTML elements, of which it only reports the tags and which it
+//! Quotations that CommonMark does not define: HTML elements, of which it only reports the tags and which it
 //! splits at blank lines, and diff hunks without a fence, whose context lines look like ordinary lines.
 
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{AsideScope, EntryOrigin, LabelStyle, MarkdownReader, ParagraphRule, ReviewEntry, style};
+use super::{CommentaryScope, EntryOrigin, LabelStyle, MarkdownReader, ParagraphRule, ReviewEntry, style};
 use crate::contract::candidates::parse_nonce_comment;
 use crate::contract::item::{OwnText, ReviewItem, heading_severity, is_heading};
 use crate::contract::markdown_structure::{ListItem, MarkupKind};
@@ -75,7 +75,7 @@ impl MarkdownReader<'_, '_> {
         let at = text.len() - next.trim_start().len();
         let is_close = next[..next.len() - next.trim_start().len()].matches('\n').count() <= 1;
         let is_text = is_close && at < text.len() && !self.message.structure().has_item_at(at);
-        let is_lead = style(line) == LabelStyle::Bold || line.starts_with('#') || wording::is_aside(line);
+        let is_lead = style(line) == LabelStyle::Bold || line.starts_with('#') || wording::is_commentary(line);
         self.paragraphs == ParagraphRule::All && is_text && !is_lead && !self.paragraph_at(at).is_empty()
     }
 
@@ -162,7 +162,7 @@ impl MarkdownReader<'_, '_> {
         let range = self.paragraph_at(at);
         self.skip = range.end;
         let is_first = std::mem::take(&mut self.below_label);
-        if self.aside != AsideScope::No {
+        if self.commentary != CommentaryScope::No {
             return;
         }
         let text = &self.message.text()[range.clone()];

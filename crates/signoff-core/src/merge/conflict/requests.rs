@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::words::{self, RequestedAction};
+use super::vocabulary::{self, RequestedAction};
 use crate::review::Finding;
 
 /// Maximum number of requests per text.
 const MAX_REQUESTS: usize = 16;
 
-/// One thing that a finding wants or does not want.
+/// One thing that a finding requests or forbids.
 pub(in crate::merge) struct ChangeRequest {
     pub action: RequestedAction,
     pub wanted: bool,
@@ -21,7 +21,7 @@ pub(in crate::merge) struct ChangeRequest {
 
 /// All requests of one finding. Reads the description and the suggestion, clause by clause.
 pub(in crate::merge) fn change_requests(finding: &Finding) -> Vec<ChangeRequest> {
-    let mut requests = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
+    let mut requests = read(&finding.description, vocabulary::wanted_by_kind(&finding.kind), &finding.kind);
     requests.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
     requests
 }
@@ -96,8 +96,8 @@ impl RequestMatch {
         let about: BTreeMap<_, _> = clause
             .iter()
             .enumerate()
-            .filter(|(at, word)| !self.position.contains(at) && !words::is_empty(word))
-            .map(|(at, word)| (words::stem(word), (at, word.clone())))
+            .filter(|(at, word)| !self.position.contains(at) && !vocabulary::is_empty(word))
+            .map(|(at, word)| (vocabulary::stem(word), (at, word.clone())))
             .collect();
         let Self { action, wanted, phrase, .. } = self;
         (!about.is_empty()).then_some(ChangeRequest { action, wanted, about, phrase })
@@ -105,7 +105,7 @@ impl RequestMatch {
 }
 
 fn statements(clause: &[String], may_order: bool) -> Vec<RequestMatch> {
-    verbs(clause, may_order).chain(complaint(clause, may_order)).chain(out_of_scope(clause)).collect()
+    verbs(clause, may_order).chain(missing_or_superfluous(clause, may_order)).chain(out_of_scope(clause)).collect()
 }
 
 /// The verbs that are an imperative, a demand or a prohibition. A verb that only describes what happens ("removes
@@ -113,20 +113,20 @@ fn statements(clause: &[String], may_order: bool) -> Vec<RequestMatch> {
 fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatch> {
     (0..clause.len()).filter_map(move |at| {
         let word = clause[at].as_str();
-        if words::is_empty(word) {
+        if vocabulary::is_empty(word) {
             return None;
         }
-        let start = clause[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
+        let start = clause[..at].iter().rposition(|word| !vocabulary::leads(word)).map_or(0, |index| index + 1);
         let run = &clause[start..at];
         let is_order = start == 0
             && may_order
-            && run.first().is_none_or(|word| words::has_role(word, words::DEMAND | words::OPENING));
-        let is_demand = run.iter().any(|word| words::demands(word));
+            && run.first().is_none_or(|word| vocabulary::has_role(word, vocabulary::DEMAND | vocabulary::OPENING));
+        let is_demand = run.iter().any(|word| vocabulary::demands(word));
         if !(is_order || is_demand) || !has_fitting_form(word, run) {
             return None;
         }
-        let negated = run.iter().filter(|word| words::negates(word)).count() % 2 == 1;
-        let (action, pole) = words::action_of(word);
+        let negated = run.iter().filter(|word| vocabulary::negates(word)).count() % 2 == 1;
+        let (action, pole) = vocabulary::action_of(word);
         let phrase = if negated { format!("not {word}") } else { word.to_owned() };
         let position = if is_order { 0..at + 1 } else { at..at + 1 };
         Some(RequestMatch { action, wanted: pole != negated, phrase, position })
@@ -147,14 +147,14 @@ fn has_fitting_form(word: &str, run: &[String]) -> bool {
 }
 
 /// Finds "missing X", "X is not needed", "no X".
-fn complaint(clause: &[String], opens: bool) -> Option<RequestMatch> {
+fn missing_or_superfluous(clause: &[String], opens: bool) -> Option<RequestMatch> {
     (0..clause.len()).find_map(|at| {
         let before = &clause[at.saturating_sub(2)..at];
         let wanted = match clause[at].as_str() {
-            "no" => no(clause.get(at + 1)?, before, opens)?,
+            "no" => negated_noun(clause.get(at + 1)?, before, opens)?,
             word => {
-                let negated = before.iter().any(|word| words::negates(word));
-                words::complaint(word)? != negated
+                let negated = before.iter().any(|word| vocabulary::negates(word));
+                vocabulary::missing_or_superfluous(word)? != negated
             }
         };
         let phrase = if wanted { "wanted" } else { "unwanted" };
@@ -162,13 +162,13 @@ fn complaint(clause: &[String], opens: bool) -> Option<RequestMatch> {
     })
 }
 
-/// "No X" and "there is no X" want X. "No need for X" and "there must be no X" do not.
-fn no(next: &str, before: &[String], opens: bool) -> Option<bool> {
+/// Whether "no X" requests X: "No X" and "there is no X" do, "No need for X" and "there must be no X" forbid it.
+fn negated_noun(next: &str, before: &[String], opens: bool) -> Option<bool> {
     let misses = (opens && before.is_empty()) || before.first().is_some_and(|word| word == "there");
     match next {
         "longer" | "effect" | "purpose" | "reason" | "impact" | "way" | "point" => None,
         "need" => Some(false),
-        _ if before.iter().any(|word| words::demands(word)) => Some(false),
+        _ if before.iter().any(|word| vocabulary::demands(word)) => Some(false),
         _ => misses.then_some(true),
     }
 }
@@ -255,7 +255,7 @@ fn push_word(clauses: &mut Vec<Clause>, word: String) {
         (Some("instead"), "of") | (Some("rather"), "than") => begin(clauses, ClauseStart::InsteadOf),
         (_, "with" | "by") if words.iter().any(|word| word == "replace") => begin(clauses, ClauseStart::With),
         (_, "and" | "or" | "but" | "then") => begin(clauses, ClauseStart::Continuation),
-        (_, joint) if words::has_role(joint, words::SUBORDINATION) => begin(clauses, ClauseStart::Aside),
+        (_, joint) if vocabulary::has_role(joint, vocabulary::SUBORDINATION) => begin(clauses, ClauseStart::Aside),
         (_, _) if words.len() == MAX_CLAUSE_WORDS => begin(clauses, ClauseStart::Aside),
         (_, _) => words.push(word),
     }

@@ -31,7 +31,7 @@ impl EditedDocument {
         let document = text.parse().map_err(|_| ConfigError::File {
             file: file.to_owned(),
             line: 1,
-            message: "this file cannot be changed by a program: change it by hand".to_owned(),
+            message: "`signoff configure` cannot edit this file: edit it by hand".to_owned(),
         })?;
         Ok(Self { document, changed: Vec::new(), ending, mark })
     }
@@ -81,7 +81,7 @@ impl EditedDocument {
             let key: Vec<_> = path.iter().cloned().chain([other.to_owned()]).collect();
             self.changed.push(ChangedKey::new(&key, Some(&old), None));
         }
-        if old.as_ref().map(shown).as_ref() != Some(&shown(&value)) {
+        if old.as_ref().map(display_value).as_ref() != Some(&display_value(&value)) {
             self.changed.push(ChangedKey::new(&change.key, old.as_ref(), Some(&value)));
         }
         place_new_table(&mut self.document, path, is_new);
@@ -139,7 +139,7 @@ fn no_table(path: Option<&[String]>) -> String {
     format!("`{}` is not a table here: change it in the file", dotted(path.unwrap_or_default()))
 }
 
-/// A table whose header is written only if something stands in it.
+/// A table whose header is written only if the table has keys.
 fn implicit() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
@@ -185,7 +185,7 @@ fn is_note(comment: &str) -> bool {
     location.is_some_and(|(file, line)| !file.contains([' ', '#']) && line.parse::<usize>().is_ok())
 }
 
-pub fn shown(value: &Value) -> String {
+pub fn display_value(value: &Value) -> String {
     without_decor(value.clone()).to_string().trim().to_owned()
 }
 

@@ -284,7 +284,7 @@ fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
             file.error(line, format!("this is not JSON: {}", syntax(file, line, &error)))
         }
         JsonProblem::DuplicateKey { line, key, .. } => {
-            file.error(line, format!("duplicate key `{}`: write it once", formats::shown(&key)))
+            file.error(line, format!("duplicate key `{}`: write it once", formats::excerpt(&key)))
         }
     })
 }

@@ -205,7 +205,7 @@ impl NextStep {
         Some(Self::for_task(&row.to_task_row()?, &ProjectSnapshot { tasks: &[], runs: &[], driven: &driven }))
     }
 
-    /// Answers the question of a loop. `id` is its id in the repository, if it is known; only the store knows it.
+    /// Answers the question of a loop. `id` is the id in the repository; the store assigns it.
     pub fn for_question(row: &LoopRow, id: Option<&str>) -> Self {
         let choices: &[Choice] = row.question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default();
         let choices = choices.iter().map(|choice| choice.as_str().to_owned()).collect();
@@ -273,7 +273,7 @@ impl NextStep {
         Self::InspectThen { look: Action::Show(task), then }
     }
 
-    /// The same without looking at the task, for a person who just did.
+    /// The same without the command that shows the task, for a person that has just seen it.
     #[must_use]
     pub fn without_show(self) -> Self {
         let Self::InspectThen { look: Action::Show(_), mut then } = self else { return self };

@@ -9,7 +9,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::workflow::preset;
 
 use super::{imported, log, policy, state};
-use crate::machine::say;
+use crate::machine::builders;
 use crate::machine::story::Story;
 
 fn to_code_review(story: Story) -> Story {
@@ -245,7 +245,7 @@ fn an_iteration_resumes_from_a_file() {
     assert_eq!(state.to_json(), EXAMPLE);
     assert_eq!(imported(&state), state);
     let policy = policy(IterationMode::Full);
-    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, builders::head(9), &policy));
     insta::assert_snapshot!(story.objects("plan", &["plan.md"]).transcript(), @"
     taken over                         → a1 review 1 of c9 by plan [plan_review]
     plan objects to plan.md            → a2 brainstorm [brainstorm pass 2]
@@ -257,7 +257,7 @@ fn the_fix_count_of_a_mini_loop_is_imported() {
     let mut state = now(&to_code_review(Story::new(policy(IterationMode::Full))));
     state.iterations[0].phases.code_review.retry_count = 10;
     let policy = policy(IterationMode::Full);
-    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, builders::head(9), &policy));
     insta::assert_snapshot!(story.objects("code", &["a.rs"]).transcript(), @"
     taken over                         → a1 review 11 of c9 by code [code_review]
     code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
@@ -272,7 +272,7 @@ fn the_fix_count_of_checks_is_imported() {
     }
     let mut state = now(&to_code_review(Story::new(policy.clone())).approves("code"));
     state.iterations[0].phases.test.retry_count = 10;
-    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, builders::head(9), &policy));
     insta::assert_snapshot!(story.check_fails().transcript(), @"
     taken over                         → a1 check 11 [test]
     the checks fail                    → END failed (cycles_exhausted), no verdict
@@ -286,9 +286,9 @@ fn counters_of_a_disabled_gate_do_not_apply_to_another_gate() {
         phase.policy_mut().expect("a gate").gate.enabled = false;
     }
     let at = Position { pass: 1, phase: 5, item: 0 };
-    let findings = vec![say::finding("old.rs", Severity::Important)];
+    let findings = vec![builders::finding("old.rs", Severity::Important)];
     let imported = Event::Imported {
-        head: say::head(9),
+        head: builders::head(9),
         position: at,
         progress: ImportedProgress { fixes: 10, findings, ..ImportedProgress::default() },
     };
@@ -301,7 +301,7 @@ fn exported_and_resumed(story: &Story) -> Story {
     let state = read(now(story).to_json().as_bytes()).expect("a state");
     assert_eq!(imported(&state), state);
     let policy = story.policy.clone();
-    Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy))
+    Story::queued(policy.clone()).then("taken over", resume(&state, builders::head(9), &policy))
 }
 
 fn open(story: &Story) -> Vec<(u32, String)> {

@@ -4,7 +4,7 @@ use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, FixClaim};
 use signoff_core::machine::Event;
 
-use crate::machine::say::{UNKNOWN_ATTEMPT, reviewed};
+use crate::machine::builders::{UNKNOWN_ATTEMPT, reviewed};
 use crate::machine::story::Story;
 
 fn claims(story: &Story, kind: ClaimKind) -> Vec<FixClaim> {

@@ -4,7 +4,7 @@ use signoff_core::ids::{FindingId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState, Ledger};
 use signoff_core::machine::{Event, Stage};
 
-use crate::machine::say::{self, reviewed};
+use crate::machine::builders::{self, reviewed};
 use crate::machine::story::Story;
 
 /// A task that ends with two open findings of the general reviewer, in `a.rs` and `b.rs`.
@@ -26,9 +26,9 @@ fn dispute(story: Story, file: &str) -> Story {
 
 fn after(left: Ledger) -> Story {
     let story = Story::queued(reviewed("task"));
-    let story = story.then("the base is known", Event::BaseSet { tree: say::head(0).tree });
+    let story = story.then("the base is known", Event::BaseSet { tree: builders::head(0).tree });
     let story = story.then("inherits", Event::FindingsInherited { ledger: left });
-    story.then("started", Event::Started { head: say::head(0) })
+    story.then("started", Event::Started { head: builders::head(0) })
 }
 
 fn states(story: &Story) -> Vec<(FindingId, FindingState)> {

@@ -3,7 +3,7 @@
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{AttemptLoss, Event, PauseReason, Reason};
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 #[test]
@@ -82,14 +82,14 @@ fn fallback_agents_are_tried_in_turn_before_the_loop_waits() {
     let waits = story.state.pending_rate_limits();
     let refused: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
     assert_eq!((waits.len(), waits[0].until), (1, until));
-    assert_eq!(refused, [1, 2, 3].map(AttemptId), "who is asked again, and who fell in");
+    assert_eq!(refused, [1, 2, 3].map(AttemptId), "attempts that were refused");
     let story = story.resumed(PauseReason::RateLimit { until });
     assert_eq!(story.state.agent_index(story.writer()), 0);
     let attempt = story.writer();
     insta::assert_snapshot!(story.refused(attempt, 0).transcript(), @"
     started                            → a1 implement [implement]
-    refused: somebody falls in         → a2 implement [implement]
-    refused: somebody falls in         → a3 implement [implement]
+    refused: a fallback agent starts   → a2 implement [implement]
+    refused: a fallback agent starts   → a3 implement [implement]
     refused: waits                     → wait (rate limit)
     the wait is over                   → a4 implement [implement]
     refused: waits                     → wait (rate limit)

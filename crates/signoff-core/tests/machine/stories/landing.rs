@@ -3,7 +3,7 @@
 use signoff_core::machine::{Event, Policy};
 use signoff_core::policy::{Effort, EscalationPolicy, FailureAction};
 
-use crate::machine::say::{head, reviewed};
+use crate::machine::builders::{head, reviewed};
 use crate::machine::story::Story;
 
 fn story() -> Story {
@@ -40,12 +40,12 @@ fn conflicts_are_bounded() {
 
 #[test]
 fn a_commit_after_the_approval_voids_it() {
-    let story = story().then("somebody commits", Event::HeadMoved { head: head(40) });
+    let story = story().then("a foreign commit", Event::HeadMoved { head: head(40) });
     insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
-    somebody commits                   → a3 review 2 of c40 by general [review]
+    a foreign commit                   → a3 review 2 of c40 by general [review]
     general approves                   → wait for the group
     ");
 }
@@ -53,11 +53,11 @@ fn a_commit_after_the_approval_voids_it() {
 #[test]
 fn a_commit_during_the_review_starts_it_again() {
     let story = Story::new(reviewed("plan")).works().approves("spec");
-    insta::assert_snapshot!(story.then("somebody commits", Event::HeadMoved { head: head(40) }).transcript(), @"
+    insta::assert_snapshot!(story.then("a foreign commit", Event::HeadMoved { head: head(40) }).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
-    somebody commits                   → kill a3; a5 review 1 of c40 by code [review]; a4 review 1 of c40 by spec [review]
+    a foreign commit                   → kill a3; a5 review 1 of c40 by code [review]; a4 review 1 of c40 by spec [review]
     ");
 }
 
@@ -65,14 +65,14 @@ fn a_commit_during_the_review_starts_it_again() {
 fn retrying_after_too_many_foreign_commits_reviews_the_current_commit() {
     let mut story = story();
     for number in 0..4 {
-        story = story.then("somebody commits", Event::HeadMoved { head: head(40 + number) });
+        story = story.then("a foreign commit", Event::HeadMoved { head: head(40 + number) });
         if number < 3 {
             story = story.approves("general");
         }
     }
     let transcript = story.retry().transcript();
     insta::assert_snapshot!(transcript.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
-    somebody commits                   → END failed (changed_after_review), CHANGES_REQUESTED
+    a foreign commit                   → END failed (changed_after_review), CHANGES_REQUESTED
     a person retries                   → a6 review 5 of c43 by general [review]
     ");
 }
@@ -81,9 +81,9 @@ fn retrying_after_too_many_foreign_commits_reviews_the_current_commit() {
 fn failing_checks_at_landing_do_not_count_as_conflicts() {
     let mut story = story();
     for _ in 0..3 {
-        story = story.may_land().lands_red().works().approves("general");
+        story = story.may_land().landing_checks_fail().works().approves("general");
     }
-    let transcript = story.may_land().lands_red().transcript();
+    let transcript = story.may_land().landing_checks_fail().transcript();
     insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"the checks fail where it lands     → END stuck (landing_checks_failed), CHANGES_REQUESTED");
 }
 

@@ -4,7 +4,7 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::{Event, FinalVerdict, Policy, Stage};
 use signoff_core::policy::Effort;
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::{Story, from};
 
 fn effort(effort: Effort) -> Policy {
@@ -75,7 +75,7 @@ fn two_unreadable_reviews_cost_a_cycle() {
 #[test]
 fn a_checkpoint_review_goes_into_the_next_attempt() {
     let story = Story::new(effort(Effort::High)).goes_on().goes_on().goes_on();
-    insta::assert_snapshot!(story.checkpoint(&["a.rs"]).goes_on().transcript(), @"
+    insta::assert_snapshot!(story.checkpoint_ends(&["a.rs"]).goes_on().transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     the agent is not done yet          → a3 implement [implement]
@@ -97,20 +97,20 @@ fn at_most_fifty_attempts() {
 
 #[test]
 fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
-    let story = Story::new(effort(Effort::High)).goes_on().looked_at().checkpoint(&["a.rs"]).works();
-    let this = story.objects("general", &["b.rs"]).state;
-    let entry = this.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
+    let story = Story::new(effort(Effort::High)).goes_on().checkpoint_starts().checkpoint_ends(&["a.rs"]).works();
+    let machine = story.objects("general", &["b.rs"]).state;
+    let entry = machine.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
     let entry = entry.expect("a.rs is in the ledger");
     assert_eq!((entry.state, entry.finding.sources.len()), (FindingState::Open, 1));
     assert_eq!((entry.seen[0].checkpoint, entry.seen[0].phase, entry.seen[0].cycle), (Some(1), 1, 0));
-    let Stage::Fixing { fixes, .. } = &this.stage else { panic!("{:?}", this.stage) };
+    let Stage::Fixing { fixes, .. } = &machine.stage else { panic!("{:?}", machine.stage) };
     assert!(fixes[0].findings.contains(&entry.finding.id), "{fixes:?}");
 }
 
 #[test]
 fn a_checkpoint_finding_during_the_completion_review_blocks_the_gate() {
-    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works();
-    let story = story.checkpoint(&["a.rs"]).approves("general").works().approves("general");
+    let story = Story::new(effort(Effort::High)).goes_on().checkpoint_starts().works();
+    let story = story.checkpoint_ends(&["a.rs"]).approves("general").works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
@@ -125,8 +125,8 @@ fn a_checkpoint_finding_during_the_completion_review_blocks_the_gate() {
 
 #[test]
 fn a_checkpoint_finding_after_the_completion_review_reopens_the_loop() {
-    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works().approves("general");
-    let story = story.checkpoint(&["a.rs"]).works().approves("general");
+    let story = Story::new(effort(Effort::High)).goes_on().checkpoint_starts().works().approves("general");
+    let story = story.checkpoint_ends(&["a.rs"]).works().approves("general");
     insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
@@ -141,8 +141,8 @@ fn a_checkpoint_finding_after_the_completion_review_reopens_the_loop() {
 
 #[test]
 fn an_approved_loop_waits_for_the_running_checkpoint_review() {
-    let story = Story::new(effort(Effort::High)).goes_on().looked_at().works().approves("general");
-    insta::assert_snapshot!(story.checkpoint(&[]).transcript(), @"
+    let story = Story::new(effort(Effort::High)).goes_on().checkpoint_starts().works().approves("general");
+    insta::assert_snapshot!(story.checkpoint_ends(&[]).transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     a checkpoint review starts         → –
@@ -156,9 +156,9 @@ fn an_approved_loop_waits_for_the_running_checkpoint_review() {
 fn repeated_checkpoint_findings_are_bounded_by_the_fixes_of_the_gate() {
     let mut story = Story::new(effort(Effort::Low)).works().approves("general");
     for file in ["a.rs", "b.rs"] {
-        story = story.checkpoint(&[file]).works().approves("general");
+        story = story.checkpoint_ends(&[file]).works().approves("general");
     }
-    insta::assert_snapshot!(story.checkpoint(&["c.rs"]).transcript(), @"
+    insta::assert_snapshot!(story.checkpoint_ends(&["c.rs"]).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group

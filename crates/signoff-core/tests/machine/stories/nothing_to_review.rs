@@ -5,7 +5,7 @@ use signoff_core::machine::{Event, FinalVerdict, Head, Outcome, Policy, Stage, W
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
-use crate::machine::say::{self, reviewed};
+use crate::machine::builders::{self, reviewed};
 use crate::machine::story::Story;
 
 fn loops() -> Policy {
@@ -38,7 +38,7 @@ fn a_review_without_a_change_is_never_opened() {
 fn a_review_of_existing_work_is_opened() {
     let story = Story::queued(only_the_gate());
     let story = story.then("the base is known", Event::BaseSet { tree: "t8".into() });
-    insta::assert_snapshot!(story.then("started", Event::Started { head: say::head(9) }).transcript(), @"
+    insta::assert_snapshot!(story.then("started", Event::Started { head: builders::head(9) }).transcript(), @"
     the base is known                  → –
     started                            → a1 review 1 of c9 by general [review]
     ");
@@ -133,17 +133,17 @@ fn a_stop_marker_without_a_change_is_a_normal_end() {
 #[test]
 fn work_that_is_reverted_while_it_waits_does_not_land() {
     let story = Story::new(loops()).works().approves("general");
-    let head = Head { commit: Commit::new("c9"), tree: say::head(0).tree };
-    insta::assert_snapshot!(story.then("somebody reverts it", Event::HeadMoved { head }).transcript(), @"
+    let head = Head { commit: Commit::new("c9"), tree: builders::head(0).tree };
+    insta::assert_snapshot!(story.then("a foreign revert", Event::HeadMoved { head }).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
-    somebody reverts it                → END nothing_to_review (nothing_to_review), no verdict
+    a foreign revert                   → END nothing_to_review (nothing_to_review), no verdict
     ");
 }
 
 #[test]
-fn a_plan_is_judged_before_there_is_any_work() {
+fn a_plan_is_reviewed_before_the_first_change() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["plan_review", "implement"].contains(&phase.name.as_str()));
     insta::assert_snapshot!(Story::new(policy).approves("plan").transcript(), @"
@@ -155,7 +155,7 @@ fn a_plan_is_judged_before_there_is_any_work() {
 #[test]
 fn after_a_conflict_the_diff_begins_at_what_landed_before() {
     let story = Story::new(loops()).works().approves("general").may_land();
-    let base = say::head(2).tree;
+    let base = builders::head(2).tree;
     let story = story.then("the target moved", Event::BaseSet { tree: base.clone() }).conflicts();
     let (attempt, head) = (story.writer(), Head { commit: Commit::new("c9"), tree: base });
     let event = Event::WorkEnded { attempt, report: WorkReport::Complete { head } };
@@ -173,9 +173,9 @@ fn after_a_conflict_the_diff_begins_at_what_landed_before() {
 #[test]
 fn logs_without_a_base_keep_their_outcome() {
     let story = Story::queued(Policy::new(preset("loops").expect("shipped")));
-    let story = story.then("started", Event::Started { head: say::head(0) }).changes_nothing();
+    let story = story.then("started", Event::Started { head: builders::head(0) }).changes_nothing();
     let Stage::Reviewing(panel) = &story.state.stage else { panic!("{:?}", story.state.stage) };
-    assert_eq!(panel.commit, say::head(0).commit);
+    assert_eq!(panel.commit, builders::head(0).commit);
     let story = story.approves("general");
     assert!(matches!(&story.state.stage, Stage::AwaitingLanding { outcome: Outcome::Approved { .. }, .. }));
 }

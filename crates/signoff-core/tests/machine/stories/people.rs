@@ -3,7 +3,7 @@
 use signoff_core::machine::{Choice, Event, FinalVerdict, ImportedProgress, Position};
 use signoff_core::policy::{EscalationPolicy, FailureAction};
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 #[test]
@@ -133,11 +133,11 @@ fn an_imported_loop_resumes_at_its_position() {
     let story = Story::queued(policy).then(
         "imported at the code review",
         Event::Imported {
-            head: crate::machine::say::head(9),
+            head: crate::machine::builders::head(9),
             position: Position { pass: 2, phase: at, item: 0 },
             progress: ImportedProgress {
                 fixes: 10,
-                findings: vec![crate::machine::say::finding("old.rs", signoff_core::review::Severity::Important)],
+                findings: vec![crate::machine::builders::finding("old.rs", signoff_core::review::Severity::Important)],
                 ..ImportedProgress::default()
             },
         },

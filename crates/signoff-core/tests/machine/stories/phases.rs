@@ -197,7 +197,7 @@ fn notes_on_one_item_do_not_affect_the_next() {
     let story = story.works().approves("plan").works().objects("code", &["a.rs"]).works();
     let story = story.approves("code");
     let [entry] = story.state.ledger.entries() else { panic!("there is one finding") };
-    assert_eq!(entry.state, FindingState::Open, "who judged b.rs alone said nothing of a.rs");
+    assert_eq!(entry.state, FindingState::Open, "the review of b.rs does not cover a.rs");
     let transcript = story.transcript();
     insta::assert_snapshot!(transcript.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
     the agent completes its work       → a5 review 1 of c3 by code [implement_review]
@@ -365,11 +365,11 @@ fn a_fixer_that_fails_in_parallel_is_retried_after_the_others() {
 
 #[test]
 fn another_pass_is_offered_only_if_one_is_left() {
-    let asked = |passes: u32| {
+    let question_after = |passes: u32| {
         let mut policy = policy();
         policy.workflow.limits.max_passes = passes;
         last(Story::new(policy).works().works().discusses("plan"), 1)
     };
-    assert!(!asked(1).contains("restart"), "{}", asked(1));
-    assert!(asked(2).contains("restart"), "{}", asked(2));
+    assert!(!question_after(1).contains("restart"), "{}", question_after(1));
+    assert!(question_after(2).contains("restart"), "{}", question_after(2));
 }

@@ -2,7 +2,7 @@
 
 use signoff_core::machine::Choice;
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 fn story() -> Story {

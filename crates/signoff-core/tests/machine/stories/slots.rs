@@ -1,6 +1,6 @@
 //! Stories of the slots preset.
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 fn story() -> Story {

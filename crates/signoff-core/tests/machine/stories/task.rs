@@ -3,7 +3,7 @@
 use signoff_core::machine::Policy;
 use signoff_core::workflow::preset;
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 #[test]

@@ -3,7 +3,7 @@
 use signoff_core::machine::{Choice, Policy};
 use signoff_core::policy::Effort;
 
-use crate::machine::say::reviewed;
+use crate::machine::builders::reviewed;
 use crate::machine::story::Story;
 
 fn loops() -> Policy {

@@ -245,9 +245,9 @@ fn findings_below_the_bar_do_not_stop_an_approval() {
               Spec Review: APPROVED (high confidence)
               Code Review: APPROVED (high confidence)
 
-            Issues Below the Bar (1):
+            Issues Below the Threshold (1):
 
-              1. [Spec Minor, below the bar] a.rs:1
+              1. [Spec Minor, below the threshold] a.rs:1
                  a typo
 
             Action: Proceed with notes

@@ -9,7 +9,7 @@ fn used(input: u64, output: u64) -> TokenUsage {
 }
 
 fn script() -> ModelScript {
-    let goes_on = r"(?s)You go on in a session that you had before.*# IMPLEMENT PHASE";
+    let goes_on = r"(?s)You continue an earlier session.*# IMPLEMENT PHASE";
     ModelScript::new()
         .rule(
             ModelRule::named("again")

@@ -1,4 +1,4 @@
-//! Laws of reading workflows and of laying words over a gate.
+//! Properties of parsing workflows and of merging gate keys.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ fn every_workflow() -> Vec<Workflow> {
     presets.chain(files::good()).collect()
 }
 
-/// A message has a line of the file, whatever the file is.
+/// Every error has a line within the file.
 fn read(text: &str) {
     if parse("any.toml", text).is_err() {
         let (line, message) = files::mistake("any.toml", text);
@@ -24,9 +24,9 @@ fn read(text: &str) {
     }
 }
 
-/// One edit of a file: what a slip of the hand does to it.
+/// A random edit of a file.
 #[derive(Debug, Clone)]
-enum Slip {
+enum Edit {
     CutAt(usize),
     Remove(usize, usize),
     Insert(usize, String),
@@ -34,8 +34,8 @@ enum Slip {
     SwapLines(usize, usize),
 }
 
-impl Slip {
-    fn done_to(&self, text: &str) -> String {
+impl Edit {
+    fn apply(&self, text: &str) -> String {
         let mut letters: Vec<char> = text.chars().collect();
         let mut lines: Vec<&str> = text.lines().collect();
         let (size, height) = (letters.len() + 1, lines.len().max(1));
@@ -63,7 +63,7 @@ impl Slip {
     }
 }
 
-fn slip() -> impl Strategy<Value = Slip> {
+fn edit() -> impl Strategy<Value = Edit> {
     let token = prop::sample::select(vec![
         "\"",
         "[",
@@ -88,11 +88,11 @@ fn slip() -> impl Strategy<Value = Slip> {
         "'''",
     ]);
     prop_oneof![
-        any::<usize>().prop_map(Slip::CutAt),
-        any::<(usize, usize)>().prop_map(|(at, count)| Slip::Remove(at, count)),
-        (any::<usize>(), token).prop_map(|(at, new)| Slip::Insert(at, new.to_owned())),
-        any::<usize>().prop_map(Slip::DoubleLine),
-        any::<(usize, usize)>().prop_map(|(a, b)| Slip::SwapLines(a, b)),
+        any::<usize>().prop_map(Edit::CutAt),
+        any::<(usize, usize)>().prop_map(|(at, count)| Edit::Remove(at, count)),
+        (any::<usize>(), token).prop_map(|(at, new)| Edit::Insert(at, new.to_owned())),
+        any::<usize>().prop_map(Edit::DoubleLine),
+        any::<(usize, usize)>().prop_map(|(a, b)| Edit::SwapLines(a, b)),
     ]
 }
 
@@ -100,39 +100,39 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn any_text_is_read_or_refused_at_one_of_its_lines(text in any::<String>()) {
+    fn any_text_is_read_or_has_an_error_with_a_line(text in any::<String>()) {
         read(&text);
     }
 
     #[test]
-    fn any_text_after_a_good_beginning_is_too(text in ".{0,40}", key in "[a-z_]{1,20}") {
+    fn any_text_after_a_valid_beginning_is_too(text in ".{0,40}", key in "[a-z_]{1,20}") {
         read(&format!("name = \"x\"\n{key} = {text}\n[[phases]]\nname = \"i\"\nkind = \"agent\"\n"));
     }
 
     #[test]
-    fn a_good_file_after_some_slips_is_too(
+    fn a_valid_file_after_some_edits_is_too(
         pick in any::<prop::sample::Index>(),
-        slips in prop::collection::vec(slip(), 1..5),
+        edits in prop::collection::vec(edit(), 1..5),
     ) {
         let (_, text) = pick.get(&FILES);
-        read(&slips.iter().fold(text.clone(), |text, slip| slip.done_to(&text)));
+        read(&edits.iter().fold(text.clone(), |text, edit| edit.apply(&text)));
     }
 
     #[test]
-    fn what_is_laid_over_last_wins_key_by_key(
-        below in words(), above in words(), start in any::<prop::sample::Index>(),
+    fn the_last_layer_wins_key_by_key(
+        below in gate_keys(), above in gate_keys(), start in any::<prop::sample::Index>(),
     ) {
         let bare: &Gate = start.get(&GATES);
-        let one_by_one = laid(&above, &laid(&below, bare));
-        // As if one person had written both, the upper word wherever there is one.
+        let one_by_one = merged(&above, &merged(&below, bare));
+        // One layer with both, in which the upper value wins.
         let mut both = below.clone();
         if above.contains_key("max_cycles") || above.contains_key("max_fixes") {
             both.remove("max_cycles");
             both.remove("max_fixes");
         }
         both.extend(above.clone());
-        prop_assert_eq!(&one_by_one, &laid(&both, bare));
-        // What was laid over last can be read off the gate.
+        prop_assert_eq!(&one_by_one, &merged(&both, bare));
+        // The gate has the values of the last layer.
         let seen = serde_json::to_value(&one_by_one).expect("a gate can be written");
         for (key, value) in above.iter().filter(|(key, _)| *key != "max_cycles" && *key != "max_fixes") {
             let guard = key.starts_with("max_") && *value == json!(0);
@@ -141,9 +141,9 @@ proptest! {
     }
 
     #[test]
-    fn laying_the_same_words_over_twice_is_laying_them_once(words in words()) {
+    fn merging_the_same_keys_twice_is_idempotent(gate_keys in gate_keys()) {
         let gate = &GATES[0];
-        prop_assert_eq!(laid(&words, &laid(&words, gate)), laid(&words, gate));
+        prop_assert_eq!(merged(&gate_keys, &merged(&gate_keys, gate)), merged(&gate_keys, gate));
     }
 
     #[test]
@@ -151,7 +151,7 @@ proptest! {
         let gate = &GATES[0];
         let cycles = Map::from_iter([("max_cycles".to_owned(), json!(number))]);
         let fixes = Map::from_iter([("max_fixes".to_owned(), json!(other))]);
-        let (after_cycles, after_fixes) = (laid(&cycles, &laid(&fixes, gate)), laid(&fixes, &laid(&cycles, gate)));
+        let (after_cycles, after_fixes) = (merged(&cycles, &merged(&fixes, gate)), merged(&fixes, &merged(&cycles, gate)));
         prop_assert_eq!(after_cycles.bound, Bound::MaxCycles(number));
         prop_assert_eq!(after_fixes.bound, Bound::MaxFixes(other));
         let seen = |gate: &Gate| serde_json::to_value(gate).expect("a gate can be written");
@@ -169,15 +169,15 @@ fn gates() -> Vec<Gate> {
     phases.filter_map(|phase| phase.policy().map(|gate_policy| gate_policy.gate.clone())).collect()
 }
 
-fn laid(words: &Map<String, Value>, gate: &Gate) -> Gate {
-    let words: GateKeys = serde_json::from_value(Value::Object(words.clone())).expect("good words");
+fn merged(gate_keys: &Map<String, Value>, gate: &Gate) -> Gate {
+    let gate_keys: GateKeys = serde_json::from_value(Value::Object(gate_keys.clone())).expect("valid keys");
     let mut gate = gate.clone();
-    words.apply_to(&mut gate);
+    gate_keys.apply_to(&mut gate);
     gate
 }
 
 /// Some keys of a gate, each with one of the values it may have; one bound at most.
-fn words() -> impl Strategy<Value = Map<String, Value>> {
+fn gate_keys() -> impl Strategy<Value = Map<String, Value>> {
     let choices: Vec<(&str, Value)> = vec![
         ("enabled", json!([true, false])),
         ("reviewers", json!([["code"], ["spec", "code"]])),
@@ -208,16 +208,16 @@ fn words() -> impl Strategy<Value = Map<String, Value>> {
     let values = prop::sample::select(vec![json!(1), json!(4), json!("unlimited")]);
     let bound = prop::option::of((bounds, values)).prop_map(|bound| bound.map(|(key, value)| (key.to_owned(), value)));
     let others: Vec<_> = choices.into_iter().map(one).collect();
-    (others, bound).prop_map(|(words, bound)| words.into_iter().chain([bound]).flatten().collect())
+    (others, bound).prop_map(|(gate_keys, bound)| gate_keys.into_iter().chain([bound]).flatten().collect())
 }
 
 #[test]
-fn the_words_of_the_law_are_all_the_words_of_a_gate() {
+fn generated_keys_cover_all_gate_keys() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..200 {
-        let tree = words().new_tree(&mut runner).expect("words");
+        let tree = gate_keys().new_tree(&mut runner).expect("keys");
         seen.extend(tree.current().keys().cloned());
     }
     let known: std::collections::BTreeSet<_> = GateKeys::keys().into_iter().map(str::to_owned).collect();
@@ -236,7 +236,7 @@ fn a_workflow_survives_being_written_and_read() {
 }
 
 #[test]
-fn every_workflow_can_be_shown_with_all_its_phases() {
+fn every_workflow_is_rendered_with_all_its_phases() {
     for workflow in every_workflow() {
         let shown = render(&workflow);
         let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);

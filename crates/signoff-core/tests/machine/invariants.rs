@@ -1,4 +1,4 @@
-//! Laws that hold in every reachable state of a preset under small bounds.
+//! Invariants of every reachable state of a preset under small bounds.
 
 use std::collections::BTreeSet;
 
@@ -11,61 +11,61 @@ use signoff_core::review::FailThreshold;
 use signoff_core::view::{TaskState, TaskStatus};
 use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
+use crate::machine::builders;
 use crate::machine::explore::{Cost, Explored, LoopStep, Node, PathBounds, explore, last_panel, outcome, running};
-use crate::machine::say;
 
 const fn bounds(disturbances: u8, repeats: u8) -> PathBounds {
     PathBounds { disturbances, repeats }
 }
 
 #[test]
-fn task_keeps_the_laws() {
-    check_laws(&say::bounded(say::reviewed("task"), 4, 2), bounds(2, 1), 20_000);
+fn task_keeps_the_invariants() {
+    check_invariants(&builders::bounded(builders::reviewed("task"), 4, 2), bounds(2, 1), 20_000);
 }
 
 #[test]
-fn slots_keep_the_laws() {
-    check_laws(&say::small("slots"), bounds(1, 1), 20_000);
+fn slots_keep_the_invariants() {
+    check_invariants(&builders::small("slots"), bounds(1, 1), 20_000);
 }
 
 #[test]
-fn a_disturbed_plan_keeps_the_laws() {
-    check_laws(&say::small("plan"), bounds(1, 0), 20_000);
+fn a_disturbed_plan_keeps_the_invariants() {
+    check_invariants(&builders::small("plan"), bounds(1, 0), 20_000);
 }
 
 #[test]
-fn a_repeated_plan_keeps_the_laws() {
-    check_laws(&say::bounded(say::reviewed("plan"), 2, 1), bounds(0, 1), 1_000);
+fn a_repeated_plan_keeps_the_invariants() {
+    check_invariants(&builders::bounded(builders::reviewed("plan"), 2, 1), bounds(0, 1), 1_000);
 }
 
 #[test]
-fn plan_keeps_the_laws_without_a_person_to_ask() {
-    let mut policy = say::small("plan");
+fn plan_keeps_the_invariants_without_a_person_to_ask() {
+    let mut policy = builders::small("plan");
     policy.no_ask = true;
-    check_laws(&policy, bounds(0, 1), 1_000);
+    check_invariants(&policy, bounds(0, 1), 1_000);
 }
 
 #[test]
-fn disturbed_loops_keep_the_laws() {
-    check_laws(&say::small("loops"), bounds(1, 0), 1_000);
+fn disturbed_loops_keep_the_invariants() {
+    check_invariants(&builders::small("loops"), bounds(1, 0), 1_000);
 }
 
 #[test]
-fn repeated_loops_keep_the_laws() {
-    check_laws(&say::small("loops"), bounds(0, 1), 20_000);
+fn repeated_loops_keep_the_invariants() {
+    check_invariants(&builders::small("loops"), bounds(0, 1), 20_000);
 }
 
 #[test]
-fn phases_keep_the_laws() {
-    check_laws(&say::small("phases"), bounds(0, 0), 50_000);
+fn phases_keep_the_invariants() {
+    check_invariants(&builders::small("phases"), bounds(0, 0), 50_000);
 }
 
 #[test]
-fn a_new_project_keeps_the_laws() {
-    check_laws(&say::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
+fn a_new_project_keeps_the_invariants() {
+    check_invariants(&builders::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
 }
 
-fn check_laws(policy: &Policy, bounds: PathBounds, at_least: usize) {
+fn check_invariants(policy: &Policy, bounds: PathBounds, at_least: usize) {
     let explored = explore(policy, bounds, |step| {
         invalid_events_change_nothing(step);
         done_is_final(step);
@@ -82,7 +82,7 @@ fn check_laws(policy: &Policy, bounds: PathBounds, at_least: usize) {
         no_state_is_stuck(node, policy, &why);
         approval_rests_on_reviews(node, policy, &why);
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
-        an_empty_diff_is_never_judged_nor_landed(node, policy, &why);
+        an_empty_diff_is_never_reviewed_nor_landed(node, policy, &why);
         nothing_is_fixed_before_a_review_is_read(node, policy, &why);
         an_approved_loop_that_waits_to_land_is_shown_as_approved(&node.state, &why);
     }
@@ -144,7 +144,7 @@ fn effects_equal_what_a_restart_resumes(step: &LoopStep, policy: &Policy) {
     }
     for effect in resumed {
         let known = step.outstanding.contains(&effect) || step.effects.contains(&effect);
-        assert!(known, "{effect:?} is outstanding but was never asked for");
+        assert!(known, "{effect:?} is outstanding but was never requested");
     }
 }
 
@@ -162,10 +162,10 @@ fn bounds_hold(step: &LoopStep, policy: &Policy) {
     assert!(at.pass <= limits.max_passes + counters.granted.passes);
     assert!(counters.conflicts <= limits.max_conflicts + counters.granted.conflicts);
     assert!(counters.losses <= limits.max_recoveries + 1);
-    for one in &counters.limited {
-        let asked = one.agents.get(&one.agent_index);
-        assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{counters:?}");
-        assert!(one.lost_sessions <= limits.max_recoveries, "{counters:?}");
+    for limited in &counters.limited {
+        let agent = limited.agents.get(&limited.agent_index);
+        assert!(agent.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{counters:?}");
+        assert!(limited.lost_sessions <= limits.max_recoveries, "{counters:?}");
     }
     let gate_policy = policy.workflow.phases.get(at.phase).and_then(|phase| phase.policy());
     if let Some(fixes) = gate_policy.and_then(|gate_policy| gate_policy.gate.bound.fixes()) {
@@ -212,25 +212,25 @@ fn findings_stay_open_until_a_decision_closes_them(step: &LoopStep) {
         assert!(judged, "{id} is closed by {:?}", step.event);
         let arrived_late = step.before.late.get(id).is_some_and(|panel| *panel == before.counters.reviews);
         let panel = matches!(before.stage, Stage::Reviewing(_) | Stage::Waiting { .. });
-        assert!(!(arrived_late && panel), "{id} is closed by reviewers who were asked before it came");
+        assert!(!(arrived_late && panel), "{id} is closed by reviewers that started before it arrived");
     }
 }
 
 /// Applies to every gate and check, in every pass and item. Landing closes the findings of the merge queue.
-fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
-    let Some(Outcome::Approved { .. }) = outcome(this) else { return };
-    if this.checkpoint.is_some() {
+fn nothing_approved_has_a_blocking_finding(machine: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
+    let Some(Outcome::Approved { .. }) = outcome(machine) else { return };
+    if machine.checkpoint.is_some() {
         return;
     }
     for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
-        let bar = match kind {
+        let threshold = match kind {
             PhaseKind::Gate(gate_policy) => gate_policy.gate.fail_on,
             PhaseKind::Check(_) => FailThreshold::Low,
             PhaseKind::Agent { .. } => continue,
         };
-        let open: Vec<_> = this
+        let open: Vec<_> = machine
             .ledger
-            .open(bar)
+            .open(threshold)
             .filter(|entry| entry.seen.iter().any(|round| round.phase == phase))
             .map(|entry| &entry.finding.id)
             .collect();
@@ -238,15 +238,15 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
     }
 }
 
-fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
-    let this = &node.state;
-    let changes = this.base.as_ref() != Some(&this.head.tree);
+fn an_empty_diff_is_never_reviewed_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+    let machine = &node.state;
+    let changes = machine.base.as_ref() != Some(&machine.head.tree);
     // A plan is reviewed before there is any work.
     let works = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Implement, .. });
-    let begun = policy.workflow.phases.iter().take(this.position.phase).any(works);
-    let judged = begun && matches!(this.stage, Stage::Reviewing(_));
-    let lands = matches!(this.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
-    assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", this.stage, why());
+    let begun = policy.workflow.phases.iter().take(machine.position.phase).any(works);
+    let judged = begun && matches!(machine.stage, Stage::Reviewing(_));
+    let lands = matches!(machine.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
+    assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", machine.stage, why());
 }
 
 fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
@@ -259,15 +259,15 @@ fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &
 }
 
 /// In tables, in its state and in the prompts of other loops, whether or not its group is blocked.
-fn an_approved_loop_that_waits_to_land_is_shown_as_approved(this: &Loop, why: &dyn Fn() -> String) {
-    let Stage::AwaitingLanding { outcome, .. } = &this.stage else { return };
-    if !outcome.is_approval() || this.checkpoint.is_some() {
+fn an_approved_loop_that_waits_to_land_is_shown_as_approved(machine: &Loop, why: &dyn Fn() -> String) {
+    let Stage::AwaitingLanding { outcome, .. } = &machine.stage else { return };
+    if !outcome.is_approval() || machine.checkpoint.is_some() {
         return;
     }
-    assert_eq!(this.final_verdict(), Some(FinalVerdict::Approved), "{}", why());
-    assert_eq!(TaskStatus::for_other_loops(this), TaskStatus::Completed, "{}", why());
+    assert_eq!(machine.final_verdict(), Some(FinalVerdict::Approved), "{}", why());
+    assert_eq!(TaskStatus::for_other_loops(machine), TaskStatus::Completed, "{}", why());
     for blocked in [true, false] {
-        assert_eq!(TaskState::for_loop(this, blocked), TaskState::Approved, "{}", why());
+        assert_eq!(TaskState::for_loop(machine, blocked), TaskState::Approved, "{}", why());
     }
 }
 

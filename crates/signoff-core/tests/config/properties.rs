@@ -1,4 +1,4 @@
-//! What holds for every configuration, right or wrong.
+//! Properties of every configuration, valid or not.
 
 use proptest::prelude::*;
 use signoff_core::settings::{ConfigError, Layer, Settings, TaskFlags, read};
@@ -16,10 +16,10 @@ fn example() -> Vec<&'static str> {
     longest.expect("an example").lines().collect()
 }
 
-/// A mistake points into the file; a configuration that is read serves every task.
-fn sound_or_placed(text: &str) -> Result<(), TestCaseError> {
+/// An error has a line within the file; a valid configuration has a workflow for every task.
+fn is_valid_or_has_line(text: &str) -> Result<(), TestCaseError> {
     match try_configured(text) {
-        Ok(settings) => serves_every_task(&settings),
+        Ok(settings) => check_every_task(&settings),
         Err(ConfigError::File { file, line, message }) => {
             prop_assert_eq!(file, "signoff.toml");
             prop_assert!((1..=text.lines().count().max(1)).contains(&line), "line {} of {}", line, message);
@@ -29,7 +29,7 @@ fn sound_or_placed(text: &str) -> Result<(), TestCaseError> {
     }
 }
 
-fn serves_every_task(settings: &Settings) -> Result<(), TestCaseError> {
+fn check_every_task(settings: &Settings) -> Result<(), TestCaseError> {
     for preset in settings.workflow_names() {
         for kind in TaskType::ALL {
             let task = TaskSpec { kind, ..TaskSpec::from_text("Add login") };
@@ -44,7 +44,7 @@ fn serves_every_task(settings: &Settings) -> Result<(), TestCaseError> {
 fn every_preset_serves_every_task() {
     let settings = configured(&example().join("\n"));
     assert!(settings.workflow_names().len() > PRESETS.len());
-    serves_every_task(&settings).unwrap();
+    check_every_task(&settings).unwrap();
 }
 
 proptest! {
@@ -52,10 +52,10 @@ proptest! {
 
     #[test]
     fn any_text_is_read_or_refused_with_its_line(text in any::<String>()) {
-        sound_or_placed(&text)?;
+        is_valid_or_has_line(&text)?;
     }
 
-    /// The example with a line left out, doubled, or said elsewhere.
+    /// The example with a line removed, duplicated or moved.
     #[test]
     fn a_damaged_file_is_read_or_refused_with_its_line(
         from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), keep in any::<bool>(),
@@ -66,10 +66,10 @@ proptest! {
             lines.remove(from.index(lines.len()));
         }
         lines.insert(to.index(lines.len()), line);
-        sound_or_placed(&lines.join("\n"))?;
+        is_valid_or_has_line(&lines.join("\n"))?;
     }
 
-    /// Where two layers say something the later one counts; where one does, that one.
+    /// The later of two layers wins.
     #[test]
     fn a_later_layer_wins_key_by_key(person in prop::option::of(1..9u32), repository in prop::option::of(1..9u32)) {
         let text = |jobs: Option<u32>| jobs.map(|jobs| format!("jobs = {jobs}\n")).unwrap_or_default();

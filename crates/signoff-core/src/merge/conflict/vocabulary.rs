@@ -23,7 +23,7 @@ pub(in crate::merge) enum RequestedAction {
     Verb(String),
 }
 
-/// Pairs of opposite verbs: `add` wants presence, `remove` does not.
+/// Pairs of opposite verbs: `add` requests presence, `remove` absence.
 const POLES: [(RequestedAction, &str, &str); 7] = [
     (
         RequestedAction::Presence,
@@ -110,7 +110,7 @@ pub(super) fn has_role(word: &str, roles: WordRole) -> bool {
 }
 
 /// Whether a word complains about something absent (it is wanted) or present (it is not).
-pub(super) fn complaint(word: &str) -> Option<bool> {
+pub(super) fn missing_or_superfluous(word: &str) -> Option<bool> {
     has_role(word, ABSENT | SUPERFLUOUS).then(|| has_role(word, ABSENT))
 }
 

@@ -1,4 +1,4 @@
-//! Laws that hold in every reachable state of a run.
+//! Invariants of every reachable state of a run.
 
 use signoff_core::group::{
     LoopStatus, Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, TaskSource, outstanding, replay,
@@ -8,9 +8,9 @@ use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
 use signoff_core::workflow::{Landing, Scheduling};
 
-use crate::group::explore::{Explored, Node, RunStep, World, approved, explore, slots};
+use crate::group::explore::{Explored, Node, RunScenario, RunStep, approved, explore, slots};
 
-fn world(arrangement: Scheduling, landing: Landing, jobs: usize) -> World {
+fn scenario(arrangement: Scheduling, landing: Landing, jobs: usize) -> RunScenario {
     let policy = RunPolicy {
         scheduling: arrangement,
         landing,
@@ -24,7 +24,7 @@ fn world(arrangement: Scheduling, landing: Landing, jobs: usize) -> World {
         has_final_review: false,
         onto_default: false,
     };
-    World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
+    RunScenario { policy, plan: Vec::new(), repeats: 1, checkpoints: false, available_tasks: 3 }
 }
 
 fn plan(text: &str) -> Vec<Vec<LoopId>> {
@@ -33,53 +33,53 @@ fn plan(text: &str) -> Vec<Vec<LoopId>> {
 }
 
 #[test]
-fn queues_keep_the_laws() {
+fn queues_keep_the_invariants() {
     for landing in [Landing::None, Landing::Each, Landing::Group] {
         for jobs in [1, 2] {
-            let world = world(Scheduling::Queue, landing, jobs);
-            check_laws(&World { plan: plan("a b c"), ..world.clone() });
-            check_laws(&World { plan: plan("a | b"), ..world.clone() });
-            check_laws(&World { plan: plan(""), ..world });
+            let scenario = scenario(Scheduling::Queue, landing, jobs);
+            check_invariants(&RunScenario { plan: plan("a b c"), ..scenario.clone() });
+            check_invariants(&RunScenario { plan: plan("a | b"), ..scenario.clone() });
+            check_invariants(&RunScenario { plan: plan(""), ..scenario });
         }
     }
 }
 
 #[test]
-fn slots_keep_the_laws() {
+fn slots_keep_the_invariants() {
     for (jobs, keep_going) in [(1, false), (1, true), (2, false), (2, true)] {
         for landing in [Landing::Each, Landing::Group] {
-            let mut world = world(Scheduling::Slots, landing, jobs);
-            world.policy.keep_going = keep_going;
-            check_laws(&world);
-            world.policy.has_final_review = true;
-            world.policy.onto_default = true;
-            world.repeats = 0;
-            check_laws(&world);
+            let mut scenario = scenario(Scheduling::Slots, landing, jobs);
+            scenario.policy.keep_going = keep_going;
+            check_invariants(&scenario);
+            scenario.policy.has_final_review = true;
+            scenario.policy.onto_default = true;
+            scenario.repeats = 0;
+            check_invariants(&scenario);
         }
     }
 }
 
 #[test]
-fn slots_that_go_onto_the_default_branch_keep_the_laws() {
-    let mut world = world(Scheduling::Slots, Landing::Each, 1);
-    world.policy.keep_going = true;
-    world.policy.onto_default = true;
-    check_laws(&World { repeats: 0, ..world });
+fn slots_that_land_on_the_default_branch_keep_the_invariants() {
+    let mut scenario = scenario(Scheduling::Slots, Landing::Each, 1);
+    scenario.policy.keep_going = true;
+    scenario.policy.onto_default = true;
+    check_invariants(&RunScenario { repeats: 0, ..scenario });
 }
 
 #[test]
-fn slots_of_a_tracker_keep_the_laws() {
+fn slots_of_a_tracker_keep_the_invariants() {
     for (jobs, keep_going) in [(1, true), (2, false)] {
-        let mut world = world(Scheduling::Slots, Landing::Each, jobs);
-        world.policy.task_source = TaskSource::Program { name: "bd".to_owned() };
-        world.policy.keep_going = keep_going;
-        check_laws(&World { supply: 2, ..world });
+        let mut scenario = scenario(Scheduling::Slots, Landing::Each, jobs);
+        scenario.policy.task_source = TaskSource::Program { name: "bd".to_owned() };
+        scenario.policy.keep_going = keep_going;
+        check_invariants(&RunScenario { available_tasks: 2, ..scenario });
     }
 }
 
 #[test]
 fn a_tracker_task_is_closed_when_its_loop_is_approved() {
-    let mut policy = world(Scheduling::Slots, Landing::None, 2).policy;
+    let mut policy = scenario(Scheduling::Slots, Landing::None, 2).policy;
     policy.task_source = TaskSource::Program { name: "bd".to_owned() };
     let moved = |id: &str, status| RunEvent::LoopStatusChanged { loop_id: id.into(), status };
     let events = [
@@ -95,7 +95,7 @@ fn a_tracker_task_is_closed_when_its_loop_is_approved() {
     assert_eq!(outstanding(&run), [RunEffect::CloseTask { loop_id: "b".into() }]);
     let closed = |id: &str| RunEvent::TaskClosed { loop_id: id.into() };
     let (run, effects) = step(run, closed("b"), &policy);
-    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "it ends when the tracker knows");
+    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "the run ends after the tracker is updated");
     let reopened = replay_on(run, [moved("a", LoopStatus::Active), moved("a", LoopStatus::Ended(approved()))], &policy);
     assert_eq!(outstanding(&reopened), [RunEffect::CloseTask { loop_id: "a".into() }]);
     assert_eq!(outstanding(&step(reopened, closed("a"), &policy).0), []);
@@ -107,7 +107,7 @@ fn replay_on(run: Run, events: impl IntoIterator<Item = RunEvent>, policy: &RunP
 
 #[test]
 fn a_closed_task_makes_others_ready() {
-    let mut policy = world(Scheduling::Slots, Landing::None, 1).policy;
+    let mut policy = scenario(Scheduling::Slots, Landing::None, 1).policy;
     policy.task_source = TaskSource::Program { name: "bd".to_owned() };
     let events = [
         RunEvent::Started,
@@ -122,44 +122,44 @@ fn a_closed_task_makes_others_ready() {
 }
 
 #[test]
-fn slots_with_a_plan_keep_the_laws() {
-    let mut world = world(Scheduling::Slots, Landing::None, 2);
-    world.policy.has_planning = true;
-    check_laws(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
+fn slots_with_a_plan_keep_the_invariants() {
+    let mut scenario = scenario(Scheduling::Slots, Landing::None, 2);
+    scenario.policy.has_planning = true;
+    check_invariants(&RunScenario { plan: plan("a | b"), repeats: 0, available_tasks: 1, ..scenario });
 }
 
 #[test]
-fn chains_keep_the_laws() {
+fn chains_keep_the_invariants() {
     for (jobs, after) in [(1, false), (2, true)] {
-        let mut world = world(Scheduling::Chain, Landing::None, jobs);
-        world.policy.has_final_review = after;
-        world.repeats = 2;
-        check_laws(&World { plan: plan("a | b | c"), ..world.clone() });
-        check_laws(&World { plan: plan("a b c"), ..world.clone() });
-        world.policy.landing = Landing::Group;
-        check_laws(&World { plan: plan("a | b"), ..world });
+        let mut scenario = scenario(Scheduling::Chain, Landing::None, jobs);
+        scenario.policy.has_final_review = after;
+        scenario.repeats = 2;
+        check_invariants(&RunScenario { plan: plan("a | b | c"), ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("a b c"), ..scenario.clone() });
+        scenario.policy.landing = Landing::Group;
+        check_invariants(&RunScenario { plan: plan("a | b"), ..scenario });
     }
 }
 
 #[test]
-fn groups_keep_the_laws() {
+fn groups_keep_the_invariants() {
     for (jobs, after) in [(1, true), (2, false), (2, true)] {
-        let mut world = world(Scheduling::Groups, Landing::Group, jobs);
-        world.policy.has_final_review = after;
-        world.policy.has_planning = true;
-        check_laws(&World { plan: plan("a b | c"), repeats: 2, ..world.clone() });
-        check_laws(&World { plan: plan("a b | c | d"), ..world.clone() });
-        check_laws(&World { plan: plan("| a | | b"), ..world.clone() });
-        check_laws(&World { plan: plan("a b c d"), repeats: 0, ..world.clone() });
-        check_laws(&World { plan: plan("a b"), checkpoints: true, repeats: 3, ..world.clone() });
-        check_laws(&World { plan: plan("a b c"), checkpoints: true, repeats: 2, ..world });
+        let mut scenario = scenario(Scheduling::Groups, Landing::Group, jobs);
+        scenario.policy.has_final_review = after;
+        scenario.policy.has_planning = true;
+        check_invariants(&RunScenario { plan: plan("a b | c"), repeats: 2, ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("a b | c | d"), ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("| a | | b"), ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("a b c d"), repeats: 0, ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("a b"), checkpoints: true, repeats: 3, ..scenario.clone() });
+        check_invariants(&RunScenario { plan: plan("a b c"), checkpoints: true, repeats: 2, ..scenario });
     }
 }
 
 #[test]
 fn an_empty_plan_fails_but_an_empty_queue_is_done() {
     let end = |arrangement, groups: &str| {
-        let policy = world(arrangement, Landing::None, 1).policy;
+        let policy = scenario(arrangement, Landing::None, 1).policy;
         let groups = plan(groups);
         replay([RunEvent::Started, RunEvent::GroupsPlanned { groups }], &policy).stage
     };
@@ -170,7 +170,7 @@ fn an_empty_plan_fails_but_an_empty_queue_is_done() {
 
 #[test]
 fn a_task_that_ends_makes_others_ready() {
-    let policy = world(Scheduling::Slots, Landing::None, 2).policy;
+    let policy = scenario(Scheduling::Slots, Landing::None, 2).policy;
     let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let mut run = Run::default();
     let mut wanted = Vec::new();
@@ -196,7 +196,7 @@ fn a_task_that_ends_makes_others_ready() {
 
 #[test]
 fn a_reopened_loop_updates_the_run_outcome() {
-    let policy = world(Scheduling::Queue, Landing::None, 1).policy;
+    let policy = scenario(Scheduling::Queue, Landing::None, 1).policy;
     let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let events = [
         RunEvent::Started,
@@ -220,7 +220,7 @@ fn a_reopened_loop_updates_the_run_outcome() {
 
 #[test]
 fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
-    let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
+    let mut policy = scenario(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
     let moved = |name: &str, status| RunEvent::LoopStatusChanged { loop_id: name.into(), status };
     let events = [
@@ -246,7 +246,7 @@ fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
 
 #[test]
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
-    let mut policy = world(Scheduling::Groups, Landing::Group, 1).policy;
+    let mut policy = scenario(Scheduling::Groups, Landing::Group, 1).policy;
     policy.has_final_review = true;
     let moved = |status| RunEvent::LoopStatusChanged { loop_id: "a".into(), status };
     let run = replay(
@@ -266,8 +266,8 @@ fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
     assert_eq!((run.stage, effects), (RunStage::Reviewing, vec![RunEffect::FinalReview]));
 }
 
-fn check_laws(world: &World) {
-    let explored = explore(world, |step| {
+fn check_invariants(scenario: &RunScenario) {
+    let explored = explore(scenario, |step| {
         invalid_events_change_nothing(step);
         done_is_final(step);
         effects_equal_what_a_restart_resumes(step);
@@ -279,11 +279,11 @@ fn check_laws(world: &World) {
         cancelling_reaches_every_loop(step);
     });
     for (index, node) in explored.nodes.iter().enumerate() {
-        no_state_is_stuck(node, world, &|| format!("{:#?}\n{world:?}", explored.path(index)));
+        no_state_is_stuck(node, scenario, &|| format!("{:#?}\n{scenario:?}", explored.path(index)));
     }
     every_state_can_reach_the_end(&explored);
-    replaying_gives_the_same_state(&explored, &world.policy);
-    println!("{:?} {:?}: {} states, {} steps", world.policy, world.plan, explored.nodes.len(), explored.steps);
+    replaying_gives_the_same_state(&explored, &scenario.policy);
+    println!("{:?} {:?}: {} states, {} steps", scenario.policy, scenario.plan, explored.nodes.len(), explored.steps);
 }
 
 fn invalid_events_change_nothing(step: &RunStep) {
@@ -300,15 +300,16 @@ fn done_is_final(step: &RunStep) {
     let Run { loops, stage, unclosed, .. } = step.after.run.clone();
     // A loop that a person reopened may end with another outcome.
     let anew = matches!(step.event, RunEvent::LoopStatusChanged { .. }) && loops.values().all(LoopStatus::has_ended);
-    let own_end = step.world.policy.has_final_review || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
+    let own_end =
+        step.scenario.policy.has_final_review || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
     assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
     // The tracker is updated even after the run ended.
-    assert!(unclosed.is_empty() || step.world.policy.task_source.closes_tasks());
+    assert!(unclosed.is_empty() || step.scenario.policy.task_source.closes_tasks());
     let same = Run { loops, stage: stage.clone(), unclosed, ..step.before.run.clone() };
     assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
     // A run that is approved now still lands.
     let lands = matches!(stage, RunStage::Landing(_));
-    assert!(!lands || anew && !own_end && step.world.policy.onto_default, "{:?}", step.event);
+    assert!(!lands || anew && !own_end && step.scenario.policy.onto_default, "{:?}", step.event);
     assert!(lands || step.after.run.is_done());
     let follows = |effect: &RunEffect| {
         let over = matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
@@ -325,12 +326,12 @@ fn effects_equal_what_a_restart_resumes(step: &RunStep) {
     }
     for effect in after {
         let known = before.contains(&effect) || step.effects.contains(&effect);
-        assert!(known, "{effect:?} is outstanding but was never asked for");
+        assert!(known, "{effect:?} is outstanding but was never requested");
     }
 }
 
-fn independent(world: &World) -> bool {
-    matches!(world.policy.scheduling, Scheduling::Queue | Scheduling::Slots)
+fn independent(scenario: &RunScenario) -> bool {
+    matches!(scenario.policy.scheduling, Scheduling::Queue | Scheduling::Slots)
 }
 
 fn group_of(run: &Run, loop_id: &LoopId) -> usize {
@@ -343,21 +344,21 @@ fn calls_respect_groups_and_jobs(step: &RunStep) {
         let RunEffect::Start { loop_id } = effect else { continue };
         let queued = before.loops.get(loop_id).is_none_or(|status| *status == LoopStatus::Queued);
         assert!(queued && !before.starting.contains(loop_id), "{loop_id} was called before");
-        assert!(after.active() + after.starting.len() <= step.world.policy.jobs, "more calls than jobs");
+        assert!(after.active() + after.starting.len() <= step.scenario.policy.jobs, "more calls than jobs");
         let group = group_of(after, loop_id);
         for earlier in after.groups[..group].iter().flatten() {
             let status = &after.loops[earlier];
-            let through = status.has_ended() && (independent(step.world) || status.is_resolved());
+            let through = status.has_ended() && (independent(step.scenario) || status.is_resolved());
             assert!(through, "{loop_id} is called while {earlier} is {status:?}");
         }
     }
-    if step.world.policy.scheduling == Scheduling::Chain {
+    if step.scenario.policy.scheduling == Scheduling::Chain {
         assert!(after.starting.len() <= 1, "a chain has one task at a time");
     }
 }
 
 fn one_lands_at_a_time(step: &RunStep) {
-    if step.world.policy.landing != Landing::Group {
+    if step.scenario.policy.landing != Landing::Group {
         assert_eq!(step.after.run.landing, None);
         return;
     }
@@ -376,7 +377,7 @@ fn one_lands_at_a_time(step: &RunStep) {
         let group = group_of(run, loop_id);
         for other in &run.groups[group] {
             let status = &run.loops[other];
-            let over = status.is_resolved() || (independent(step.world) && status.has_ended());
+            let over = status.is_resolved() || (independent(step.scenario) && status.has_ended());
             assert!(over, "{loop_id} may land while {other} is {status:?}");
         }
     }
@@ -414,12 +415,12 @@ fn rounds_follow_each_other(step: &RunStep) {
 
 fn picks_respect_the_slots(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
-    assert!(slots(step.world) || after.picks == 0);
+    assert!(slots(step.scenario) || after.picks == 0);
     if after.picks > before.picks {
-        assert!(step.world.policy.keep_going || !step.after.failed, "a task is picked after a failure");
+        assert!(step.scenario.policy.keep_going || !step.after.failed, "a task is picked after a failure");
         assert!(!step.after.stopped, "a task is picked after the last one");
         assert_eq!(after.picking, Picking::Open);
-        assert!(after.picks + after.active() + after.starting.len() <= step.world.policy.jobs);
+        assert!(after.picks + after.active() + after.starting.len() <= step.scenario.policy.jobs);
     }
     let taken = usize::from(matches!(step.event, RunEvent::TaskPicked { .. } | RunEvent::NothingToPick));
     let kept = after.picks + taken >= before.picks;
@@ -449,7 +450,7 @@ fn the_outcome_is_that_of_the_worst_loop(step: &RunStep) {
         assert!(standings().all(fine), "approved, but {:?}", step.after.run.loops);
         let whole = RunEvent::FinalReviewEnded { outcome: approved() };
         let none = step.after.run.loops.is_empty();
-        assert!(!step.world.policy.has_final_review || *step.event == whole || none, "approved without the whole");
+        assert!(!step.scenario.policy.has_final_review || *step.event == whole || none, "approved without the whole");
     }
 }
 
@@ -461,7 +462,7 @@ fn cancelling_reaches_every_loop(step: &RunStep) {
     assert_eq!(step.effects, wanted);
 }
 
-fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
+fn no_state_is_stuck(node: &Node, scenario: &RunScenario, why: &dyn Fn() -> String) {
     let run = &node.run;
     let working = matches!(run.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
     if run.is_done() || run.stage == RunStage::Queued {
@@ -469,7 +470,7 @@ fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
     }
     let moves = |status: &LoopStatus| matches!(status, LoopStatus::Active | LoopStatus::Waiting | LoopStatus::Landing);
     let alive = !outstanding(run).is_empty() || run.loops.values().any(moves);
-    assert!(alive, "stuck in {:?} of {world:?} after {}", run, why());
+    assert!(alive, "stuck in {:?} of {scenario:?} after {}", run, why());
     let due = run.loops.values().any(|status| *status == LoopStatus::AtCheckpoint);
     let out = outstanding(run).iter().any(|effect| matches!(effect, RunEffect::ReviewCheckpoint { .. }));
     assert!(!working || !due || out, "no reviewer runs for what is due in {run:?} after {}", why());

@@ -8,17 +8,17 @@ use signoff_core::machine::{
 use signoff_core::review::Verdict;
 use signoff_core::workflow::Completion;
 
-use crate::group::say;
+use crate::group::builders;
 
-pub fn next_head(this: &Loop) -> Head {
-    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
-    say::head(number + 1)
+pub fn next_head(machine: &Loop) -> Head {
+    let number: u32 = machine.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+    builders::head(number + 1)
 }
 
 /// All events that the outstanding effects of a loop can lead to.
-pub fn answers(this: &Loop, policy: &Policy) -> Vec<Event> {
+pub fn answers(machine: &Loop, policy: &Policy) -> Vec<Event> {
     let answer = |effect| match effect {
-        Effect::Spawn(job) => reports(this, &job, policy),
+        Effect::Spawn(job) => reports(machine, &job, policy),
         Effect::Ask(question) => {
             let answered = |choice: Choice| Event::PersonAnswered { question: question.id, choice, by: "ann".into() };
             question.choices.iter().map(|choice| answered(*choice)).collect()
@@ -27,12 +27,12 @@ pub fn answers(this: &Loop, policy: &Policy) -> Vec<Event> {
         Effect::Wait { reason } => vec![Event::Resumed { reason }],
         Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
     };
-    outstanding(this, policy).into_iter().flat_map(answer).collect()
+    outstanding(machine, policy).into_iter().flat_map(answer).collect()
 }
 
-pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
+pub fn reports(machine: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
-    let (same, changed) = (this.head.clone(), next_head(this));
+    let (same, changed) = (machine.head.clone(), next_head(machine));
     let work = |report| Event::WorkEnded { attempt, report };
     let failed = Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut };
     let check = |report| Event::CheckEnded { attempt, report };
@@ -50,21 +50,21 @@ pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         JobKind::Fix { .. } => vec![done, work(WorkReport::Complete { head: same }), failed],
         JobKind::Check => vec![
             check(CheckReport::Passed),
-            check(CheckReport::Failed { findings: vec![say::finding("test.rs")] }),
+            check(CheckReport::Failed { findings: vec![builders::finding("test.rs")] }),
             check(CheckReport::NothingToCheck),
             failed,
         ],
         JobKind::Review { reviewer, .. } => {
             let name = reviewer.as_str();
-            let said = [
-                say::review(name, Verdict::Approved),
-                say::review(name, Verdict::NeedsDiscussion),
-                say::objects(name, "x.rs"),
-                say::objects(name, "y.rs"),
-                say::unreadable(name),
+            let outcomes = [
+                builders::review(name, Verdict::Approved),
+                builders::review(name, Verdict::NeedsDiscussion),
+                builders::objects(name, "x.rs"),
+                builders::objects(name, "y.rs"),
+                builders::unreadable(name),
             ];
             let arrived = |review| Event::ReviewArrived { attempt, review: Box::new(review) };
-            said.into_iter().map(arrived).chain([failed]).collect()
+            outcomes.into_iter().map(arrived).chain([failed]).collect()
         }
         JobKind::Combine { .. } => vec![
             Event::FixesCombined { attempt, head: changed.clone() },
@@ -72,16 +72,16 @@ pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         ],
         JobKind::Land => vec![
             land(LandingReport::Landed { commit: "m".into() }),
-            land(LandingReport::SentBack { head: changed, findings: vec![say::finding("z.rs")] }),
+            land(LandingReport::SentBack { head: changed, findings: vec![builders::finding("z.rs")] }),
             failed,
         ],
     }
 }
 
 /// Events from outside that disturb a loop.
-pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
-    let mut all = vec![Event::HeadMoved { head: next_head(this) }, Event::BudgetReached];
-    for effect in outstanding(this, policy) {
+pub fn disturbances(machine: &Loop, policy: &Policy) -> Vec<Event> {
+    let mut all = vec![Event::HeadMoved { head: next_head(machine) }, Event::BudgetReached];
+    for effect in outstanding(machine, policy) {
         if let Effect::Spawn(Job { attempt, .. }) = effect {
             all.push(Event::AttemptLost { attempt, loss: AttemptLoss::Crashed });
             all.push(Event::RateLimited {
@@ -96,12 +96,12 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
 }
 
 /// The event from the run that the loop waits for: its start, the grant to land, or the end of a checkpoint review.
-pub fn granted(this: &Loop) -> Option<Event> {
-    match &this.stage {
-        Stage::Queued => Some(Event::Started { head: say::head(0) }),
+pub fn granted(machine: &Loop) -> Option<Event> {
+    match &machine.stage {
+        Stage::Queued => Some(Event::Started { head: builders::head(0) }),
         Stage::AwaitingLanding { .. } => Some(Event::LandingGranted),
-        Stage::Working { .. } | Stage::Fixing { .. } if this.pause_reasons().contains(&PauseReason::Checkpoint) => {
-            Some(Event::CheckpointEnded { findings: vec![say::finding("x.rs")], number: Some(1) })
+        Stage::Working { .. } | Stage::Fixing { .. } if machine.pause_reasons().contains(&PauseReason::Checkpoint) => {
+            Some(Event::CheckpointEnded { findings: vec![builders::finding("x.rs")], number: Some(1) })
         }
         Stage::Working { .. }
         | Stage::Researching { .. }

@@ -8,8 +8,8 @@ use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReaso
 use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
 
+use crate::group::builders;
 use crate::group::drive::{Drive, Next};
-use crate::group::say;
 
 fn plans() -> impl Strategy<Value = Vec<Vec<LoopId>>> {
     let plans = [vec![vec!["a"]], vec![vec!["a", "b"], vec!["c"]], vec![vec!["a", "b", "c"]]];
@@ -30,19 +30,19 @@ proptest! {
         preset in prop::sample::select(vec!["loops", "plan", "task"]),
         seed in prop::collection::vec(any::<u16>(), 64),
     ) {
-        let mut policy = say::small(preset);
+        let mut policy = builders::small(preset);
         policy.workflow.checkpoint_interval = policy.workflow.checkpoint_interval.map(|_| interval);
         let mut drive = Drive::new(policy, jobs);
         let mut view = RunState::default();
         let mut shown = 0;
         for turn in 0.. {
-            let nexts = drive.nexts(&groups);
-            if nexts.is_empty() {
+            let next_steps = drive.next_steps(&groups);
+            if next_steps.is_empty() {
                 break;
             }
             prop_assert!(turn < 3_000, "no end in sight: {:?}", drive.run);
             let dice = usize::from(seed[turn % seed.len()]) ^ (turn / seed.len() * 7919);
-            let next = nexts[dice % nexts.len()].clone();
+            let next = next_steps[dice % next_steps.len()].clone();
             let before = drive.loops.clone();
             drive.happen(next.clone());
             checkpoints_come_when_due(&drive, &before, &next);
@@ -61,33 +61,33 @@ proptest! {
 }
 
 fn both_machines_agree(drive: &Drive) {
-    for (loop_id, this) in &drive.loops {
-        assert_eq!(drive.run.loops.get(loop_id), Some(&LoopStatus::for_loop(this)), "{loop_id}");
+    for (loop_id, machine) in &drive.loops {
+        assert_eq!(drive.run.loops.get(loop_id), Some(&LoopStatus::for_loop(machine)), "{loop_id}");
     }
 }
 
 /// A loop may land with a blocking finding if a person or the policy lets it pass, but then it is not approved.
 fn nothing_lands_with_a_blocking_finding(drive: &Drive) {
-    for (loop_id, this) in &drive.loops {
-        let landing = if let Stage::Landing { outcome, .. } = &this.stage { Some(outcome) } else { None };
-        let done = if let Stage::Done(ending) = &this.stage { Some(&ending.outcome) } else { None };
+    for (loop_id, machine) in &drive.loops {
+        let landing = if let Stage::Landing { outcome, .. } = &machine.stage { Some(outcome) } else { None };
+        let done = if let Stage::Done(ending) = &machine.stage { Some(&ending.outcome) } else { None };
         let workflow = &drive.policy.workflow;
         let gate = workflow.first_gate().and_then(|phase| phase.policy());
         let (Some(Outcome::Approved { .. }), Some(gate_policy)) = (landing.or(done), gate) else { continue };
         let here = |entry: &&LedgerEntry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
-        let open: Vec<_> = this.ledger.open(gate_policy.gate.fail_on).filter(here).collect();
+        let open: Vec<_> = machine.ledger.open(gate_policy.gate.fail_on).filter(here).collect();
         assert!(open.is_empty(), "{loop_id} lands with {open:?} open");
     }
 }
 
 fn the_run_outcome_follows_from_its_loops(drive: &Drive) {
-    let outcome = |this: &Loop| {
-        let Stage::Done(ending) = &this.stage else { panic!("not ended: {:?}", this.stage) };
+    let outcome = |machine: &Loop| {
+        let Stage::Done(ending) = &machine.stage else { panic!("not ended: {:?}", machine.stage) };
         ending.outcome.clone()
     };
     let RunStage::Done(end) = &drive.run.stage else { panic!("not done") };
-    let failed = |this: &Loop| matches!(outcome(this), Outcome::Failed | Outcome::Stuck);
-    let approved = |this: &Loop| matches!(outcome(this), Outcome::Approved { .. });
+    let failed = |machine: &Loop| matches!(outcome(machine), Outcome::Failed | Outcome::Stuck);
+    let approved = |machine: &Loop| matches!(outcome(machine), Outcome::Approved { .. });
     assert_eq!(*end == RunOutcome::Failed, drive.loops.values().any(failed));
     assert_eq!(*end == RunOutcome::Approved, drive.loops.values().all(approved));
 }
@@ -123,9 +123,9 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
     }
 }
 
-fn job_of(this: &Loop, event: &Event, drive: &Drive) -> Option<Job> {
+fn job_of(machine: &Loop, event: &Event, drive: &Drive) -> Option<Job> {
     let attempt = event.ends_attempt()?;
-    machine::outstanding(this, &drive.policy).into_iter().find_map(|effect| {
+    machine::outstanding(machine, &drive.policy).into_iter().find_map(|effect| {
         let machine::Effect::Spawn(job) = effect else { return None };
         (job.attempt == attempt).then_some(job)
     })
@@ -142,11 +142,11 @@ fn the_log_round_trips_through_json(drive: &Drive) {
         Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) | Fact::Loop(..) | Fact::Task(..) => None,
     });
     assert_eq!(group::replay(run_events.collect::<Vec<RunEvent>>(), &drive.run_policy), drive.run);
-    for (loop_id, this) in &drive.loops {
+    for (loop_id, machine) in &drive.loops {
         let events = log.iter().filter_map(|recorded| match &recorded.fact {
             Fact::Loop(id, LoopFact::Transitioned(event)) if id == loop_id => Some(event.clone()),
             Fact::Run(_) | Fact::Loop(..) | Fact::Task(..) => None,
         });
-        assert_eq!(&machine::replay(events, &drive.policy), this);
+        assert_eq!(&machine::replay(events, &drive.policy), machine);
     }
 }

@@ -92,13 +92,13 @@ fn read_split(contract: Contract, answer: &JoinedAnswer, request: &ReviewRequest
 }
 
 /// The parts of a text that is cut at the given offsets.
-fn cut<'t>(text: &'t str, places: &[usize]) -> Vec<&'t str> {
-    let mut places: Vec<usize> = places.iter().map(|place| place % (text.len() + 1)).collect();
-    places.retain(|place| text.is_char_boundary(*place));
-    places.sort_unstable();
-    places.dedup();
-    let starts = [0].into_iter().chain(places.clone());
-    let ends = places.into_iter().chain([text.len()]);
+fn cut<'t>(text: &'t str, offsets: &[usize]) -> Vec<&'t str> {
+    let mut offsets: Vec<usize> = offsets.iter().map(|offset| offset % (text.len() + 1)).collect();
+    offsets.retain(|offset| text.is_char_boundary(*offset));
+    offsets.sort_unstable();
+    offsets.dedup();
+    let starts = [0].into_iter().chain(offsets.clone());
+    let ends = offsets.into_iter().chain([text.len()]);
     starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
@@ -287,9 +287,9 @@ fn recorded() -> Vec<(Contract, String)> {
 fn an_answer_in_chunks_is_read_as_one_answer() {
     let mut dice = Dice::new();
     for (_, text) in recorded() {
-        let places: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
+        let offsets: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
         let mut blocks = Blocks::default();
-        cut(&text, &places).iter().for_each(|chunk| blocks.push(chunk));
+        cut(&text, &offsets).iter().for_each(|chunk| blocks.push(chunk));
         assert_eq!(blocks.join(), JoinedAnswer { text, ..JoinedAnswer::default() });
     }
 }
@@ -304,8 +304,8 @@ fn no_split_of_a_share_makes_it_less_strict(share: usize) {
         for required in [false, true] {
             let whole = read(contract, &text, &review_request(required));
             for round in 0..24 {
-                let places: Vec<usize> = (0..1 + round % 4).map(|_| dice.below(text.len() + 1)).collect();
-                let blocks = cut(&text, &places);
+                let offsets: Vec<usize> = (0..1 + round % 4).map(|_| dice.below(text.len() + 1)).collect();
+                let blocks = cut(&text, &offsets);
                 let split = read_split(contract, &joined(&blocks), &review_request(required));
                 assert!(approves(&whole) || !approves(&split), "{contract:?} {whole:?}\nbecame looser in {blocks:#?}");
             }
@@ -363,8 +363,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_split_makes_an_answer_less_strict(text in parts(), places in prop::collection::vec(any::<usize>(), 1..4), required: bool) {
-        let blocks = cut(&text, &places);
+    fn no_split_makes_an_answer_less_strict(text in parts(), offsets in prop::collection::vec(any::<usize>(), 1..4), required: bool) {
+        let blocks = cut(&text, &offsets);
         let answer = joined(&blocks);
         for contract in [Contract::Markdown, Contract::Json, Contract::Xml, Contract::Prefix, Contract::Severity, Contract::Auto] {
             let whole = read(contract, &text, &review_request(required));

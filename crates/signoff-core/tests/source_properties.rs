@@ -362,7 +362,7 @@ fn check_phases(file: &TaskFile) {
 }
 
 #[test]
-fn the_laws_hold_for_the_corpus() {
+fn the_properties_hold_for_the_corpus() {
     let mut ticked = 0;
     insta::glob!("../../../testdata/sources", "*/*", |path| {
         let bytes = std::fs::read(path).unwrap();

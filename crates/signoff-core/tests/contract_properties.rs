@@ -21,10 +21,10 @@ fn review_request(kind: ReviewerKind, require_nonce: bool, fail_on: FailThreshol
     }
 }
 
-fn any_ask() -> impl Strategy<Value = ReviewRequest> {
+fn any_review_request() -> impl Strategy<Value = ReviewRequest> {
     let kinds = select(vec![ReviewerKind::Spec, ReviewerKind::Code, ReviewerKind::General]);
-    let bars = select(vec![FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None]);
-    (kinds, any::<bool>(), bars).prop_map(|(kind, require, bar)| review_request(kind, require, bar))
+    let thresholds = select(vec![FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None]);
+    (kinds, any::<bool>(), thresholds).prop_map(|(kind, require, threshold)| review_request(kind, require, threshold))
 }
 
 fn read(contract: Contract, text: &str, request: &ReviewRequest) -> Result<Review, Violation> {
@@ -167,10 +167,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_give_a_review_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..200), asked in any_ask()) {
+    fn any_bytes_give_a_review_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..200), request in any_review_request()) {
         for contract in Contract::ALL {
             for tool in [None, Some(bytes.as_slice())] {
-                if let Err(violation) = parse(contract, ReviewAnswer { text: &bytes, tool }, &asked) {
+                if let Err(violation) = parse(contract, ReviewAnswer { text: &bytes, tool }, &request) {
                     prop_assert!(violation.offset <= bytes.len());
                 }
             }
@@ -178,15 +178,15 @@ proptest! {
     }
 
     #[test]
-    fn any_pieces_give_a_review_or_a_violation(text in pieces(), asked in any_ask()) {
+    fn any_pieces_give_a_review_or_a_violation(text in pieces(), request in any_review_request()) {
         for contract in Contract::ALL {
             for tool in [None, Some(text.as_bytes())] {
-                let result = parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &asked);
-                prop_assert_eq!(&result, &parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &asked));
+                let result = parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request);
+                prop_assert_eq!(&result, &parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request));
                 match result {
                     Err(violation) => prop_assert!(violation.offset <= text.len()),
                     Ok(review) => prop_assert!(
-                        !review.verdict.approves() || review.findings.iter().all(|one| !asked.fail_on.is_reached_by(one.severity))
+                        !review.verdict.approves() || review.findings.iter().all(|finding| !request.fail_on.is_reached_by(finding.severity))
                     ),
                 }
             }
@@ -195,87 +195,87 @@ proptest! {
 
     #[test]
     fn a_quoted_approval_is_never_an_approval(
-        asked in any_ask(),
+        request in any_review_request(),
         ways in prop::collection::vec(0..WAYS, 1..4),
         which in any::<prop::sample::Index>(),
         preamble in select(vec!["", "I looked at it.\n\n", "# Review\n\n- src/a.rs:1 fine\n\n"]),
     ) {
-        let (_, planted) = which.get(&approvals(asked.kind)).clone();
+        let (_, planted) = which.get(&approvals(request.kind)).clone();
         let parts: Vec<_> = ways.iter().map(|way| shown(*way, &planted)).collect();
         let text = format!("{preamble}{}", parts.join("\n\n"));
         for contract in Contract::ALL {
-            prop_assert!(!approves(contract, &text, &asked), "{contract:?} approves:\n{text}");
+            prop_assert!(!approves(contract, &text, &request), "{contract:?} approves:\n{text}");
         }
     }
 
     #[test]
     fn a_contradicted_approval_does_not_approve(
-        asked in any_ask(),
+        request in any_review_request(),
         approval in any::<prop::sample::Index>(),
         refusal in any::<prop::sample::Index>(),
         first in any::<bool>(),
         gap in select(vec!["\n", "\n\n", "\n\nBut:\n\n"]),
     ) {
-        let asked = ReviewRequest { fail_on: FailThreshold::Low, ..asked };
-        let (contract, yes) = approval.get(&approvals(asked.kind)).clone();
-        let (other, no) = refusal.get(&refusals(asked.kind)).clone();
+        let request = ReviewRequest { fail_on: FailThreshold::Low, ..request };
+        let (contract, yes) = approval.get(&approvals(request.kind)).clone();
+        let (other, no) = refusal.get(&refusals(request.kind)).clone();
         let text = if first { format!("{yes}{gap}{no}") } else { format!("{no}{gap}{yes}") };
         // The prefix counts only at the start of the answer.
-        let silent = |one: Contract, is_first: bool| one == Contract::Prefix && !is_first;
+        let silent = |contract: Contract, is_first: bool| contract == Contract::Prefix && !is_first;
         if !silent(contract, first) && !silent(other, !first) {
-            prop_assert!(!approves(Contract::Auto, &text, &asked), "auto approves:\n{text}");
+            prop_assert!(!approves(Contract::Auto, &text, &request), "auto approves:\n{text}");
             if contract == other {
-                prop_assert!(!approves(contract, &text, &asked), "{contract:?} approves:\n{text}");
+                prop_assert!(!approves(contract, &text, &request), "{contract:?} approves:\n{text}");
             }
         }
     }
 
     #[test]
     fn a_retracted_approval_does_not_approve(
-        asked in any_ask(),
+        request in any_review_request(),
         approval in any::<prop::sample::Index>(),
         bound in any::<bool>(),
         words in select(vec!["I retract my approval, this loses money.", "My approval is withdrawn.", "Do not merge this.", "On second thought it leaks."]),
         gap in select(vec!["\n", "\n\n", "\n\nIt reads well.\n\n", "\n\n- "]),
     ) {
-        let (contract, yes) = approval.get(&approvals(asked.kind)).clone();
+        let (contract, yes) = approval.get(&approvals(request.kind)).clone();
         let comment = if bound { format!("\n<!-- signoff:{NONCE} -->") } else { String::new() };
         let text = format!("{yes}{comment}{gap}{words}\n");
         for reader in [contract, Contract::Auto] {
-            prop_assert!(!approves(reader, &text, &asked), "{reader:?} approves:\n{text}");
+            prop_assert!(!approves(reader, &text, &request), "{reader:?} approves:\n{text}");
         }
     }
 
     #[test]
-    fn one_changed_byte_never_turns_a_refusal_into_an_approval(asked in any_ask(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), replaces in any::<bool>()) {
-        let asked = ReviewRequest { fail_on: FailThreshold::Low, ..asked };
-        let (contract, no) = which.get(&refusals(asked.kind)).clone();
+    fn one_changed_byte_never_turns_a_refusal_into_an_approval(request in any_review_request(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), replaces in any::<bool>()) {
+        let request = ReviewRequest { fail_on: FailThreshold::Low, ..request };
+        let (contract, no) = which.get(&refusals(request.kind)).clone();
         let at = at.index(no.len());
         let mut bytes = no.into_bytes();
         if replaces { bytes[at] = 0xff } else { bytes.insert(at, 0xff) }
         for reader in [contract, Contract::Auto] {
-            let result = parse(reader, ReviewAnswer { text: &bytes, tool: None }, &asked);
+            let result = parse(reader, ReviewAnswer { text: &bytes, tool: None }, &request);
             prop_assert!(!result.is_ok_and(|review| review.verdict.approves()), "{bytes:?}");
         }
     }
 
     #[test]
     fn every_item_beside_a_request_is_a_finding(items in prop::collection::vec(listed(), 1..8), last in any::<bool>()) {
-        let asked = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
+        let request = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
         let items = in_sections(items);
         let list = review_of(&items);
-        let expected: Vec<&GeneratedItem> = items.iter().filter(|one| one.is_finding()).collect();
+        let expected: Vec<&GeneratedItem> = items.iter().filter(|item| item.is_finding()).collect();
         let verdict = "**Verdict: CHANGES_REQUESTED**";
         let markdown = if last { format!("{list}\n{verdict}\n") } else { format!("{verdict}\n\n{list}") };
         for (contract, text) in [(Contract::Markdown, markdown), (Contract::Prefix, format!("ISSUES: see\n\n{list}"))] {
-            let review = read(contract, &text, &asked);
+            let review = read(contract, &text, &request);
             let review = review.map_err(|violation| TestCaseError::fail(format!("{violation}\n{text}")))?;
             prop_assert!(review.findings.len() >= expected.len(), "{:?}\n{text}", review.findings);
-            for one in &expected {
-                let found = review.findings.iter().find(|finding| finding.description.contains(&one.text));
-                let Some(found) = found else { return Err(TestCaseError::fail(format!("{one:?} is lost:\n{text}"))) };
-                prop_assert_eq!(found.severity.as_str(), one.severity.unwrap_or("critical"), "{}", text);
-                prop_assert!(one.nested.iter().all(|nested| found.description.contains(nested)), "{:?}\n{}", found, text);
+            for item in &expected {
+                let found = review.findings.iter().find(|finding| finding.description.contains(&item.text));
+                let Some(found) = found else { return Err(TestCaseError::fail(format!("{item:?} is lost:\n{text}"))) };
+                prop_assert_eq!(found.severity.as_str(), item.severity.unwrap_or("critical"), "{}", text);
+                prop_assert!(item.nested.iter().all(|nested| found.description.contains(nested)), "{:?}\n{}", found, text);
             }
         }
     }
@@ -285,12 +285,12 @@ proptest! {
         text in "x[a-z]([a-z0-9 *_`(){}<>&#|:,.=+!?'/-]{0,30}[a-z0-9)*`:-])?",
         lead in select(vec!["[Critical] src/a.rs:1 ", "src/a.rs:1 ", "**Critical:** src/a.rs:1 — ", "`src/a.rs:1`: ", "**src/a.rs:1** - ", "[Critical] ", "HIGH src/a.rs:1 "]),
     ) {
-        let asked = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
+        let request = review_request(ReviewerKind::Code, false, FailThreshold::Medium);
         let text = text.trim();
         // A text that is itself a tag, a location or a label is read as such.
         prop_assume!(!text.contains('<') && !text.ends_with(':') && text.matches('`').count() % 2 == 0);
         let answer = format!("- {lead}{text}\n\n**Verdict: CHANGES_REQUESTED**\n");
-        let review = read(Contract::Markdown, &answer, &asked);
+        let review = read(Contract::Markdown, &answer, &request);
         let review = review.map_err(|violation| TestCaseError::fail(format!("{violation}\n{answer}")))?;
         let found: Vec<&str> = review.findings.iter().map(|finding| finding.description.as_str()).collect();
         prop_assert_eq!(found, vec![text], "{}", answer);
@@ -298,11 +298,11 @@ proptest! {
 
     #[test]
     fn a_required_nonce_must_be_present_to_approve(text in pieces(), wrong in "[a-z0-9]{1,8}", kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code])) {
-        let asked = review_request(kind, true, FailThreshold::Low);
+        let request = review_request(kind, true, FailThreshold::Low);
         let text = text.replace(NONCE, &wrong);
         for (contract, answer) in approvals(kind) {
             for text in [format!("{answer}\n<!-- signoff:{wrong} -->"), format!("{answer}\n{text}"), format!("{text}\n{answer}")] {
-                prop_assert!(!approves(contract, &text, &asked) && !approves(Contract::Auto, &text, &asked), "{text}");
+                prop_assert!(!approves(contract, &text, &request) && !approves(Contract::Auto, &text, &request), "{text}");
             }
         }
     }
@@ -313,12 +313,12 @@ proptest! {
         findings in prop::collection::vec(("[a-z]{1,6}/[a-z]{1,6}\\.rs", 1u32..9999, "[A-Za-z][a-z <&\"]{0,20}[a-z]", 0usize..3), 0..4),
         preamble in select(vec!["", "Here is what I found.\n\n"]),
     ) {
-        let asked = review_request(kind, true, FailThreshold::Low);
+        let request = review_request(kind, true, FailThreshold::Low);
         let meant: Vec<GeneratedFinding> = findings.into_iter().map(|(file, line, text, severity)| GeneratedFinding { file, line, text, severity }).collect();
         for (contract, answer) in rendered(&meant, kind) {
             let text = if contract == Contract::Prefix { answer } else { format!("{preamble}{answer}") };
             for reader in [contract, Contract::Auto] {
-                let review = read(reader, &text, &asked);
+                let review = read(reader, &text, &request);
                 let review = review.map_err(|violation| TestCaseError::fail(format!("{reader:?} {violation}\n{text}")))?;
                 prop_assert_eq!(review.verdict.approves(), meant.is_empty(), "{:?}\n{}", reader, text);
                 let read: Option<Vec<GeneratedFinding>> = review.findings.iter().map(GeneratedFinding::from_finding).collect();
@@ -333,7 +333,7 @@ proptest! {
 struct GeneratedItem {
     section: &'static str,
     severity: Option<&'static str>,
-    place: bool,
+    location: bool,
     ticked: Option<bool>,
     text: String,
     nested: Vec<String>,
@@ -355,10 +355,10 @@ fn listed() -> impl Strategy<Value = GeneratedItem> {
         (0u32..1_000_000, "[a-z]{1,8}( [a-z]{1,8}){0,3}").prop_map(|(number, words)| format!("x{number} {words} end"));
     let nested = prop::collection::vec(text.clone(), 0..3);
     (sections, severities, any::<bool>(), ticks, text, nested).prop_map(
-        |(section, severity, place, ticked, text, nested)| GeneratedItem {
+        |(section, severity, location, ticked, text, nested)| GeneratedItem {
             section,
             severity,
-            place,
+            location,
             ticked,
             text,
             nested,
@@ -369,11 +369,11 @@ fn listed() -> impl Strategy<Value = GeneratedItem> {
 /// An item without a section belongs to the section of the item before it.
 fn in_sections(mut items: Vec<GeneratedItem>) -> Vec<GeneratedItem> {
     let mut section = "";
-    for one in &mut items {
-        if one.section.is_empty() {
-            one.section = section;
+    for item in &mut items {
+        if item.section.is_empty() {
+            item.section = section;
         }
-        section = one.section;
+        section = item.section;
     }
     items
 }
@@ -381,16 +381,16 @@ fn in_sections(mut items: Vec<GeneratedItem>) -> Vec<GeneratedItem> {
 fn review_of(items: &[GeneratedItem]) -> String {
     let mut out = String::new();
     let mut section = "";
-    for one in items {
-        if one.section != section && !one.section.is_empty() {
-            out += &format!("\n{}\n\n", one.section);
-            section = one.section;
+    for item in items {
+        if item.section != section && !item.section.is_empty() {
+            out += &format!("\n{}\n\n", item.section);
+            section = item.section;
         }
-        let tick = one.ticked.map_or("", |ticked| if ticked { "[x] " } else { "[ ] " });
-        let severity = one.severity.map_or(String::new(), |word| format!("[{word}] "));
-        let place = if one.place { "src/a.rs:1 " } else { "" };
-        out += &format!("- {tick}{severity}{place}{}\n", one.text);
-        out.extend(one.nested.iter().map(|nested| format!("  - {nested}\n")));
+        let tick = item.ticked.map_or("", |ticked| if ticked { "[x] " } else { "[ ] " });
+        let severity = item.severity.map_or(String::new(), |word| format!("[{word}] "));
+        let location = if item.location { "src/a.rs:1 " } else { "" };
+        out += &format!("- {tick}{severity}{location}{}\n", item.text);
+        out.extend(item.nested.iter().map(|nested| format!("  - {nested}\n")));
     }
     out
 }
@@ -423,10 +423,12 @@ impl GeneratedFinding {
 /// The review in each contract that transmits complete findings, in the form that its instructions request.
 fn rendered(meant: &[GeneratedFinding], kind: ReviewerKind) -> Vec<(Contract, String)> {
     let comment = format!("<!-- signoff:{NONCE} 0123456789abcdef -->");
-    let plain = meant.iter().all(|one| one.plain() == one.text && !one.text.contains(['<', '&', '"']));
+    let plain = meant.iter().all(|finding| finding.plain() == finding.text && !finding.text.contains(['<', '&', '"']));
     let items: String = meant
         .iter()
-        .map(|one| format!("- [{}] {}:{} {}\n", WORDS[one.severity].0, one.file, one.line, one.text))
+        .map(|finding| {
+            format!("- [{}] {}:{} {}\n", WORDS[finding.severity].0, finding.file, finding.line, finding.text)
+        })
         .collect();
     let word = if meant.is_empty() { "APPROVED" } else { "CHANGES_REQUESTED" };
     let prefix = if meant.is_empty() { "APPROVED: ok" } else { "ISSUES:" };
@@ -443,12 +445,12 @@ fn xml(meant: &[GeneratedFinding], kind: ReviewerKind) -> String {
     let root = if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" };
     let issues: String = meant
         .iter()
-        .map(|one| {
-            let severity = WORDS[one.severity].0.to_lowercase();
-            let place = format!("<location file=\"{}\" line=\"{}\"/>", one.file, one.line);
+        .map(|finding| {
+            let severity = WORDS[finding.severity].0.to_lowercase();
+            let location = format!("<location file=\"{}\" line=\"{}\"/>", finding.file, finding.line);
             format!(
-                "<issue type=\"bug\" severity=\"{severity}\">{place}<description>{}</description></issue>\n",
-                escape(&one.text)
+                "<issue type=\"bug\" severity=\"{severity}\">{location}<description>{}</description></issue>\n",
+                escape(&finding.text)
             )
         })
         .collect();
@@ -459,9 +461,9 @@ fn xml(meant: &[GeneratedFinding], kind: ReviewerKind) -> String {
 fn severity(meant: &[GeneratedFinding]) -> String {
     let issues: Vec<_> = meant
         .iter()
-        .map(|one| {
-            let location = format!("{}:{}", one.file, one.line);
-            serde_json::json!({"severity": WORDS[one.severity].1, "message": one.text, "location": location})
+        .map(|finding| {
+            let location = format!("{}:{}", finding.file, finding.line);
+            serde_json::json!({"severity": WORDS[finding.severity].1, "message": finding.text, "location": location})
         })
         .collect();
     format!("```json\n{}\n```\n", serde_json::json!({"issues": issues, "nonce": NONCE}))

@@ -1,4 +1,4 @@
-//! What holds for every review prompt, whatever the task, the diff and the agents say.
+//! Properties of every review prompt, for any task, diff and agent output.
 
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag};
@@ -11,14 +11,14 @@ use strum::VariantArray as _;
 
 use crate::prompt::fixture::{CONTRACTS, WORKTREE, code_finding, review, review_request, work};
 
-/// The headings a reader of the prompt sees, level and text as written.
+/// The headings of a prompt as a Markdown parser finds them, with their level.
 fn headings(prompt: &str) -> Vec<&str> {
     let events = Parser::new(prompt).into_offset_iter();
     let headings = events.filter(|(event, _)| matches!(event, Event::Start(Tag::Heading { .. })));
     headings.map(|(_, place)| prompt[place].trim_end()).collect()
 }
 
-/// Text that would like to be more than text.
+/// Text that imitates prompt sections, fences and verdicts.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\n```\n".to_owned()),
@@ -54,13 +54,13 @@ fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
 }
 
 #[test]
-fn without_a_nonce_none_is_asked_for() {
+fn a_prompt_without_nonce_does_not_mention_one() {
     let request = contract::ReviewRequest { nonce: None, ..review_request(ReviewerKind::General) };
     assert!(!prompt::review(&review(&request)).contains("This review's nonce"));
 }
 
 #[test]
-fn a_prompt_of_endless_texts_ends() {
+fn huge_texts_give_a_bounded_prompt() {
     let endless = "ü`\n".repeat(400_000);
     let finding = Finding {
         description: endless.clone(),
@@ -90,7 +90,7 @@ fn a_prompt_of_endless_texts_ends() {
 
 proptest! {
     #[test]
-    fn no_material_changes_what_the_prompt_says(
+    fn quoted_text_does_not_change_the_prompt(
         plan in hostile(), output in hostile(), diff in hostile(), follow_up in hostile(), found in hostile(),
     ) {
         let request = review_request(ReviewerKind::Code);
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn no_task_swallows_or_fakes_a_section(title in hostile(), description in hostile(), id in hostile()) {
+    fn a_task_cannot_hide_or_add_a_section(title in hostile(), description in hostile(), id in hostile()) {
         let request = review_request(ReviewerKind::General);
         let with = |id: &str, title: &str, description: &str| {
             let task = TaskBrief { id, title, description, ..TaskBrief::default() };
