@@ -9,6 +9,10 @@ use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
+use self::declaring_macros::{MacroDeclaration, MacroInvocation, discriminants_name};
+
+mod declaring_macros;
+
 /// One parsed Rust file.
 #[derive(Debug)]
 pub struct SourceFile {
@@ -18,6 +22,8 @@ pub struct SourceFile {
     pub code_lines: usize,
     pub functions: Vec<FunctionItem>,
     pub types: Vec<TypeItem>,
+    macro_declarations: Vec<MacroDeclaration>,
+    macro_invocations: Vec<MacroInvocation>,
     pub comments: Vec<SourceText>,
     pub strings: Vec<SourceText>,
     pub has_module_doc: bool,
@@ -95,6 +101,8 @@ impl SourceFile {
             strings: scan.strings,
             functions: items.functions,
             types: items.types,
+            macro_declarations: items.macro_declarations,
+            macro_invocations: items.macro_invocations,
             has_module_doc,
         })
     }
@@ -122,8 +130,21 @@ pub fn source_files(root: &Path) -> Vec<SourceFile> {
         SourceFile::parse(name.clone(), &text).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
     let mut files: Vec<SourceFile> = paths.iter().map(parse).collect();
+    add_types_of_macros(&mut files);
     count_tuple_parameters(&mut files);
     files
+}
+
+/// Adds the types that are declared by invoking a macro, which another file may define.
+fn add_types_of_macros(files: &mut [SourceFile]) {
+    let declarations: Vec<MacroDeclaration> =
+        files.iter_mut().flat_map(|file| std::mem::take(&mut file.macro_declarations)).collect();
+    for file in files {
+        for invocation in &file.macro_invocations {
+            let found = declarations.iter().flat_map(|declaration| declaration.declared_types(invocation));
+            file.types.extend(found.map(|(name, visibility)| TypeItem::new(&name, visibility, Vec::new())));
+        }
+    }
 }
 
 /// Counts the tuple parameters of every function. A private alias is known in its own file only.
@@ -241,10 +262,28 @@ impl TokenScan<'_> {
     }
 }
 
+impl TypeItem {
+    fn new(name: &syn::Ident, visibility: ItemVisibility, alias_of: Vec<PlainType>) -> Self {
+        Self { name: name.to_string(), line: name.span().start().line, visibility, alias_of }
+    }
+}
+
+impl ItemVisibility {
+    fn from_syntax(visibility: &syn::Visibility) -> Self {
+        match visibility {
+            syn::Visibility::Public(_) => Self::Public,
+            syn::Visibility::Restricted(_) => Self::Restricted,
+            syn::Visibility::Inherited => Self::Private,
+        }
+    }
+}
+
 #[derive(Default)]
 struct ItemVisitor {
     functions: Vec<FunctionItem>,
     types: Vec<TypeItem>,
+    macro_declarations: Vec<MacroDeclaration>,
+    macro_invocations: Vec<MacroInvocation>,
     /// The lines of `#[cfg(test)]` modules.
     tests: Vec<RangeInclusive<usize>>,
 }
@@ -265,12 +304,7 @@ impl ItemVisitor {
     }
 
     fn type_item(&mut self, name: &syn::Ident, visibility: &syn::Visibility, alias_of: Vec<PlainType>) {
-        let visibility = match visibility {
-            syn::Visibility::Public(_) => ItemVisibility::Public,
-            syn::Visibility::Restricted(_) => ItemVisibility::Restricted,
-            syn::Visibility::Inherited => ItemVisibility::Private,
-        };
-        self.types.push(TypeItem { name: name.to_string(), line: name.span().start().line, visibility, alias_of });
+        self.types.push(TypeItem::new(name, ItemVisibility::from_syntax(visibility), alias_of));
     }
 }
 
@@ -363,7 +397,21 @@ impl<'ast> Visit<'ast> for ItemVisitor {
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.type_item(&item.ident, &item.vis, Vec::new());
+        if let Some(name) = item.attrs.iter().find_map(discriminants_name) {
+            self.type_item(&name, &item.vis, Vec::new());
+        }
         visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+        let tokens = item.mac.tokens.clone();
+        match (&item.ident, item.mac.path.segments.last()) {
+            (Some(name), _) => self.macro_declarations.extend(MacroDeclaration::all(name, tokens)),
+            (None, Some(segment)) => {
+                self.macro_invocations.push(MacroInvocation { macro_name: segment.ident.to_string(), tokens });
+            }
+            (None, None) => {}
+        }
     }
 
     fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
