@@ -52,7 +52,7 @@ fn cases() -> Vec<Case> {
 const INSTEAD: [&str; 3] = ["expected ", "did you mean ", "write "];
 
 #[test]
-fn every_mistake_is_told_with_file_and_line_and_what_to_write() {
+fn every_mistake_is_reported_with_file_line_and_correct_form() {
     let cases = cases();
     assert!(cases.len() >= 150, "{} files", cases.len());
     let mut out = String::new();

@@ -433,7 +433,7 @@ const INSTEAD: [&str; 5] = ["expected ", "did you mean ", "the phases are ", "le
 
 /// `testdata/config-foreign/invalid`: one mistake each.
 #[test]
-fn every_mistake_is_told_in_the_words_of_its_file() {
+fn every_mistake_is_reported_in_the_words_of_its_file() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/config-foreign/invalid");
     let mut names: Vec<_> =
         fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
