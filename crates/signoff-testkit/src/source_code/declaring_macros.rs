@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
-use super::ItemVisibility;
+use super::{ItemVisibility, SourceText, TypeItem};
 
 /// One `struct $name` or `enum $name` in the body of a `macro_rules!`.
 #[derive(Debug)]
@@ -17,8 +17,22 @@ pub(super) struct MacroDeclaration {
 /// One use of a macro at the level of a module.
 #[derive(Debug)]
 pub(super) struct MacroInvocation {
-    pub(super) macro_name: String,
-    pub(super) tokens: TokenStream,
+    macro_name: String,
+    /// The first name in each piece between commas, of each entry that ends with `;`.
+    entries: Vec<Vec<Option<SourceText>>>,
+}
+
+impl MacroInvocation {
+    pub(super) fn new(macro_name: &Ident, tokens: TokenStream) -> Self {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let entries = tokens.split(|token| is_punct(token, ';')).map(|entry| {
+            // An attribute is `#` and a group.
+            let names = entry.split(|token| is_punct(token, ',')).map(|piece| piece.iter().find_map(ident));
+            let text = |name: Ident| SourceText { line: name.span().start().line, text: name.to_string() };
+            names.map(|name| name.map(text)).collect()
+        });
+        Self { macro_name: macro_name.to_string(), entries: entries.collect() }
+    }
 }
 
 impl MacroDeclaration {
@@ -38,17 +52,14 @@ impl MacroDeclaration {
     }
 
     /// The types that an invocation declares by this declaration.
-    pub(super) fn declared_types(&self, invocation: &MacroInvocation) -> Vec<(Ident, ItemVisibility)> {
-        if invocation.macro_name != self.macro_name {
-            return Vec::new();
-        }
-        let tokens: Vec<TokenTree> = invocation.tokens.clone().into_iter().collect();
-        let names = tokens.split(|token| is_punct(token, ';')).filter_map(|entry| {
-            let piece = entry.split(|token| is_punct(token, ',')).nth(self.position)?;
-            // An attribute is `#` and a group.
-            piece.iter().find_map(ident)
-        });
-        names.map(|name| (name, self.visibility)).collect()
+    pub(super) fn declared_types(&self, invocation: &MacroInvocation) -> impl Iterator<Item = TypeItem> {
+        let entries = invocation.entries.iter().filter(|_| invocation.macro_name == self.macro_name);
+        entries.filter_map(|entry| entry.get(self.position)?.as_ref()).map(|name| TypeItem {
+            name: name.text.clone(),
+            line: name.line,
+            visibility: self.visibility,
+            alias_of: Vec::new(),
+        })
     }
 }
 
