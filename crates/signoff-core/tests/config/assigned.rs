@@ -206,14 +206,14 @@ fn an_agent_is_what_its_table_says() {
 }
 
 #[test]
-fn without_an_agent_people_are_told() {
+fn without_an_agent_the_error_names_the_setting() {
     let settings = configured("[agents.tests]\nkind = \"checks\"\n");
     assert_eq!(Asked::new(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
     assert_eq!(Asked::new(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
 }
 
 #[test]
-fn with_several_agents_somebody_must_choose() {
+fn with_several_agents_a_choice_is_required() {
     let settings = configured(TWO);
     insta::assert_snapshot!(Asked::new(&settings).writer(Role::Fix, "review").unwrap_err(), @"no agent is assigned to the role `fix`: set `[roles] fix` to one of claude, mine");
 }

@@ -65,7 +65,7 @@ fn without_a_word_the_last_review_is_by_an_agent_of_another_kind() {
 }
 
 #[test]
-fn phases_are_told_by_number_or_name() {
+fn phases_are_selected_by_number_or_name() {
     let settings = configured(&format!(
         "{AGENTS}
 [presets.phases.phase.1]
@@ -280,6 +280,6 @@ fn a_retry_limit_is_shown_with_the_line_that_decides_it() {
 fn a_tool_of_a_review_may_be_played_by_checks() {
     let agents = "[agents.claude]\n[agents.c]\nkind = \"checks\"\n[presets.phases.tools]\nt = \"c\"\n";
     configured(&format!("{agents}[presets.phases.phase.3]\ntool = \"t\"\n"));
-    let told = try_configured(&format!("{agents}[presets.phases.phase.2]\ntool = \"t\"\n")).unwrap_err();
-    insta::assert_snapshot!(told, @"signoff.toml:5: `t` names `c`, which only runs checks and can be a reviewer's `agent`: expected one of another kind");
+    let error = try_configured(&format!("{agents}[presets.phases.phase.2]\ntool = \"t\"\n")).unwrap_err();
+    insta::assert_snapshot!(error, @"signoff.toml:5: `t` names `c`, which only runs checks and can be a reviewer's `agent`: expected one of another kind");
 }

@@ -58,7 +58,7 @@ fn the_nearest_word_about_a_gate_counts() {
 }
 
 #[test]
-fn a_preset_can_be_told_about_the_whole() {
+fn a_preset_accepts_the_settings_of_the_whole() {
     let settings = configured(
         "[presets.loops]\neffort = \"high\"\ncompletion = \"exit\"\nmax_attempts = 7\nfail_on = \"MEDIUM\"\n",
     );

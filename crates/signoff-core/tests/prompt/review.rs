@@ -242,7 +242,7 @@ fn a_second_try_quotes_what_could_not_be_read() {
 }
 
 #[test]
-fn only_a_reviewer_with_a_place_to_run_tests_is_told_to_run_them() {
+fn only_a_reviewer_with_a_place_to_run_tests_is_asked_to_run_them() {
     let request = review_request(ReviewerKind::General);
     for depth in Depth::VARIANTS.iter().copied() {
         let can_run_prompt = |can_run: bool| prompt::review(&ReviewContext { depth, can_run, ..review(&request) });

@@ -99,7 +99,7 @@ fn a_fix_by_follow_up() {
 }
 
 #[test]
-fn a_fix_of_a_review_nobody_could_read() {
+fn a_fix_of_an_unreadable_review() {
     let context = FixContext { unread_review: Some("Hm, line 46 looks off to me."), ..fix() };
     insta::assert_snapshot!("fix_unread_review", prompt::fix(&context));
 }

@@ -18,7 +18,7 @@ use crate::laws::log;
 use crate::story::{Story, reviewed};
 
 /// The notifications of each event, after the watch has caught up with the first ones.
-fn told_after(log: &[Transition], known: usize) -> Vec<Vec<Notification>> {
+fn notifications_after(log: &[Transition], known: usize) -> Vec<Vec<Notification>> {
     let mut watch = NotificationWatcher::default();
     caught_up(&mut watch, &log[..known]);
     log[known..].iter().map(|transition| watch.apply(transition)).collect()
@@ -32,11 +32,15 @@ fn caught_up(watch: &mut NotificationWatcher, past: &[Transition]) -> Vec<Notifi
 
 fn messages(story: &Story) -> Vec<NotificationMessage> {
     let known = MessageContext { project: "shop", question: None };
-    told_after(&story.transitions, 0).iter().flatten().map(|told| message(told, known)).collect()
+    notifications_after(&story.transitions, 0)
+        .iter()
+        .flatten()
+        .map(|notification| message(notification, known))
+        .collect()
 }
 
 /// `question | Task #29 needs an answer: … | text | command`.
-fn told(story: &Story) -> String {
+fn message_lines(story: &Story) -> String {
     let line = |message: &NotificationMessage| {
         let next = message.next.clone().unwrap_or_default();
         format!("{} | {} | {} | {next}", message.event.as_str(), message.title, message.text)
@@ -53,12 +57,12 @@ const BUG: [(Severity, &str, &str); 1] = [(Severity::Critical, "a.rs:1", "No nam
 #[test]
 fn a_finished_task_is_notified_once() {
     let story = task().works().objects("general", &BUG).works().approves("general");
-    insta::assert_snapshot!(told(&story), @"done | Task #29 is done: Add user authentication | APPROVED after 2 reviews. | signoff show 29");
+    insta::assert_snapshot!(message_lines(&story), @"done | Task #29 is done: Add user authentication | APPROVED after 2 reviews. | signoff show 29");
 }
 
 #[test]
 fn a_stuck_task_is_not_also_notified_as_done() {
-    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent reports that it is stuck. | signoff show 29, then signoff retry 29");
+    insta::assert_snapshot!(message_lines(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent reports that it is stuck. | signoff show 29, then signoff retry 29");
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn a_review_that_did_not_approve_is_improved_and_not_retried() {
         judge.gate.on_failure = OnFailure::Stop;
     }
     let story = Story::task(policy).objects("general", &BUG);
-    insta::assert_snapshot!(told(&story), @"stuck | Task #29 failed: Add user authentication | The review found something. | signoff show 29, then signoff improve 29 --review");
+    insta::assert_snapshot!(message_lines(&story), @"stuck | Task #29 failed: Add user authentication | The review found something. | signoff show 29, then signoff improve 29 --review");
 }
 
 #[test]
@@ -78,9 +82,9 @@ fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
         story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
-    insta::assert_snapshot!(told(&asked), @"question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)");
+    insta::assert_snapshot!(message_lines(&asked), @"question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)");
     let again = late(asked.person(Choice::Retry));
-    insta::assert_snapshot!(told(&again.person(Choice::Stop)), @"
+    insta::assert_snapshot!(message_lines(&again.person(Choice::Stop)), @"
     question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)
     question | Task #29 needs an answer: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 CHOICE (retry, proceed, stop, restart)
     ");
@@ -93,7 +97,7 @@ fn a_run_is_notified_once_with_task_counts() {
         story = story.starts(number);
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
     }
-    insta::assert_snapshot!(told(&story), @"
+    insta::assert_snapshot!(message_lines(&story), @"
     stuck | Task #2 is stuck: Two | The agent reports that it is stuck. | signoff show 2, then signoff retry 2
     done | Run 3 is done | 2 of 3 tasks passed, 1 needs you. | signoff status
     ");
@@ -105,7 +109,7 @@ fn a_run_budget_is_notified_once_until_resumed() {
     let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { reason: PauseReason::Budget });
     let story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
-    insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
+    insta::assert_snapshot!(message_lines(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
     let story = short(goes_on(goes_on(story, 1), 2));
     assert_eq!(messages(&story).len(), 2);
 }
@@ -115,14 +119,14 @@ fn a_task_budget_is_notified_per_task() {
     let story = Story::new(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
     let cap = Caps { max_cost_micro_usd: Some(1), ..Caps::default() };
-    let told = |task, run| {
+    let message_lines = |task, run| {
         let mut watch = NotificationWatcher::new(task, run);
         story.transitions.iter().flat_map(|transition| watch.apply(transition)).count()
     };
     let said = |task, run| {
         let mut watch = NotificationWatcher::new(task, run);
-        let told = story.transitions.iter().flat_map(|transition| watch.apply(transition)).next().unwrap();
-        let message = message(&told, MessageContext { project: "shop", question: None });
+        let notification = story.transitions.iter().flat_map(|transition| watch.apply(transition)).next().unwrap();
+        let message = message(&notification, MessageContext { project: "shop", question: None });
         format!("{} | {}", message.text, message.next.unwrap_or_default())
     };
     let (dollars, minutes, tokens) = (
@@ -133,13 +137,16 @@ fn a_task_budget_is_notified_per_task() {
     insta::assert_snapshot!(said(Caps::default(), dollars), @"In the whole run $0.00 of $2.50 is spent: another attempt may go over it. | signoff configure --set limits.run.max_cost_usd=DOLLARS; signoff work");
     insta::assert_snapshot!(said(minutes, Caps::default()), @"For this task 0 minutes of 1 minute are over: another attempt may go over it. | signoff configure --set limits.max_minutes=MINUTES; signoff work");
     insta::assert_snapshot!(said(tokens, dollars), @"For this task 0 tokens of 0 tokens are used. | signoff configure --set limits.max_tokens=TOKENS; signoff work");
-    assert_eq!(told(cap, Caps::default()), 2);
-    assert_eq!(told(Caps::default(), cap), 1);
+    assert_eq!(message_lines(cap, Caps::default()), 2);
+    assert_eq!(message_lines(Caps::default(), cap), 1);
 }
 
 /// The notifications of a watch that starts with this log.
 fn still_holds(story: &Story) -> Vec<NotificationKind> {
-    caught_up(&mut NotificationWatcher::default(), &story.transitions).iter().map(|told| told.kind).collect()
+    caught_up(&mut NotificationWatcher::default(), &story.transitions)
+        .iter()
+        .map(|notification| notification.kind)
+        .collect()
 }
 
 #[test]
@@ -164,7 +171,7 @@ fn a_rate_limit_is_not_notified_as_budget() {
     let attempt = story.jobs()[0].attempt;
     let plan = LimitPlan::WaitUntil(until);
     let story = story.then(Event::RateLimited { attempt, plan, error: None, next_agent: None });
-    assert_eq!(told(&story), "");
+    assert_eq!(message_lines(&story), "");
 }
 
 #[test]
@@ -179,7 +186,7 @@ fn a_blocking_task_needs_a_person_even_if_not_failed() {
     let story = Story::new(policy).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
     let object = |story: Story| story.objects("spec", &BUG).objects("code", &BUG);
     let story = object(object(object(story).works()).works());
-    insta::assert_snapshot!(told(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED");
+    insta::assert_snapshot!(message_lines(&story), @"stuck | Task #1 needs you: One | The review cycles are used up. | signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED");
 }
 
 #[test]
@@ -220,15 +227,15 @@ proptest! {
     #[test]
     fn past_events_are_not_notified_again(story in log(), cut in any::<prop::sample::Index>()) {
         let known = cut.index(story.log.len() + 1);
-        prop_assert_eq!(told_after(&story.transitions, known), &told_after(&story.transitions, 0)[known..]);
+        prop_assert_eq!(notifications_after(&story.transitions, known), &notifications_after(&story.transitions, 0)[known..]);
     }
 
     /// A pending notification has the same occurrence id as when it was sent first.
     #[test]
     fn pending_notifications_were_sent_before(story in log()) {
-        let told: Vec<_> = told_after(&story.transitions, 0).iter().flatten().map(Notification::key).collect();
+        let keys: Vec<_> = notifications_after(&story.transitions, 0).iter().flatten().map(Notification::key).collect();
         for standing in caught_up(&mut NotificationWatcher::default(), &story.transitions) {
-            prop_assert!(told.contains(&standing.key()), "{:?}", standing.key());
+            prop_assert!(keys.contains(&standing.key()), "{:?}", standing.key());
         }
     }
 

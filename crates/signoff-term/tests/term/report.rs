@@ -820,8 +820,11 @@ fn a_void_approval_is_reported_in_every_format() {
 fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
-    assert_eq!(told, ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]);
+    let results = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
+    assert_eq!(
+        results,
+        ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use signoff_term::status;
 use crate::rows::{all, ended, parsed, question, row};
 
 /// All runs have a running process.
-fn told(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
+fn status_text(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
     let driven = tasks.iter().filter_map(|task| task.run_id).collect();
     inbox::text(&ProjectSnapshot { tasks, runs: &[], driven: &driven }, questions, 30)
 }
@@ -65,7 +65,7 @@ fn nothing_yet() {
         No tasks yet.
           signoff add "what is to be done" -a    adds one, reviewed until approved
     "#);
-    insta::assert_snapshot!(told(&[], &[]), @r#"
+    insta::assert_snapshot!(status_text(&[], &[]), @r#"
         Nothing to do yet.
 
           signoff add "what is to be done" -a    a task, reviewed until it is approved
@@ -93,8 +93,8 @@ fn a_paused_task_says_what_it_waits_for() {
     };
     let both = RateLimitWait { fallbacks: vec!["codex".into(), "gemini".into()], ..wait.clone() };
     let limited = |wait| paused("rate_limited", Some(wait));
-    let told = [limited(wait), limited(both), paused("rate_limited", None), paused("budget", None)];
-    insta::assert_snapshot!(told.map(|task| status::status_line(&task)).join("\n"), @"
+    let tasks = [limited(wait), limited(both), paused("rate_limited", None), paused("budget", None)];
+    insta::assert_snapshot!(tasks.map(|task| status::status_line(&task)).join("\n"), @"
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
     paused waits for its agent (rate limit)
@@ -112,12 +112,12 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
         run_id: Some(7),
         ..row(1, "Wait", TaskStatus::Paused)
     }];
-    let told = |driven: &[u64]| {
+    let status_text = |driven: &[u64]| {
         let driven = driven.iter().copied().collect();
         let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &driven };
         format!("{}next: {}", inbox::text(&scene, &[], 30), NextStep::for_task(&tasks[0], &scene))
     };
-    insta::assert_snapshot!(told(&[]), @"
+    insta::assert_snapshot!(status_text(&[]), @"
     Needs attention:
       ‖ 1. Wait: paused waits for claude until 12:31:08 UTC (rate limit)
           signoff work 1 continues when the rate limit ends
@@ -125,7 +125,7 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
     1 paused
     next: signoff work 1 continues when the rate limit ends
     ");
-    insta::assert_snapshot!(told(&[7]), @"
+    insta::assert_snapshot!(status_text(&[7]), @"
     Running:
       ‖ 1. implement Wait    paused      waits for claude until 12:31:08 UTC (rate limit)
 
@@ -136,7 +136,7 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
 
 #[test]
 fn tasks_that_need_attention_come_first() {
-    insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
+    insta::assert_snapshot!(status_text(&all(), &[question("q1", 33)]), @"
     Needs attention:
       q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
           signoff answer 33 CHOICE (continue, proceed, stop)
@@ -175,7 +175,7 @@ fn a_continued_task_needs_no_attention() {
         continues: Some(1),
         ..ended(row(2, "Improve it", TaskStatus::Completed), "approved", "APPROVED", "", 1)
     };
-    insta::assert_snapshot!(told(&[old, new], &[]), @"2 completed");
+    insta::assert_snapshot!(status_text(&[old, new], &[]), @"2 completed");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_long_list_stays_readable() {
     let failed = |id| ended(row(id, "Break it", TaskStatus::Failed), "failed", "", "implementer_failed", 0);
     let tasks: Vec<_> = (1..=10_000).map(failed).collect();
     assert_eq!(listed(&tasks, &[], 40).lines().count(), 10_000);
-    let text = told(&tasks, &[]);
+    let text = status_text(&tasks, &[]);
     assert!(text.contains("… and 9980 more: signoff status"), "{text}");
 }
 
@@ -195,7 +195,7 @@ fn only_the_latest_task_of_a_branch_needs_attention() {
     let refused = || ended(row(1, "Add it", TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "gate_failed", 1);
     let approved = ended(row(1, "Add it", TaskStatus::Completed), "approved", "APPROVED", "", 1);
     let tasks = [on(1, None, exhausted()), on(2, Some(1), exhausted()), on(3, Some(1), refused())];
-    insta::assert_snapshot!(told(&tasks, &[]), @"
+    insta::assert_snapshot!(status_text(&tasks, &[]), @"
     Needs attention:
       ✗ 3. Add it: failed CHANGES_REQUESTED (1 cycle) gate_failed
           signoff show 3, then signoff retry 3
@@ -204,13 +204,13 @@ fn only_the_latest_task_of_a_branch_needs_attention() {
     ");
     let [first, second, third] = tasks;
     let tasks = [first, second, third, on(4, Some(1), approved), row(5, "Other", TaskStatus::Cancelled)];
-    insta::assert_snapshot!(told(&tasks, &[]), @"3 completed, 1 failed, 1 cancelled");
+    insta::assert_snapshot!(status_text(&tasks, &[]), @"3 completed, 1 failed, 1 cancelled");
 }
 
 #[test]
 fn a_verdict_that_a_person_set_is_not_retried() {
     let set = ended(row(1, "Add it", TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "edited_by_person", 1);
-    insta::assert_snapshot!(told(&[set], &[]), @"
+    insta::assert_snapshot!(status_text(&[set], &[]), @"
     Needs attention:
       ✗ 1. Add it: failed CHANGES_REQUESTED (1 cycle) edited_by_person
           signoff improve 1 --review
@@ -235,7 +235,7 @@ fn a_blocked_task_names_its_blockers() {
         behind(5, &[3]),
         behind(6, &[4]),
     ];
-    insta::assert_snapshot!(told(&tasks, &[]), @"
+    insta::assert_snapshot!(status_text(&tasks, &[]), @"
     Needs attention:
       ✗ 1. Fail: failed implementer_failed
           signoff show 1, then signoff retry 1
@@ -256,7 +256,7 @@ fn a_blocked_task_names_its_blockers() {
 fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
     let planned = |id, status| TaskRow { branch: Some("signoff/run-3".to_owned()), ..row(id, "Step", status) };
     let tasks = [planned(1, TaskStatus::Waiting), planned(2, TaskStatus::Pending)];
-    insta::assert_snapshot!(told(&tasks, &[question("q1", 1)]), @"
+    insta::assert_snapshot!(status_text(&tasks, &[question("q1", 1)]), @"
     Needs attention:
       q1 task 1: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
           signoff answer 1 CHOICE (continue, proceed, stop)
@@ -265,7 +265,7 @@ fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
     ");
     let late = TaskRow { run_id: None, branch: None, depends_on: vec![1], ..row(3, "Late", TaskStatus::Pending) };
     let [first, second] = tasks;
-    insta::assert_snapshot!(told(&[first, second, late], &[]), @"2 pending, 1 waiting");
+    insta::assert_snapshot!(status_text(&[first, second, late], &[]), @"2 pending, 1 waiting");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_limit_says_how_long_to_wait() {
 }
 
 #[test]
-fn errors_are_told_in_each_languages_own_form() {
+fn errors_have_the_form_of_each_protocol() {
     let mut answers = String::new();
     for status in [400, 401, 403, 404, 500, 503, 529] {
         for (path, body) in dialects() {

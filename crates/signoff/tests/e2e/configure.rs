@@ -700,17 +700,17 @@ fn a_key_that_another_key_overrides_is_reported() {
         "[agents.claude]\n[gate]\nmax_cycles = 3\n[presets.phases.phase.3]\nagent = \"claude\"\n\
          [presets.phases.gates.code_review]\nmax_cycles = 2\n",
     );
-    let told = |words: &[&str]| project.run(&[&["configure"], words].concat()).stderr;
-    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.gates.code_review.max_fixes=5"]), @"`presets.phases.gates.code_review.max_cycles` is set by signoff.toml:7, which overrides `presets.phases.gates.code_review.max_fixes`");
-    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which overrides `presets.phases.phase.plan_review.tool`");
-    insta::assert_snapshot!(told(&["--set", "presets.phases.max_fixes=8"]), @"
+    let stderr = |words: &[&str]| project.run(&[&["configure"], words].concat()).stderr;
+    insta::assert_snapshot!(stderr(&["--global", "--set", "presets.phases.gates.code_review.max_fixes=5"]), @"`presets.phases.gates.code_review.max_cycles` is set by signoff.toml:7, which overrides `presets.phases.gates.code_review.max_fixes`");
+    insta::assert_snapshot!(stderr(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which overrides `presets.phases.phase.plan_review.tool`");
+    insta::assert_snapshot!(stderr(&["--set", "presets.phases.max_fixes=8"]), @"
     `presets.phases.gates.plan_review.max_fixes` is set by .claude/iterate-config.local.json:1, which overrides `presets.phases.max_fixes`
     `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:10, which overrides `presets.phases.max_fixes`
     ");
-    insta::assert_snapshot!(told(&["--set", "presets.phases.gates.final_review.max_fixes=5", "--set", "jobs=3"]), @"");
+    insta::assert_snapshot!(stderr(&["--set", "presets.phases.gates.final_review.max_fixes=5", "--set", "jobs=3"]), @"");
     project.env.write("theirs.yaml", "defaults:\n  max_review_cycles: 7\n");
-    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which overrides `defaults.max_review_cycles`");
-    insta::assert_snapshot!(told(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` applies only to workflows with one gate; `phases` has none or several");
+    insta::assert_snapshot!(stderr(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which overrides `defaults.max_review_cycles`");
+    insta::assert_snapshot!(stderr(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` applies only to workflows with one gate; `phases` has none or several");
 }
 
 #[test]

@@ -75,8 +75,8 @@ fn a_tool_without_an_agent_starts_nothing() {
     No tasks yet: `signoff add "…"` adds one
     "#);
     let doctor = project.run(&["doctor"]).stdout;
-    let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
+    let mapped: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
+    insta::assert_snapshot!(mapped.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which is mapped to no agent: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
     assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
     assert_eq!(project.run(&["iterate", "--lite", "--queue", "Add login"]).code, Some(0), "nor does lite");
 }

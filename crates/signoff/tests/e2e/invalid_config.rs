@@ -113,40 +113,40 @@ fn unusual_but_valid_files_are_accepted() {
 #[test]
 fn a_missing_prompt_is_an_error_before_any_agent_starts() {
     let project = project();
-    let told = |text: &str| {
+    let output = |text: &str| {
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
     project.env.shell("mkdir docs");
-    insta::assert_snapshot!(told("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
+    insta::assert_snapshot!(output("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:4
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
+    insta::assert_snapshot!(output("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
     exit 2
     --- stderr
     error: the prompt docs is not a regular file
       --> signoff.toml:3
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
+    insta::assert_snapshot!(output("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
       --> signoff.toml:2
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
+    insta::assert_snapshot!(output("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/work.md
       --> signoff.toml:3
     hint: create it, or name another file
     ");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
+    insta::assert_snapshot!(output("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
     exit 2
     --- stderr
     error: there is no prompt docs/read.md
@@ -178,36 +178,36 @@ fn every_named_prompt_must_exist() {
 #[test]
 fn variables_and_flags_are_checked_as_well() {
     let project = project();
-    let told = |words: &str| project.env.shell(words);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @r#"
+    let output = |words: &str| project.env.shell(words);
+    insta::assert_snapshot!(output("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @r#"
     exit 2
     --- stderr
     error: `max_cost_usd` is "much": expected an amount of dollars such as 20.0, more than 0 and at most 1000000
       --> SIGNOFF_LIMITS_MAX_COST_USD
     hint: give SIGNOFF_LIMITS_MAX_COST_USD another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
+    insta::assert_snapshot!(output("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
     exit 2
     --- stderr
     error: `attempt` is 30: expected a duration such as "90s", "30m" or "2h"
       --> SIGNOFF_LIMITS_ATTEMPT
     hint: give SIGNOFF_LIMITS_ATTEMPT another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"
+    insta::assert_snapshot!(output("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"
     exit 2
     --- stderr
     error: no such setting: did you mean `SIGNOFF_LIMITS_ATTEMPT`?
       --> SIGNOFF_LIMITS_ATEMPT
     hint: give SIGNOFF_LIMITS_ATEMPT another value, or leave it out
     ");
-    insta::assert_snapshot!(told("SIGNOFF_PRESET=tasks signoff work"), @r#"
+    insta::assert_snapshot!(output("SIGNOFF_PRESET=tasks signoff work"), @r#"
     exit 2
     --- stderr
     error: `preset` is "tasks", which is not a workflow: did you mean `task`?
       --> SIGNOFF_PRESET
     hint: give SIGNOFF_PRESET another value, or leave it out
     "#);
-    insta::assert_snapshot!(told("signoff work --jobs 0"), @"
+    insta::assert_snapshot!(output("signoff work --jobs 0"), @"
     exit 2
     --- stderr
     error: invalid value '0' for '--jobs <N>': 0 is not in 1..=65535
@@ -331,21 +331,21 @@ fn a_started_task_stays_unchanged() {
 #[test]
 fn fallback_agents_are_checked_too() {
     let project = project();
-    let told = |other: &str| {
+    let output = |other: &str| {
         let text = format!(
             "[agents.scripted]\nfallback = \"other\"\n[roles]\nimplement = \"scripted\"\n[agents.other]\n{other}\n"
         );
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
-    insta::assert_snapshot!(told("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
+    insta::assert_snapshot!(output("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
     exit 2
     --- stderr
     error: agent other: program ./codex was not found
       --> signoff.toml:7
     hint: install it, or set [agents.other] command in signoff.toml
     ");
-    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
+    insta::assert_snapshot!(output("kind = \"command\"\ncommand = [\"./no\"]"), @"
     exit 2
     --- stderr
     error: agent other: program ./no was not found
@@ -353,7 +353,7 @@ fn fallback_agents_are_checked_too() {
     hint: install it, or set [agents.other] command in signoff.toml
     ");
     project.env.write("tool", "#!/bin/sh\n");
-    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./tool\"]"), @"
+    insta::assert_snapshot!(output("kind = \"command\"\ncommand = [\"./tool\"]"), @"
     exit 2
     --- stderr
     error: agent other: ./tool is not executable

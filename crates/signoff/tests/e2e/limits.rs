@@ -163,8 +163,8 @@ fn status_names_the_agent_that_is_waited_for_and_the_fallbacks() {
     let mut wait = status()["wait"].clone();
     wait["until"] = "(later)".into();
     insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
-    let told = project.run(&["status"]).stdout;
-    insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
+    let status = project.run(&["status"]).stdout;
+    insta::assert_snapshot!(status.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
 }
@@ -306,8 +306,8 @@ fn an_agent_that_ignores_the_cap_is_reported_once_and_a_planner_is_not_a_task() 
     project.configure("[limits]\ngrace = \"3s\"\n[limits.run]\nmax_cost_usd = 1.0\n");
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
-    let told = project.run(&["run", "SPEC.md"]).stderr;
-    insta::assert_snapshot!(told, @"Run 1 (plan) is paused: in the whole run $1.50 of $1.00 is spent");
+    let stderr = project.run(&["run", "SPEC.md"]).stderr;
+    insta::assert_snapshot!(stderr, @"Run 1 (plan) is paused: in the whole run $1.50 of $1.00 is spent");
 }
 
 /// Invalid numbers in a usage report are ignored, and a later report cannot lower the cost.

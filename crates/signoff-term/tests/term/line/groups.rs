@@ -298,13 +298,13 @@ fn a_checkpoint_that_finds_nothing_is_one_line() {
 #[test]
 fn a_checkpoint_names_tasks_without_a_usable_review() {
     let unheard = || review("general", Verdict::Inconclusive(Inconclusive::Missing("timed out".into())), &[]);
-    for (other, told) in [
+    for (other, summary) in [
         (review("general", Verdict::Approved, &[]), "nothing found; no usable review of #4"),
         (unheard(), "no usable review arrived"),
     ] {
         let mut story = planned().starts(4).starts(5);
         story.run(RunEvent::AttemptSpent { since_checkpoint: BTreeMap::from([(id(4), 2), (id(5), 0)]) });
         let story = story.looked_at(4, unheard()).looked_at(5, other);
-        assert!(story.lines().ends_with(&format!("Checkpoint review of #4, #5: {told}")), "{}", story.lines());
+        assert!(story.lines().ends_with(&format!("Checkpoint review of #4, #5: {summary}")), "{}", story.lines());
     }
 }

@@ -44,8 +44,8 @@ fn a_question_is_reported_with_its_choices() {
 
 #[test]
 fn a_run_reports_its_open_questions() {
-    let told = |questions: &[QuestionRow]| waits(questions).result().text.to_string();
-    insta::assert_snapshot!(told(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 CHOICE (retry, stop)`; then `signoff run --resume 3` continues");
-    insta::assert_snapshot!(told(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 CHOICE (retry, stop)`; and 1 more question; then `signoff run --resume 3` continues");
-    insta::assert_snapshot!(told(&[]), @"Left unfinished (working) with 1 task, and no process is running: `signoff run --resume 3` continues");
+    let waiting = |questions: &[QuestionRow]| waits(questions).result().text.to_string();
+    insta::assert_snapshot!(waiting(&[question("q1", Some(30))]), @"Task 30 waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer 30 CHOICE (retry, stop)`; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(waiting(&[question("q7", None), question("q8", Some(31))]), @"Waits for an answer: The fixer failed. Retry or stop? Answer with `signoff answer q7 CHOICE (retry, stop)`; and 1 more question; then `signoff run --resume 3` continues");
+    insta::assert_snapshot!(waiting(&[]), @"Left unfinished (working) with 1 task, and no process is running: `signoff run --resume 3` continues");
 }

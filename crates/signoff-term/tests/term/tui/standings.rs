@@ -54,9 +54,9 @@ fn runs_without_a_process_are_interrupted_and_their_clock_stops() {
     scene.tui.set_inbox_hints(standings(&tasks, false));
     insta::assert_snapshot!("interrupted_80x24", scene.text(SMALL));
     insta::assert_snapshot!("interrupted_200x60", scene.text(LARGE));
-    let told = scene.text(LARGE);
-    assert!(told.contains("5 begun") && !told.contains("at work"), "{told}");
-    assert!(told.contains("interrupted: signoff work 22"), "{told}");
+    let screen = scene.text(LARGE);
+    assert!(screen.contains("5 begun") && !screen.contains("at work"), "{screen}");
+    assert!(screen.contains("interrupted: signoff work 22"), "{screen}");
     assert_eq!(later(&mut scene), scene.text(SMALL));
 }
 
@@ -67,10 +67,10 @@ fn a_new_process_resumes_interrupted_runs() {
     scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     scene.tui.set_inbox_hints(standings(&tasks, true));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("1 at work"), "{told}");
-    assert!(!told.contains("interrupted"), "{told}");
-    assert_ne!(later(&mut scene), told, "its clock goes on");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("1 at work"), "{screen}");
+    assert!(!screen.contains("interrupted"), "{screen}");
+    assert_ne!(later(&mut scene), screen, "its clock goes on");
 }
 
 /// The process that works on a run knows it before the store does.
@@ -97,9 +97,9 @@ fn exhausted() -> Story {
 #[test]
 fn row_and_run_agree_about_an_ended_task() {
     let mut scene = watched(exhausted());
-    let told = scene.text(SMALL);
-    assert!(told.contains("! 1 needs you") && told.contains("1 unsettled"), "{told}");
-    assert!(!told.contains("stuck"), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("! 1 needs you") && screen.contains("1 unsettled"), "{screen}");
+    assert!(!screen.contains("stuck"), "{screen}");
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_task_continued_by_a_later_one_needs_no_person() {
     scene.tui.set_inbox_hints(standings(std::slice::from_ref(&old), false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     scene.tui.set_inbox_hints(standings(&[old, next], false));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("1/1  1 done"), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("1/1  1 done"), "{screen}");
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn a_rate_limited_task_of_a_running_process_needs_no_person() {
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     let tasks = rows(&scene.story);
     scene.tui.set_inbox_hints(standings(&tasks, true));
-    let told = scene.text(SMALL);
-    assert!(told.contains("no attention needed") && told.contains("PAUSED"), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("no attention needed") && screen.contains("PAUSED"), "{screen}");
     scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
 }
@@ -149,8 +149,8 @@ fn a_queued_task_that_depends_on_a_failed_one_needs_a_person() {
     tasks.push(TaskRow { status: TaskStatus::Blocked, ..waits.clone() });
     scene.tui.set_queue(vec![waits]);
     scene.tui.set_inbox_hints(standings(&tasks, false));
-    let told = scene.text(LARGE);
-    assert!(told.contains("! 2 need you") && told.contains("waits for #29 (stuck): signoff retry 29"), "{told}");
+    let screen = scene.text(LARGE);
+    assert!(screen.contains("! 2 need you") && screen.contains("waits for #29 (stuck): signoff retry 29"), "{screen}");
 }
 
 /// A process starts a run with the first task of the queue.
@@ -206,9 +206,9 @@ fn an_open_queued_task_switches_to_its_loop() {
     scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up, KeyCode::Enter, KeyCode::Char('5')]);
     assert!(scene.text(SMALL).contains("no events yet"), "{}", scene.text(SMALL));
     taken_up(&mut scene);
-    let told = scene.text(SMALL);
-    assert!(told.starts_with("WORK  #40 Greet people by name"), "{told}");
-    assert!(told.contains("started: implement"), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.starts_with("WORK  #40 Greet people by name"), "{screen}");
+    assert!(screen.contains("started: implement"), "{screen}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn reset_clears_the_screen() {
     scene.draw(SMALL);
     scene.press(&[KeyCode::Char('o'), KeyCode::Char('2')]);
     scene.tui.reset();
-    let told = scene.text(SMALL);
-    assert!(told.contains("signoff shop  nothing to show yet  watching"), "{told}");
-    assert!(!told.contains('#'), "{told}");
+    let screen = scene.text(SMALL);
+    assert!(screen.contains("signoff shop  nothing to show yet  watching"), "{screen}");
+    assert!(!screen.contains('#'), "{screen}");
 }
