@@ -114,17 +114,19 @@ fn is_prose(path: &str) -> bool {
     (is_script || is_known) && !RECORDED.iter().any(|recorded| path.starts_with(recorded))
 }
 
+#[expect(clippy::disallowed_methods, reason = "git knows the files of the workspace")]
+fn listed_files() -> String {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(workspace_root());
+    let listed = git.output().expect("git lists the files");
+    String::from_utf8(listed.stdout).expect("paths in UTF-8")
+}
+
 #[test]
 fn documents_and_scripts_name_their_subject() {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
-        .current_dir(workspace_root())
-        .output()
-        .expect("git lists the files");
-    let listed = String::from_utf8(listed.stdout).expect("paths in UTF-8");
     let mut found = Vec::new();
     let mut count = 0;
-    for path in listed.lines().filter(|path| is_prose(path)) {
+    for path in listed_files().lines().filter(|path| is_prose(path)) {
         // A deleted file is listed until the deletion is staged.
         let Ok(text) = fs::read_to_string(workspace_root().join(path)) else { continue };
         count += 1;
