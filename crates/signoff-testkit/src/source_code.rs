@@ -94,9 +94,9 @@ impl SourceFile {
     pub fn parse(path: String, text: &str) -> syn::Result<Self> {
         let tokens: TokenStream = text.parse()?;
         let mut scan = TokenScan { text, ..TokenScan::default() };
-        scan.tokens(tokens);
+        scan.tokens(tokens.clone());
         let mut items = ItemVisitor::default();
-        items.visit_file(&syn::parse_file(text)?);
+        items.visit_file(&syn::parse2(tokens)?);
         let is_code = |line: &&usize| !items.tests.iter().any(|lines| lines.contains(line));
         let has_module_doc = text.lines().next().and_then(|line| line.strip_prefix("//!"));
         let has_module_doc = has_module_doc.is_some_and(|doc| !doc.trim().is_empty());
