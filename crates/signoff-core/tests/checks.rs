@@ -119,6 +119,7 @@ fn equal_messages_on_different_lines_have_different_ids() {
     assert_ne!(found[0].id, found[1].id);
 }
 
+/// Properties of any output of a check.
 mod properties {
     use proptest::collection::vec;
     use proptest::prelude::*;

@@ -3,6 +3,7 @@
 //! `SIGNOFF_FAILPOINT=append:3` kills the program with SIGKILL at the third append. `SIGNOFF_FAILPOINTS=FILE`
 //! writes the name of every failpoint that is passed. Only debug builds contain them.
 
+/// Counts the passes of each failpoint.
 #[cfg(debug_assertions)]
 mod armed {
     use std::collections::HashMap;

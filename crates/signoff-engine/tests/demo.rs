@@ -179,7 +179,7 @@ fn a_greeting_is_implemented_reviewed_fixed_and_approved() {
     ");
     insta::assert_snapshot!(demo.files["greet.sh"], @r#"
     #!/bin/sh
-    # Says hello to somebody.
+    # Says hello to one person.
     name=$1
     if [ -z "$name" ]; then
         echo "usage: greet.sh NAME" >&2

@@ -52,6 +52,7 @@ test_each_backend! {
     log::the_version_changes_when_another_process_writes as the_version_changes_when_another_process_writes,
     deliveries::a_delivered_message_stays_delivered as a_delivered_message_stays_delivered,
     deliveries::delivery_records_are_kept_for_a_week as delivery_records_are_kept_for_a_week,
+    deliveries::expired_deliveries_are_removed as expired_deliveries_are_removed,
     requests::a_request_is_answered_once as a_request_is_answered_once,
     tables::a_task_from_queue_to_sign_off as a_task_from_queue_to_sign_off,
     tables::questions_are_numbered_across_runs as questions_are_numbered_across_runs,

@@ -4,10 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
+
+use self::declaring_macros::{MacroDeclaration, MacroInvocation, discriminants_name};
+
+mod declaring_macros;
 
 /// One parsed Rust file.
 #[derive(Debug)]
@@ -18,9 +23,16 @@ pub struct SourceFile {
     pub code_lines: usize,
     pub functions: Vec<FunctionItem>,
     pub types: Vec<TypeItem>,
+    macro_declarations: Vec<MacroDeclaration>,
+    macro_invocations: Vec<MacroInvocation>,
     pub comments: Vec<SourceText>,
+    /// String literals without quotes and escapes.
     pub strings: Vec<SourceText>,
+    pub identifiers: Vec<SourceText>,
+    /// Whether the first line is a `//!` with text.
     pub has_module_doc: bool,
+    /// Inline modules without a doc comment, except `tests`.
+    pub undocumented_modules: Vec<SourceText>,
 }
 
 #[derive(Debug)]
@@ -61,7 +73,7 @@ pub enum ItemVisibility {
     Private,
 }
 
-/// A comment or a string literal, and the line it starts at.
+/// A comment, a string literal or a name, and the line it starts at.
 #[derive(Debug)]
 pub struct SourceText {
     pub line: usize,
@@ -81,21 +93,25 @@ impl SourceFile {
 
     pub fn parse(path: String, text: &str) -> syn::Result<Self> {
         let tokens: TokenStream = text.parse()?;
-        let mut scan =
-            TokenScan { text, code: BTreeSet::new(), strings: Vec::new(), covered: Vec::new(), doc: Vec::new() };
-        scan.tokens(tokens);
+        let mut scan = TokenScan { text, ..TokenScan::default() };
+        scan.tokens(tokens.clone());
         let mut items = ItemVisitor::default();
-        items.visit_file(&syn::parse_file(text)?);
+        items.visit_file(&syn::parse2(tokens)?);
         let is_code = |line: &&usize| !items.tests.iter().any(|lines| lines.contains(line));
-        let has_module_doc = text.lines().next().is_some_and(|line| line.starts_with("//!"));
+        let has_module_doc = text.lines().next().and_then(|line| line.strip_prefix("//!"));
+        let has_module_doc = has_module_doc.is_some_and(|doc| !doc.trim().is_empty());
         Ok(Self {
             path,
             code_lines: scan.code.iter().filter(is_code).count(),
             comments: scan.comments(),
             strings: scan.strings,
+            identifiers: scan.identifiers,
             functions: items.functions,
             types: items.types,
+            macro_declarations: items.macro_declarations,
+            macro_invocations: items.macro_invocations,
             has_module_doc,
+            undocumented_modules: items.undocumented_modules,
         })
     }
 }
@@ -121,9 +137,27 @@ pub fn source_files(root: &Path) -> Vec<SourceFile> {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
         SourceFile::parse(name.clone(), &text).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
-    let mut files: Vec<SourceFile> = paths.iter().map(parse).collect();
+    // Tokens belong to their thread: each thread returns finished files.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut files: Vec<SourceFile> = thread::scope(|scope| {
+        let parts = paths.chunks(paths.len().div_ceil(threads).max(1));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(|| part.iter().map(parse).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("every file is parsed")).collect()
+    });
+    add_types_of_macros(&mut files);
     count_tuple_parameters(&mut files);
     files
+}
+
+/// Adds the types that are declared by invoking a macro, which another file may define.
+fn add_types_of_macros(files: &mut [SourceFile]) {
+    let declarations: Vec<MacroDeclaration> =
+        files.iter_mut().flat_map(|file| std::mem::take(&mut file.macro_declarations)).collect();
+    for file in files {
+        for invocation in &file.macro_invocations {
+            file.types.extend(declarations.iter().flat_map(|declaration| declaration.declared_types(invocation)));
+        }
+    }
 }
 
 /// Counts the tuple parameters of every function. A private alias is known in its own file only.
@@ -174,10 +208,12 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Sorts the bytes of a file into code, strings and documentation; the rest is blank or a comment.
+#[derive(Default)]
 struct TokenScan<'a> {
     text: &'a str,
     code: BTreeSet<usize>,
     strings: Vec<SourceText>,
+    identifiers: Vec<SourceText>,
     /// The byte ranges of all tokens, in order.
     covered: Vec<(usize, usize)>,
     doc: Vec<SourceText>,
@@ -203,13 +239,15 @@ impl TokenScan<'_> {
                 }
                 TokenTree::Group(group) => self.tokens(group.stream()),
                 TokenTree::Literal(literal) => {
-                    let source = literal.to_string();
-                    if source.contains('"') {
-                        self.strings.push(SourceText { line: literal.span().start().line, text: source });
-                    }
+                    let line = literal.span().start().line;
+                    self.strings.extend(string_value(&literal).map(|text| SourceText { line, text }));
                     self.code(literal.span());
                 }
-                TokenTree::Ident(_) | TokenTree::Punct(_) => self.code(token.span()),
+                TokenTree::Ident(name) => {
+                    self.identifiers.push(SourceText { line: name.span().start().line, text: name.to_string() });
+                    self.code(name.span());
+                }
+                TokenTree::Punct(punct) => self.code(punct.span()),
             }
         }
     }
@@ -241,10 +279,39 @@ impl TokenScan<'_> {
     }
 }
 
+/// The value of a string literal of any kind.
+fn string_value(literal: &proc_macro2::Literal) -> Option<String> {
+    match syn::Lit::new(literal.clone()) {
+        syn::Lit::Str(text) => Some(text.value()),
+        syn::Lit::ByteStr(bytes) => Some(String::from_utf8_lossy(&bytes.value()).into_owned()),
+        syn::Lit::CStr(text) => Some(text.value().to_string_lossy().into_owned()),
+        syn::Lit::Byte(_)
+        | syn::Lit::Char(_)
+        | syn::Lit::Int(_)
+        | syn::Lit::Float(_)
+        | syn::Lit::Bool(_)
+        | syn::Lit::Verbatim(_)
+        | _ => None,
+    }
+}
+
+impl ItemVisibility {
+    fn from_syntax(visibility: &syn::Visibility) -> Self {
+        match visibility {
+            syn::Visibility::Public(_) => Self::Public,
+            syn::Visibility::Restricted(_) => Self::Restricted,
+            syn::Visibility::Inherited => Self::Private,
+        }
+    }
+}
+
 #[derive(Default)]
 struct ItemVisitor {
     functions: Vec<FunctionItem>,
     types: Vec<TypeItem>,
+    macro_declarations: Vec<MacroDeclaration>,
+    macro_invocations: Vec<MacroInvocation>,
+    undocumented_modules: Vec<SourceText>,
     /// The lines of `#[cfg(test)]` modules.
     tests: Vec<RangeInclusive<usize>>,
 }
@@ -265,11 +332,7 @@ impl ItemVisitor {
     }
 
     fn type_item(&mut self, name: &syn::Ident, visibility: &syn::Visibility, alias_of: Vec<PlainType>) {
-        let visibility = match visibility {
-            syn::Visibility::Public(_) => ItemVisibility::Public,
-            syn::Visibility::Restricted(_) => ItemVisibility::Restricted,
-            syn::Visibility::Inherited => ItemVisibility::Private,
-        };
+        let visibility = ItemVisibility::from_syntax(visibility);
         self.types.push(TypeItem { name: name.to_string(), line: name.span().start().line, visibility, alias_of });
     }
 }
@@ -329,11 +392,23 @@ fn type_arguments(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type
     })
 }
 
+/// Whether an attribute is a doc comment with text.
+fn has_documentation(attribute: &syn::Attribute) -> bool {
+    let Ok(pair) = attribute.meta.require_name_value() else { return false };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return false };
+    pair.path.is_ident("doc") && !text.value().trim().is_empty()
+}
+
 impl<'ast> Visit<'ast> for ItemVisitor {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
         let is_test = |attribute: &syn::Attribute| {
             attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
         };
+        let is_documented = item.attrs.iter().any(has_documentation);
+        if item.content.is_some() && item.ident != "tests" && !is_documented {
+            let line = item.ident.span().start().line;
+            self.undocumented_modules.push(SourceText { line, text: item.ident.to_string() });
+        }
         if item.attrs.iter().any(is_test) {
             self.tests.push(item.span().start().line..=item.span().end().line);
         } else {
@@ -363,7 +438,21 @@ impl<'ast> Visit<'ast> for ItemVisitor {
 
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.type_item(&item.ident, &item.vis, Vec::new());
+        if let Some(name) = item.attrs.iter().find_map(discriminants_name) {
+            self.type_item(&name, &item.vis, Vec::new());
+        }
         visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+        let tokens = item.mac.tokens.clone();
+        match (&item.ident, item.mac.path.segments.last()) {
+            (Some(name), _) => self.macro_declarations.extend(MacroDeclaration::all(name, tokens)),
+            (None, Some(segment)) => {
+                self.macro_invocations.push(MacroInvocation::new(&segment.ident, tokens));
+            }
+            (None, None) => {}
+        }
     }
 
     fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {

@@ -28,3 +28,40 @@ fn the_parser_finds_tuples_and_types_of_every_kind() {
     let private: Vec<_> = file.types.iter().filter(|item| item.visibility == ItemVisibility::Private).collect();
     assert_eq!(private.len(), 2, "{private:?}");
 }
+
+#[test]
+fn the_parser_finds_types_that_macros_declare() {
+    let directory = tempfile::tempdir().unwrap();
+    let rules = "macro_rules! pairs {\n\
+                 ($($(#[$about:meta])* $name:ident, $other:ident, $text:literal $(, $more:expr)?;)*) => { $(\n\
+                     $(#[$about])* pub struct $name(u8); enum $other { One }\n\
+                 )* };\n\
+                 }\n\
+                 macro_rules! one { ($more:literal, $name:ident) => { pub(crate) enum $name {} }; }\n\
+                 macro_rules! none { ($name:ident) => { impl $name {} }; }\n";
+    let uses = "super::pairs! {\n/// About it.\nA, B, \"text\", |one, two| one;\n#[expect(unused)]\nC, D, \"text\";\n}\n\
+                one!(\"text\", E);\nnone!(F);\n\
+                #[derive(strum::EnumDiscriminants)]\n\
+                #[strum_discriminants(derive(Debug), name(H), doc = \"text\")]\npub enum G { One(u8) }\n";
+    fs::create_dir_all(directory.path().join("crates/one/src")).unwrap();
+    fs::write(directory.path().join("crates/one/src/rules.rs"), rules).unwrap();
+    fs::write(directory.path().join("crates/one/src/uses.rs"), uses).unwrap();
+    let files = source_files(directory.path());
+    let mut found: Vec<_> = files
+        .iter()
+        .flat_map(|file| &file.types)
+        .map(|item| (item.name.as_str(), item.line, item.visibility))
+        .collect();
+    found.sort_by_key(|(name, ..)| *name);
+    use ItemVisibility::{Private, Public, Restricted};
+    let expected = [
+        ("A", 3, Public),
+        ("B", 3, Private),
+        ("C", 5, Public),
+        ("D", 5, Private),
+        ("E", 7, Restricted),
+        ("G", 11, Public),
+        ("H", 10, Public),
+    ];
+    assert_eq!(found, expected);
+}

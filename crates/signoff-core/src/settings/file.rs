@@ -9,7 +9,7 @@ use super::preset::PresetTable;
 use super::reader::checked;
 use super::rules::{Named, key_name};
 use super::values::{
-    Amount, Arguments, CommandLine, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
+    Amount, Arguments, CommandWords, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
     PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
     WaitTime, WorkflowName, WritablePaths,
 };
@@ -117,7 +117,7 @@ pub(super) struct AgentTable {
     /// The kind of program; without it the name of the table, if that is a kind.
     pub kind: Option<AgentKind>,
     /// The program and its arguments; needed for "command" and "acp".
-    pub command: Option<CommandLine>,
+    pub command: Option<CommandWords>,
     /// The model it is asked to use.
     pub model: Option<Text>,
     /// More arguments.

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::reader::did_you_mean;
 use super::rules::{Named, key_name, value};
-use super::values::{Argument, ChannelNames, CommandLine, HeaderName, PlainName, hidden};
+use super::values::{Argument, ChannelNames, CommandWords, HeaderName, PlainName, hidden};
 use super::{ConfigError, Settings};
 use crate::notify::NotificationKind;
 use crate::redact::is_secret_name;
@@ -55,7 +55,7 @@ pub(super) struct ChannelTable {
     /// Kind "webhook": more headers; their values are never shown.
     pub headers: Named<HeaderName, HeaderValue>,
     /// Kind "command": the program and its arguments, started at the root of the repository with JSON on stdin.
-    pub command: Option<CommandLine>,
+    pub command: Option<CommandWords>,
 }
 
 /// How a channel notifies.

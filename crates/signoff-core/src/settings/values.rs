@@ -175,7 +175,7 @@ value!(
 
 texts! {
     /// A program and its arguments.
-    CommandLine,
+    CommandWords,
     "a program and its arguments, [\"./agent\", \"--fast\"]",
     { "type": "string" },
     |index, word| index > 0 || !word.trim().is_empty(),

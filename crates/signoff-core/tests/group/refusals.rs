@@ -80,9 +80,10 @@ fn every_refusal_has_a_message() {
     ];
     let messages = all.iter().map(|refusal| {
         let (machine, command) = example(refusal);
-        let refused = match refusal {
-            CommandRefusal::UnknownVerdict { .. } => parse_verdict("fine").expect_err("a refusal"),
-            _ => decide(&machine, command.clone(), &plan()).expect_err("a refusal"),
+        let refused = if matches!(refusal, CommandRefusal::UnknownVerdict { .. }) {
+            parse_verdict("fine").expect_err("a refusal")
+        } else {
+            decide(&machine, command.clone(), &plan()).expect_err("a refusal")
         };
         assert_eq!(std::mem::discriminant(&refused), std::mem::discriminant(refusal), "{command:?}");
         refused.to_string()

@@ -65,6 +65,29 @@ fn a_new_project_keeps_the_invariants() {
     check_invariants(&builders::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
 }
 
+/// The same invariants with one more disturbance.
+mod deeper {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes minutes: scripts/soak"]
+    fn task_keeps_the_invariants() {
+        check_invariants(&builders::bounded(builders::reviewed("task"), 4, 2), bounds(3, 1), 20_000);
+    }
+
+    #[test]
+    #[ignore = "takes minutes: scripts/soak"]
+    fn slots_keep_the_invariants() {
+        check_invariants(&builders::small("slots"), bounds(2, 1), 50_000);
+    }
+
+    #[test]
+    #[ignore = "takes minutes: scripts/soak"]
+    fn a_new_project_keeps_the_invariants() {
+        check_invariants(&builders::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(1, 0), 5_000);
+    }
+}
+
 fn check_invariants(policy: &Policy, bounds: PathBounds, at_least: usize) {
     let explored = explore(policy, bounds, |step| {
         invalid_events_change_nothing(step);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use signoff_core::ids::RunId;
 use signoff_core::machine::Event;
 use signoff_core::policy::Effort;
-use signoff_core::wire::{Fact, LoopFact};
+use signoff_core::review::Verdict;
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
@@ -85,7 +86,15 @@ fn a_failed_checkpoint_review_does_not_stop_the_loop() {
         story.run_spec(Some(Effort::Max), 1);
         assert_eq!(story.run_status(1), "completed");
         assert_eq!(checkpoint_iterations(&story), "1:1 1:2");
+        let log = story.log(RunId(1));
+        let verdicts: Vec<&Verdict> = log.iter().filter_map(checkpoint_verdict).collect();
+        assert!(matches!(verdicts[..], [Verdict::Inconclusive { .. }, Verdict::Inconclusive { .. }]), "{verdicts:?}");
     }
+}
+
+fn checkpoint_verdict(recorded: &RecordedFact) -> Option<&Verdict> {
+    let Fact::Loop(_, LoopFact::CheckpointReviewed { review }) = &recorded.fact else { return None };
+    Some(&review.verdict)
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId};
-use signoff_core::machine::{FinalVerdict, OutcomeKind};
+use signoff_core::machine::{Event, FinalVerdict, OutcomeKind};
 use signoff_core::policy::Effort;
 use signoff_core::view::RunState;
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_engine::error::EngineError;
 use signoff_engine::landing::{self, ApprovedRange, DirectLanding, LandingResult};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::story::{GitProject, Story};
+use signoff_testkit::story::{DriveEnd, GitProject, Story};
 
 use crate::dispatcher::groups::{developers, planners};
 use crate::dispatcher::scripts::{FEATURE, approves, changes_requested, developer, lines_after, strict_reviewer};
@@ -236,12 +237,32 @@ fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
     assert!(project.file("main", "glue.txt").ends_with("more"));
 }
 
+/// The number of recorded facts at each granted landing of the run of all tasks, if nothing kills it.
+fn grants_of_undisturbed_run() -> Vec<usize> {
+    let (story, _project) = Story::with_git("", |script| approves(developers(planners(script))));
+    story.run_spec(None, 1);
+    let log = story.log(RunId(1));
+    let is_grant =
+        |recorded: &RecordedFact| matches!(recorded.fact, Fact::Loop(_, LoopFact::Transitioned(Event::LandingGranted)));
+    let grants: Vec<usize> =
+        (1..).zip(&log).filter(|(_, recorded)| is_grant(recorded)).map(|(facts, _)| facts).collect();
+    assert_eq!(grants.len(), 3, "one for each task");
+    grants
+}
+
+/// Works the specification until the process is killed. The next process is not.
+fn run_killed_after(story: &mut Story, facts: usize) {
+    story.kill_after(facts);
+    let end = story.try_run_spec(None, 1);
+    assert!(matches!(end, DriveEnd::Killed), "the run ended before fact {facts}");
+    story.never_kill();
+}
+
 #[test]
 fn a_run_does_not_land_before_its_final_review() {
     let (mut story, project) = Story::with_git("", |script| approves(developers(planners(script))));
-    story.kill_after(45);
-    story.try_run_spec(None, 1);
-    story.never_kill();
+    let last_grant = grants_of_undisturbed_run().pop().expect("a landing");
+    run_killed_after(&mut story, last_grant);
     assert_eq!(refusal(land_run(&story)), "run 1 cannot land: its final review has not begun");
     assert_eq!(project.file_names("main"), "");
     story.resume();
@@ -285,11 +306,10 @@ fn a_commit_on_the_branch_is_reviewed_before_it_lands() {
 
 #[test]
 fn a_landing_resumes_after_a_kill_at_any_fact() {
-    for fact in (40..70).step_by(3) {
+    // Before the landing, after it is granted, and twice until it is recorded.
+    for fact in grants_of_undisturbed_run().into_iter().flat_map(|grant| grant - 1..grant + 3) {
         let (mut story, project) = Story::with_git("", |script| approves(developers(planners(script))));
-        story.kill_after(fact);
-        story.try_run_spec(None, 1);
-        story.never_kill();
+        run_killed_after(&mut story, fact);
         story.resume();
         assert_eq!(story.run_status(1), "completed", "killed at fact {fact}");
         let subjects = project.git(&["log", "--first-parent", "--format=%s", "main..signoff/run-1"]);

@@ -55,3 +55,20 @@ pub fn delivery_records_are_kept_for_a_week(factory: &dyn StoreFactory) {
     store.record_delivery(&delivery(&message(over, 5), make::at(WEEK + 9), false)).expect("recorded");
     assert_eq!(listed(WEEK + 9), [(open, true), (over, false)], "an open run may be resumed");
 }
+
+/// Each new record removes the expired ones, so the table has at most a week of undelivered messages.
+pub fn expired_deliveries_are_removed(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    let days = 60_i64;
+    for day in 0..days {
+        for delivered in [false, true] {
+            let key = message(RunId(9), 2 * day.unsigned_abs() + u64::from(delivered));
+            store.record_delivery(&receipt(&key, make::at(day * WEEK / 7), delivered)).expect("recorded");
+        }
+    }
+    // A reader whose clock is behind gets everything that is stored.
+    let stored = store.deliveries(make::at(0)).expect("receipts");
+    let oldest = make::at((days - 1) * WEEK / 7 - WEEK);
+    assert!(stored.iter().all(|record| record.at >= oldest), "{stored:?}");
+    assert_eq!(stored.len(), 16, "two on each of eight days");
+}

@@ -62,8 +62,8 @@ pub fn a_log_can_be_read_by_loop_and_in_parts(factory: &dyn StoreFactory) {
     let (run, reader) = (lease.run(), factory.open_store());
     let own = reader.loop_log(run, &"A".into()).expect("a log");
     assert_eq!(own, [0, 1, 4, 5].map(|index| log[index].clone()));
-    let of_nobody = reader.loop_log(run, &"B".into()).expect("a log");
-    assert_eq!(of_nobody, [0, 4].map(|index| log[index].clone()));
+    let of_unknown_loop = reader.loop_log(run, &"B".into()).expect("a log");
+    assert_eq!(of_unknown_loop, [0, 4].map(|index| log[index].clone()));
     assert_eq!(reader.log_page(run, 0, 4).expect("a log"), log[..4]);
     assert_eq!(reader.log_page(run, 4, 4).expect("a log"), log[4..]);
     assert_eq!(reader.log_page(run, 6, 4).expect("a log"), []);

@@ -121,8 +121,8 @@ fn a_task_budget_is_notified_per_task() {
     };
     let budget_message = |task, run| {
         let mut watch = NotificationWatcher::new(task, run);
-        let message_lines = story.transitions.iter().flat_map(|transition| watch.apply(transition)).next().unwrap();
-        let message = message(&message_lines, MessageContext { project: "shop", question: None });
+        let notification = story.transitions.iter().flat_map(|transition| watch.apply(transition)).next().unwrap();
+        let message = message(&notification, MessageContext { project: "shop", question: None });
         format!("{} | {}", message.text, message.next.unwrap_or_default())
     };
     let (dollars, minutes, tokens) = (
@@ -141,7 +141,7 @@ fn a_task_budget_is_notified_per_task() {
 fn still_holds(story: &Story) -> Vec<NotificationKind> {
     caught_up(&mut NotificationWatcher::default(), &story.transitions)
         .iter()
-        .map(|message_lines| message_lines.kind)
+        .map(|notification| notification.kind)
         .collect()
 }
 
@@ -229,9 +229,9 @@ proptest! {
     /// A pending notification has the same occurrence id as when it was sent first.
     #[test]
     fn pending_notifications_were_sent_before(story in log()) {
-        let message_lines: Vec<_> = sent_after(&story.transitions, 0).iter().flatten().map(Notification::key).collect();
+        let keys: Vec<_> = sent_after(&story.transitions, 0).iter().flatten().map(Notification::key).collect();
         for standing in caught_up(&mut NotificationWatcher::default(), &story.transitions) {
-            prop_assert!(message_lines.contains(&standing.key()), "{:?}", standing.key());
+            prop_assert!(keys.contains(&standing.key()), "{:?}", standing.key());
         }
     }
 

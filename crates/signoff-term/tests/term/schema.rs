@@ -200,8 +200,8 @@ fn of_commands() -> Vec<(&'static str, Value)> {
     let changed = ChangedKey { key: text(), old: None, new: Some(text()) };
     let (changes, notes) = (vec![changed], vec![text()]);
     let configure = ConfigureReport { version: VERSION, file: text(), written: true, backup: None, changes, notes };
-    let settings_of_nobody = signoff_core::settings::read(&[], &[], &[]);
-    let phases = settings_of_nobody.and_then(|settings| settings.phase_rows()).unwrap_or_default();
+    let default_settings = signoff_core::settings::read(&[], &[], &[]);
+    let phases = default_settings.and_then(|settings| settings.phase_rows()).unwrap_or_default();
     let spent = Usage { cost_micro_usd: 5, ..Usage::default() };
     let row = AgentRow {
         name: text(),

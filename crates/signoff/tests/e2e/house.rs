@@ -1,10 +1,8 @@
-//! Rules for the source code that the compiler does not check.
+//! Rules for the source code that the compiler does not check. Those for names and words are in the testkit's
+//! `tests/source_rules.rs`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use signoff_testkit::source_code::{ItemVisibility, workspace_files};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -12,18 +10,12 @@ fn root() -> PathBuf {
 
 /// Every Rust file below `directory` with its text.
 fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
-    files(directory, &["rs"])
-}
-
-/// Every file below `directory` with one of these extensions, with its text. A script has the extension "".
-fn files(directory: &Path, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a readable directory") {
         let path = entry.expect("a readable directory").path();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path.is_dir() {
-            found.extend(files(&path, extensions));
-        } else if extensions.contains(&extension) {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push((path.clone(), fs::read_to_string(&path).expect("a readable file")));
         }
     }
@@ -130,79 +122,6 @@ fn the_recipes_name_files_that_exist() {
     let paths = text.split('`').filter(|text| text.starts_with("crates/") && !text.split('/').any(is_placeholder));
     for path in paths {
         assert!(root().join(path).exists(), "CONTRIBUTING.md names `{path}`, which does not exist");
-    }
-}
-
-/// Words that hide the subject of a sentence.
-const RIDDLES: [&str; 6] = ["whoever", "somebody", "nobody", "told", "heard", "wish"];
-
-/// Strings that contain such a word because it is serialized: a backend name, and a file of an attempt.
-const SERIALIZED: [&str; 2] = ["\"nobody\"", "\"heard.json\""];
-
-fn riddle(text: &str) -> Option<&str> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    words.into_iter().find(|word| RIDDLES.contains(&word.to_lowercase().as_str()))
-}
-
-#[test]
-fn comments_and_messages_are_plain() {
-    for file in workspace_files() {
-        for comment in &file.comments {
-            let found = riddle(&comment.text);
-            assert_eq!(found, None, "{}:{}: {}", file.path, comment.line, comment.text.trim());
-        }
-        let strings = file.strings.iter().filter(|string| !SERIALIZED.contains(&string.text.as_str()));
-        for string in strings.filter(|_| file.is_product()) {
-            assert_eq!(riddle(&string.text), None, "{}:{}: {}", file.path, string.line, string.text);
-        }
-    }
-}
-
-/// Documents, prompts, presets, scripts, migrations and the files of the page.
-#[test]
-fn documents_and_prompts_are_plain() {
-    let mut all = files(&root().join("docs"), &["md"]);
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        all.push((root().join(name), fs::read_to_string(root().join(name)).expect("a readable file")));
-    }
-    for (directory, extensions) in [("scripts", [""].as_slice()), ("bench", &["", "sh", "md"])] {
-        all.extend(files(&root().join(directory), extensions));
-    }
-    for krate in fs::read_dir(root().join("crates")).expect("a readable directory") {
-        for part in ["src", "assets", "migrations"].map(|part| krate.as_ref().expect("a crate").path().join(part)) {
-            if part.exists() {
-                all.extend(files(&part, &["md", "toml", "sql", "js", "css"]));
-            }
-        }
-    }
-    assert!(all.len() > 80, "only {} files", all.len());
-    for (path, text) in all {
-        for (number, line) in text.lines().enumerate() {
-            // Code may contain serialized words.
-            let prose: String = line.split('`').step_by(2).collect();
-            assert_eq!(riddle(&prose), None, "{}:{}: {line}", path.display(), number + 1);
-        }
-    }
-}
-
-#[test]
-fn every_module_says_what_it_is() {
-    for file in workspace_files() {
-        assert!(file.has_module_doc, "{} does not start with a `//!` line", file.path);
-    }
-}
-
-/// Types that other modules can name: public, `pub(crate)` or `pub(super)`. Private types may share a name.
-#[test]
-fn public_types_have_unique_names() {
-    let mut places: BTreeMap<String, String> = BTreeMap::new();
-    for file in workspace_files().iter().filter(|file| file.is_product() && !file.is_wire()) {
-        let public = file.types.iter().filter(|item| item.visibility != ItemVisibility::Private);
-        for item in public.filter(|item| item.name != "Args") {
-            let place = format!("{}:{}", file.path, item.line);
-            let other = places.insert(item.name.clone(), place.clone());
-            assert_eq!(other, None, "`{}` is also defined at {place}", item.name);
-        }
     }
 }
 

@@ -109,7 +109,7 @@ fn assert_only_the_session_is_left(project: &TestProject) {
 
 #[test]
 fn only_the_session_in_an_agents_home_is_kept_until_the_task_ends() {
-    let project = codex("[limits]\nattempt = \"1s\"\n");
+    let project = codex("[limits]\nattempt = \"5s\"\n");
     let login = project.env.root().join("home/.codex/auth.json");
     fs::create_dir_all(login.parent().unwrap()).unwrap();
     fs::write(&login, "{}").unwrap();
@@ -127,7 +127,7 @@ fn only_the_session_in_an_agents_home_is_kept_until_the_task_ends() {
 
 #[test]
 fn the_kept_session_contains_no_login() {
-    let project = codex("[limits]\nattempt = \"1s\"\n");
+    let project = codex("[limits]\nattempt = \"5s\"\n");
     let login = format!("{{\"tokens\":{{\"access_token\":\"{KEY}\"}}}}");
     project.env.write("../home/.codex/auth.json", login);
     assert_eq!(project.run(&["work"]).code, Some(1));

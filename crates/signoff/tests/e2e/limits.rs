@@ -77,7 +77,7 @@ fn hangs_after(recording: &str, more: &str) -> TestProject {
 
 #[test]
 fn a_final_message_counts_even_if_the_agent_does_not_exit() {
-    for limit in ["silence = \"1s\"", "attempt = \"1s\""] {
+    for limit in ["silence = \"5s\"", "attempt = \"5s\""] {
         let project = hangs_after("work", limit);
         let work = project.run(&["work"]);
         assert_eq!((work.code, started_agents(&project).as_str()), (Some(0), "claude "), "{work}");
@@ -89,7 +89,7 @@ fn a_final_message_counts_even_if_the_agent_does_not_exit() {
 
 #[test]
 fn a_rate_limit_is_waited_out_even_if_the_agent_does_not_exit() {
-    let project = hangs_after("status-429", "silence = \"1s\"");
+    let project = hangs_after("status-429", "silence = \"5s\"");
     let work = project.run(&["work"]);
     assert_eq!((work.code, started_agents(&project).as_str()), (Some(0), "claude claude "), "{work}");
     assert!(work.stdout.contains("Rate limited"), "{work}");
@@ -97,7 +97,7 @@ fn a_rate_limit_is_waited_out_even_if_the_agent_does_not_exit() {
 
 #[test]
 fn an_agent_stopped_before_its_final_message_has_failed() {
-    let project = hangs_after("hang", "silence = \"1s\"");
+    let project = hangs_after("hang", "silence = \"5s\"");
     let work = project.run(&["work"]);
     assert_eq!((work.code, started_agents(&project).as_str()), (Some(1), "claude "), "{work}");
 }

@@ -12,8 +12,8 @@ use crate::actors::changes;
 const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
 const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
 
-/// Limits that are reached within a test.
-const SHORT: &str = "[limits]\nattempt = \"1s\"\ngrace = \"1s\"\n";
+/// Limits that are reached within a test, but not before an agent has done its work on a busy machine.
+const SHORT: &str = "[limits]\nattempt = \"5s\"\ngrace = \"1s\"\n";
 
 fn works() -> ScriptRule {
     ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n")

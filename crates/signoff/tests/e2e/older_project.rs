@@ -2,7 +2,9 @@
 //!
 //! `testdata/projects/unfinished-work` holds a landed task, one that ran out of cycles, one with an open question, one whose
 //! program was killed while its agent worked, and one that was not begun. Its `notified` lists a delivered message, and
-//! an undelivered one about the question. `@WORK@` and the like stand for paths.
+//! an undelivered one about the question. Commit d668c01a wrote it, the last one before the types were renamed, with
+//! version 7 of the database. `@WORK@`, `@HOME@`, `@PLACE@` and `@PROGRAM@` stand for the paths of the project, of the home
+//! directory, of the directory around them and of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +38,10 @@ fn project() -> TestProject {
 }
 
 fn with_paths(text: &str, project: &TestProject) -> String {
-    let work = project.env.work();
-    text.replace("@WORK@", &work.display().to_string()).replace("@PROGRAM@", PROGRAM)
+    let (work, root) = (project.env.work(), project.env.root());
+    let paths = [("@WORK@", &*work), ("@PLACE@", root), ("@HOME@", &root.join("home"))];
+    let text = text.replace("@PROGRAM@", PROGRAM);
+    paths.into_iter().fold(text, |text, (name, path)| text.replace(name, &path.display().to_string()))
 }
 
 fn copy(from: &Path, to: &Path, project: &TestProject) {

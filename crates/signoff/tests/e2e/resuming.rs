@@ -87,7 +87,7 @@ fn interrupted(project: &TestProject) {
 
 #[test]
 fn an_attempt_that_timed_out_resumes_its_session_when_retried() {
-    let project = project("[limits]\nattempt = \"1s\"\n");
+    let project = project("[limits]\nattempt = \"5s\"\n");
     assert_eq!(project.run(&["work"]).code, Some(1));
     project.run(&["retry", "1"]);
     let worked = project.run(&["work"]);

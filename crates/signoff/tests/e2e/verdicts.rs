@@ -234,7 +234,7 @@ fn half_done(role: &str) -> ScriptStep {
 #[test]
 fn an_implementation_that_times_out_is_stopped_and_resumed() {
     let project = hanging("implement");
-    project.configure("[limits]\nattempt = \"1s\"\n");
+    project.configure("[limits]\nattempt = \"5s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
@@ -274,7 +274,7 @@ fn an_implementation_that_times_out_is_stopped_and_resumed() {
 #[test]
 fn a_review_that_times_out_is_stopped_and_resumed() {
     let project = hanging("review");
-    project.configure("[reviewers.general]\ntimeout = \"1s\"\n");
+    project.configure("[reviewers.general]\ntimeout = \"5s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
@@ -313,7 +313,7 @@ fn a_review_that_times_out_is_stopped_and_resumed() {
 #[test]
 fn an_improvement_that_times_out_is_stopped_and_resumed() {
     let project = hanging("fix");
-    project.configure("[gate]\nfix_timeout = \"1s\"\n");
+    project.configure("[gate]\nfix_timeout = \"5s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1

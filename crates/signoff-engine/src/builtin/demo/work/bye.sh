@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says goodbye to somebody.
+# Says goodbye to one person.
 name=$1
 if [ -z "$name" ]; then
     echo "usage: bye.sh NAME" >&2

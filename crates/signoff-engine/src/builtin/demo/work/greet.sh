@@ -1,4 +1,4 @@
 #!/bin/sh
-# Says hello to somebody.
+# Says hello to one person.
 name=$1
 echo "Hello, $name!"

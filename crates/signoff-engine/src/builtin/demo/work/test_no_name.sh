@@ -1,4 +1,4 @@
 if sh greet.sh 2> /dev/null; then
-    echo "greet.sh:1: it greets nobody"
+    echo "greet.sh:1: it accepts a missing name"
     exit 1
 fi
