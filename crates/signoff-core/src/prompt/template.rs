@@ -12,6 +12,8 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde::Serialize;
 
+use crate::text::shortened;
+
 macro_rules! sources {
     ($($name:literal,)*) => {
         &[$(($name, include_str!(concat!("templates/", $name)))),*]
@@ -160,11 +162,7 @@ pub fn title(text: &str) -> String {
 
 /// At most `limit` characters of the text, on one line.
 pub(super) fn one_short_line(text: &str, limit: usize) -> String {
-    let line = one_line(text);
-    match line.char_indices().nth(limit) {
-        None => line,
-        Some((end, _)) => format!("{}…", &line[..end]),
-    }
+    shortened(&one_line(text), limit)
 }
 
 #[cfg(test)]
