@@ -23,6 +23,7 @@ use super::formats::{self, BYTE_ORDER_MARK, PositionedText};
 use super::layer::{ConfigData, ConfigNode};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
 use super::{ConfigError, Layer, SettingOrigin};
+use crate::text::shortened;
 
 /// The format of a file of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +142,7 @@ impl Layer {
 impl ReadProblem {
     /// How messages about a foreign file name the value.
     fn name(&self) -> String {
-        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", formats::shown(&self.path)) }
+        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", shortened(&self.path, 80)) }
     }
 
     /// The error about a foreign file. `expected` says what belongs there in the words of that file.

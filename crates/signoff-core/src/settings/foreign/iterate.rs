@@ -14,7 +14,7 @@ use super::super::{ConfigError, Layer};
 use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::source::json::{JsonMembers, error_message};
+use crate::source::json::{JsonErrorKind, JsonText};
 use crate::workflow::GateKeys;
 
 /// The preset that has these phases.
@@ -279,32 +279,24 @@ fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
         return Err(file.error(1, format!("the file is empty: expected {AN_OBJECT}")));
     }
     let node = formats::json(PositionedText { text: file.text, origin: &|line| file.origin(line) });
-    node.map_err(|problem| match problem {
-        JsonProblem::Syntax { line, error } => {
-            file.error(line, format!("this is not JSON: {}", syntax(file, line, &error)))
-        }
-        JsonProblem::DuplicateKey { line, key, .. } => {
-            file.error(line, format!("duplicate key `{}`: write it once", formats::shown(&key)))
-        }
+    node.map_err(|JsonProblem { error, .. }| {
+        let line = error.line as usize;
+        let text = file.text.lines().nth(line - 1).unwrap_or_default().trim_start();
+        let is_comment = ["//", "/*", "#"].iter().any(|mark| text.starts_with(mark));
+        let message = match error.kind {
+            JsonErrorKind::DuplicateKey => format!("{}: write it once", error.message),
+            JsonErrorKind::Truncated => "this is not JSON: unexpected end of file".to_owned(),
+            JsonErrorKind::Malformed if is_comment => "this is not JSON: JSON allows no comments".to_owned(),
+            JsonErrorKind::Malformed => format!("this is not JSON: {}", error.message),
+        };
+        file.error(line, message)
     })
-}
-
-/// The error of the JSON parser in plain words.
-fn syntax(file: ForeignFile<'_>, line: usize, error: &serde_json::Error) -> String {
-    let text = file.text.lines().nth(line - 1).unwrap_or_default();
-    if error.is_eof() {
-        "unexpected end of file".to_owned()
-    } else if ["//", "/*", "#"].iter().any(|mark| text.trim_start().starts_with(mark)) {
-        "JSON allows no comments".to_owned()
-    } else {
-        error_message(error)
-    }
 }
 
 /// The file with the current version; everything else stays as it is.
 fn with_version(file: ForeignFile<'_>) -> Result<String, ConfigError> {
-    let members: JsonMembers<'_, false> =
-        serde_json::from_str(file.text).map_err(|error| file.error(error.line(), error_message(&error)))?;
+    let members = JsonText::new(file.text).members(file.text);
+    let members = members.map_err(|error| file.error(error.line as usize, error.message))?;
     let begin = file.text.find('{').map_or(0, |brace| brace + 1);
     let indent = &file.text[begin..file.text.len() - file.text[begin..].trim_start().len()];
     let (start, end, text) = match members.get("version") {
