@@ -21,7 +21,7 @@ pub use review::{
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
-    AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
     ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
     SynthesisContext, TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research,
     simplify, synthesis,

@@ -224,17 +224,6 @@ pub struct PlanDocumentContext<'a> {
     pub document: Option<&'a str>,
 }
 
-/// How a planner answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AnswerBy {
-    /// As JSON in the final message.
-    #[default]
-    Json,
-    /// Through the tools `write_task` and `add_plan_group`.
-    Tools,
-}
-
 /// The result of the planner's previous answer, if it gave one.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
@@ -260,7 +249,6 @@ pub struct EnumerateContext<'a> {
     pub name: &'a str,
     pub specification: &'a str,
     pub second_try: RetryContext<'a>,
-    pub answer_by: AnswerBy,
 }
 
 /// The context of the planner that groups tasks.
@@ -271,7 +259,6 @@ pub struct PlanContext<'a> {
     #[serde(serialize_with = "json_lines")]
     pub tasks: &'a [PromptTask<'a>],
     pub second_try: RetryContext<'a>,
-    pub answer_by: AnswerBy,
 }
 
 /// A task to group.

@@ -4,7 +4,7 @@ use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind,
+    self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind,
     EarlierCycle, EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief,
     OtherLoop, PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext,
     ReviewContext, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
@@ -314,17 +314,12 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn answer_by(&mut self) -> AnswerBy {
-        self.choices.pick(&[AnswerBy::Json, AnswerBy::Tools])
-    }
-
     fn enumerate(&mut self) -> String {
         prompt::enumerate(&EnumerateContext {
             opening: self.maybe(),
             name: self.text(),
             specification: self.text(),
             second_try: self.second_try(),
-            answer_by: self.answer_by(),
         })
     }
 
@@ -335,7 +330,6 @@ impl<'a> Grid<'a> {
             opening: self.maybe(),
             tasks: self.choices.few(&tasks),
             second_try: self.second_try(),
-            answer_by: self.answer_by(),
         })
     }
 

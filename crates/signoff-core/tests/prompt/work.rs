@@ -1,7 +1,7 @@
 //! The prompts of those who work: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
     ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
     SynthesisContext, TaskBrief,
 };
@@ -118,30 +118,28 @@ fn a_conflict_is_resolved_in_the_loops_own_worktree() {
 }
 
 #[test]
-fn tasks_are_listed_as_json_or_through_tools() {
+fn tasks_are_listed_as_json() {
     let finding = spec_finding();
-    let json = EnumerateContext {
+    let refused = EnumerateContext {
         name: "SHOP.md",
         specification: "# Shop\n\nA shop with a login.\n",
         second_try: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
         ..EnumerateContext::default()
     };
-    insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
+    insta::assert_snapshot!("enumerate_refused", prompt::enumerate(&refused));
     let second_try = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
-    let tools = EnumerateContext { answer_by: AnswerBy::Tools, second_try, ..json };
-    insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
+    let reviewed = EnumerateContext { second_try, ..refused };
+    insta::assert_snapshot!("enumerate_reviewed", prompt::enumerate(&reviewed));
 }
 
 #[test]
-fn groups_are_given_as_json_or_through_tools() {
+fn groups_are_given_as_json() {
     let tasks = [
         PromptTask { id: "login", title: "Login", description: "OAuth", depends_on: &[] },
         PromptTask { id: "cart", title: "Cart", description: "A cart", depends_on: &["login"] },
     ];
-    let json = PlanContext { tasks: &tasks, ..PlanContext::default() };
-    insta::assert_snapshot!("plan_json", prompt::plan(&json));
-    let tools = PlanContext { answer_by: AnswerBy::Tools, ..json };
-    insta::assert_snapshot!("plan_tools", prompt::plan(&tools));
+    let context = PlanContext { tasks: &tasks, ..PlanContext::default() };
+    insta::assert_snapshot!("plan", prompt::plan(&context));
 }
 
 #[test]
