@@ -21,10 +21,9 @@ pub use review::{
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
-    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
-    SynthesisContext, TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research,
-    simplify, synthesis,
+    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
+    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research, simplify, synthesis,
 };
 
 /// The prompt for an agent that continues its session.

@@ -45,7 +45,6 @@ pub struct ImplementContext<'a> {
     pub worktree: &'a str,
     /// Files at the worktree's root with the project's rules for contributors.
     pub instructions: &'a [&'a str],
-    #[serde(serialize_with = "lists::other_loops")]
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work in this repository at once, including this one.
     pub agents_at_once: usize,
