@@ -170,7 +170,11 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
         }
         LoopFact::WorkspaceCreated { .. } => LoopFact::AttemptStarted {
             attempt,
-            launch: Launch { sandbox: Some(sandbox::SandboxBackend::Landlock), ..Launch::for_agent("claude") },
+            launch: Launch {
+                sandbox: Some(sandbox::SandboxBackend::Landlock),
+                agent: "claude".to_owned(),
+                ..Launch::default()
+            },
         },
         LoopFact::AttemptStarted { .. } => {
             let usage =
