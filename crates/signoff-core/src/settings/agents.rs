@@ -10,7 +10,7 @@ use super::assign::text;
 use super::file::AgentTable;
 use super::reader::either;
 use super::rules::value;
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, key};
 use crate::policy::TimeSpan;
 use crate::prices::{self, Price};
 
@@ -170,7 +170,7 @@ impl Settings {
                     continue;
                 }
             };
-            return Err(self.error(&["agents", name], message));
+            return Err(self.error(&[key::AGENTS, name], message));
         }
         Ok(())
     }
@@ -180,8 +180,8 @@ impl Settings {
         let mut seen = vec![name];
         while let Some(table) = seen.last().and_then(|last| self.file.agents.get(*last)) {
             let (Some(last), Some(fallback)) = (seen.last(), &table.fallback) else { return Ok(()) };
-            let path = ["agents", *last, "fallback"];
-            self.check_worker(&path, "fallback")?;
+            let path = [key::AGENTS, *last, key::FALLBACK];
+            self.check_worker(&path, key::FALLBACK)?;
             let next = fallback.as_str();
             if seen.contains(&next) {
                 let cycle = seen.join(" → ");

@@ -9,7 +9,7 @@ use url::Url;
 use super::reader::did_you_mean;
 use super::rules::{Named, key_name, value};
 use super::values::{Argument, ChannelNames, CommandLine, HeaderName, PlainName, hidden};
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, key};
 use crate::notify::NotificationKind;
 use crate::redact::is_secret_name;
 
@@ -190,7 +190,7 @@ impl Settings {
 
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in self.file.notify.channels.iter() {
-            let path = ["notify", "channels", name.as_str()];
+            let path = [key::NOTIFY, key::CHANNELS, name.as_str()];
             if let (Some(table), Err(ChannelProblem { key, message })) =
                 (self.tree.get(&path), channel.check(name.as_str()))
             {
@@ -206,7 +206,7 @@ impl Settings {
                     format!("expected some of {}, or [notify.channels.NAME] for it", known.join(", "))
                 });
                 let message = format!("`{key}` names the channel {name:?}: {expected}");
-                return Err(self.error(&["notify", key], message));
+                return Err(self.error(&[key::NOTIFY, key], message));
             }
         }
         Ok(())
@@ -254,11 +254,11 @@ impl ChannelTable {
             return Err(ChannelProblem::new("", message));
         };
         let keys = [
-            ("url", ChannelKind::Webhook, self.url.is_some()),
+            (key::URL, ChannelKind::Webhook, self.url.is_some()),
             (URL_ENV, ChannelKind::Webhook, self.url_env.is_some()),
-            ("format", ChannelKind::Webhook, self.format.is_some()),
-            ("headers", ChannelKind::Webhook, !self.headers.is_empty()),
-            ("command", ChannelKind::Command, self.command.is_some()),
+            (key::FORMAT, ChannelKind::Webhook, self.format.is_some()),
+            (key::HEADERS, ChannelKind::Webhook, !self.headers.is_empty()),
+            (key::COMMAND, ChannelKind::Command, self.command.is_some()),
         ];
         let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
         if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
@@ -267,7 +267,7 @@ impl ChannelTable {
         let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));
         if let Some((header, _)) = multiline {
             let message = format!("the header `{}` contains a line break: expected text on one line", header.as_str());
-            return Err(ChannelProblem::new("headers", message));
+            return Err(ChannelProblem::new(key::HEADERS, message));
         }
         match kind {
             ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
@@ -289,12 +289,12 @@ impl ChannelTable {
             (Some(url), None) if url.has_user() => {
                 let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
                 ChannelProblem::new(
-                    "url",
+                    key::URL,
                     format!("`url` has a name or a password before its host: {expected} {secret}"),
                 )
             }
             (Some(url), None) if !url.is_valid() => {
-                ChannelProblem::new("url", format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
+                ChannelProblem::new(key::URL, format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
             }
             (None, Some(named)) if !named.is_valid() => {
                 let expected = "expected one such as \"SLACK_URL\"";

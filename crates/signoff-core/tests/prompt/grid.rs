@@ -4,10 +4,10 @@ use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
-    self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind,
-    EarlierCycle, EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief,
-    OtherLoop, PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext,
-    ReviewContext, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
+    self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle,
+    EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief, OtherLoop,
+    PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext,
+    SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 use strum::VariantArray as _;

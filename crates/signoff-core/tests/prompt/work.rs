@@ -1,9 +1,9 @@
 //! The prompts of those who work: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
-    SynthesisContext, TaskBrief,
+    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
+    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskBrief,
 };
 
 use crate::prompt::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
