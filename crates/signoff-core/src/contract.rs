@@ -57,7 +57,8 @@ type Parsed<T> = Result<T, Violation>;
     Deserialize,
     JsonSchema,
     EnumString,
-    strum::EnumCount,
+    strum::VariantArray,
+    strum::VariantNames,
     IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
@@ -73,15 +74,10 @@ pub enum Contract {
 }
 
 impl Contract {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Markdown, Self::Json, Self::Xml, Self::Prefix, Self::Severity, Self::Tool, Self::Auto];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// The threshold used if none is configured: `low` for severity reviews, `medium` for the others.

@@ -154,10 +154,6 @@ impl RunStageKind {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
 }
 
 /// How a run ended.

@@ -37,6 +37,8 @@ use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
     schemars::JsonSchema,
     strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -52,14 +54,10 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 4] = [Self::Done, Self::Stuck, Self::Question, Self::Budget];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

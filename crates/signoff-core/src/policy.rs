@@ -132,6 +132,7 @@ impl Gate {
     strum::EnumString,
     strum::IntoStaticStr,
     strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -147,10 +148,6 @@ impl Effort {
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// The number of attempts after which all active loops are reviewed, finished or not.

@@ -106,7 +106,19 @@ impl JsonSchema for Severity {
 }
 
 /// The severity at or above which a finding fails a gate (`fail_on`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, strum::EnumString)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 pub enum FailThreshold {
@@ -118,12 +130,6 @@ pub enum FailThreshold {
 }
 
 impl FailThreshold {
-    pub const NAMES: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     pub fn is_reached_by(self, severity: Severity) -> bool {
         match self {
             Self::Low => true,
@@ -148,8 +154,9 @@ impl FailThreshold {
     Deserialize,
     schemars::JsonSchema,
     strum::EnumString,
-    strum::EnumCount,
     strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -162,15 +169,10 @@ pub enum ReviewerKind {
 }
 
 impl ReviewerKind {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Spec, Self::Code, Self::Security, Self::Tests, Self::General];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

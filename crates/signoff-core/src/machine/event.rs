@@ -150,7 +150,7 @@ pub struct EarlierFindings {
     Serialize,
     Deserialize,
     strum::EnumString,
-    strum::EnumCount,
+    strum::VariantArray,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -163,15 +163,10 @@ pub enum FinalVerdict {
 }
 
 impl FinalVerdict {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 
@@ -283,10 +278,6 @@ pub enum Choice {
 impl Choice {
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

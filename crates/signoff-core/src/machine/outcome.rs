@@ -76,10 +76,6 @@ impl OutcomeKind {
         self.into()
     }
 
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     /// Whether reviewers or a person approved the work.
     pub fn is_approval(self) -> bool {
         matches!(self, Self::Approved | Self::Accepted)
@@ -215,10 +211,6 @@ impl Reason {
     /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(code: &str) -> Option<Self> {
-        code.parse().ok()
     }
 
     /// Whether a person ended the work.

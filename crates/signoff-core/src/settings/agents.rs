@@ -41,10 +41,6 @@ impl AgentKind {
         self.into()
     }
 
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     /// Whether agents of this kind are known to copy a nonce from their prompt. A custom program may not.
     pub fn echoes_nonces(self) -> bool {
         match self {
@@ -117,7 +113,7 @@ pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
 impl AgentTable {
     /// Its kind. Without the key `kind`, the name of the table counts.
     pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
-        self.kind.or(AgentKind::parse(name))
+        self.kind.or(name.parse::<AgentKind>().ok())
     }
 }
 

@@ -374,9 +374,9 @@ impl Settings {
             if table.agent.is_some() {
                 self.agent_at(&[key::REVIEWERS, name, key::AGENT], key::AGENT)?;
             }
-            let known = table.kind.is_some() || ReviewerKind::parse(name).is_some();
+            let known = table.kind.is_some() || name.parse::<ReviewerKind>().is_ok();
             if !known && !self.has_reviewer(name) {
-                let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
+                let kinds = either(<ReviewerKind as strum::VariantNames>::VARIANTS);
                 let message = format!("reviewer `{name}` has no `kind`: expected {kinds}");
                 return Err(self.error(&[key::REVIEWERS, name], message));
             }

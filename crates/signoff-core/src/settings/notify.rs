@@ -150,7 +150,7 @@ impl Settings {
     /// Every channel that is notified on some occasion, each once.
     pub fn channels(&self) -> Vec<Channel> {
         let mut names: Vec<&String> =
-            NotificationKind::ALL.into_iter().flat_map(|one| self.channels_for(one)).collect();
+            NotificationKind::ALL.iter().copied().flat_map(|one| self.channels_for(one)).collect();
         names.sort();
         names.dedup();
         names.into_iter().filter_map(|name| self.channel(name)).collect()
@@ -197,7 +197,7 @@ impl Settings {
                 return Err(table.error(key, message));
             }
         }
-        for occasion in NotificationKind::ALL {
+        for &occasion in NotificationKind::ALL {
             let known = self.channel_names();
             let unknown = self.channels_for(occasion).iter().find(|name| !known.contains(&name.as_str()));
             if let Some(name) = unknown {

@@ -232,7 +232,7 @@ pub(super) fn other_bound(key: &str) -> Option<&'static str> {
 /// A reviewer of a workflow. None if its kind is not known.
 fn reviewer(name: &ReviewerName, table: &ReviewerTable, known: Option<WorkflowReviewer>) -> Option<WorkflowReviewer> {
     let kind = table.kind.or(known.as_ref().map(|known| known.kind));
-    let kind = kind.or(ReviewerKind::parse(name.as_str()))?;
+    let kind = kind.or(name.as_str().parse::<ReviewerKind>().ok())?;
     let contract = table.contract.or(known.map(|known| known.contract)).unwrap_or(Contract::Auto);
     Some(WorkflowReviewer { kind, contract })
 }

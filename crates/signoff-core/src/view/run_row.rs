@@ -65,10 +65,6 @@ impl RunStatus {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
 }
 
 impl RunRow {

@@ -59,10 +59,6 @@ impl TaskState {
         self.into()
     }
 
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     /// The mark in front of a task. Only approved work gets `✓`.
     pub fn mark(self) -> char {
         match self {
@@ -184,10 +180,6 @@ impl TaskStatus {
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// Returns the status of a loop. `blocked` is whether its group waits for a person.

@@ -118,7 +118,7 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
 /// A reviewer of a workflow.
 fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Result<WorkflowReviewer, ConfigError> {
     let kind = reviewer.kind.ok_or_else(|| {
-        let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
+        let kinds = either(<ReviewerKind as strum::VariantNames>::VARIANTS);
         table.error(key::KIND, format!("reviewer `{name}` has no `kind`: expected {kinds}"))
     })?;
     Ok(WorkflowReviewer { kind, contract: reviewer.contract.unwrap_or(Contract::Auto) })

@@ -251,7 +251,7 @@ pub fn inner() -> Vec<RecordedFact> {
         Event::Resumed { reason: PauseReason::Budget },
         Event::Resumed { reason: PauseReason::Checkpoint },
     ]);
-    events.extend(FinalVerdict::ALL.map(|verdict| Event::PersonEdited {
+    events.extend(FinalVerdict::ALL.iter().copied().map(|verdict| Event::PersonEdited {
         verdict,
         by: by(),
         reason: by(),
