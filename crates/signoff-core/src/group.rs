@@ -117,7 +117,7 @@ pub struct Run {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 #[strum_discriminants(name(RunStageKind), doc = "A stage of a run without its details.")]
-#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString))]
+#[strum_discriminants(derive(Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr, strum::EnumString))]
 #[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
 pub enum RunStage {
     /// Not started.
@@ -157,7 +157,9 @@ impl RunStageKind {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RunOutcome {

@@ -280,7 +280,7 @@ impl ChannelTable {
     }
 
     fn check_address(&self, name: &str, of_kind: &str) -> Result<(), ChannelProblem> {
-        let secret = "(value hidden)";
+        let secret = "(value hidden: it may be a secret)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
                 let expected = "expected one of them, `url_env` where others see the file";

@@ -16,10 +16,7 @@ pub struct RunRow {
     pub preset: String,
     /// The name of the specification's file. None for a run of single tasks.
     pub specification: Option<String>,
-    /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
-    #[schemars(with = "String")]
     pub status: RunStatus,
-    #[schemars(with = "String", extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done"]))]
     pub stage: RunStageKind,
     /// The number of the group that is worked or blocked, from 1.
     pub group: Option<u64>,
@@ -34,7 +31,18 @@ pub struct RunRow {
 }
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
