@@ -46,22 +46,9 @@ pub use report::{ParseReport, ReportError};
 type Parsed<T> = Result<T, Violation>;
 
 /// The answer formats.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    EnumString,
-    strum::VariantArray,
-    strum::VariantNames,
-    IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::VariantArray, strum::VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Contract {
     Markdown,

@@ -5,21 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AttemptId, Commit, FindingId};
 
 /// What a fixer claims to have done about a finding.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::VariantArray,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum ClaimKind {
     Fixed,
