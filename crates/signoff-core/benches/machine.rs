@@ -85,7 +85,7 @@ fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
     push(LoopFact::Added { task: TaskId(number), title, branch });
     for event in life() {
         let attempt = event.ends_attempt().unwrap_or(AttemptId(1));
-        push(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("claude") });
+        push(LoopFact::AttemptStarted { attempt, launch: Launch { agent: "claude".to_owned(), ..Launch::default() } });
         push(LoopFact::Used { attempt, usage: Usage { cost_micro_usd: 12_000, ..Usage::default() } });
         push(LoopFact::Transitioned(event));
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::shortened;
+
 /// One line of an agent's output, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputLine {
@@ -128,12 +130,7 @@ const MAX_MESSAGE_CHARS: usize = 600;
 
 impl AgentError {
     pub fn new(kind: AgentErrorKind, message: impl AsRef<str>) -> Self {
-        let message = message.as_ref().trim();
-        let message = match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-            Some((end, _)) => format!("{}…", &message[..end]),
-            None => message.to_owned(),
-        };
-        Self { kind, message }
+        Self { kind, message: shortened(message.as_ref().trim(), MAX_MESSAGE_CHARS) }
     }
 
     /// The delay before a retry, if a retry after a delay can help. The inner value is none if the provider named no

@@ -75,13 +75,13 @@ fn choice_names(choices: &[Choice]) -> String {
 /// Parses the verdict that a person typed, in upper or lower case.
 pub fn parse_verdict(word: &str) -> Result<FinalVerdict, CommandRefusal> {
     let verdict = word.to_ascii_uppercase();
-    FinalVerdict::parse(&verdict).ok_or(CommandRefusal::UnknownVerdict { verdict })
+    verdict.parse::<FinalVerdict>().map_err(|_| CommandRefusal::UnknownVerdict { verdict })
 }
 
 /// Parses the choice that a person typed.
 pub fn parse_choice(word: &str, question: &QuestionRow) -> Result<Choice, CommandRefusal> {
-    let choices = || question.choices.iter().filter_map(|choice| Choice::parse(choice)).collect();
-    Choice::parse(word).ok_or_else(|| CommandRefusal::UnknownChoice { choice: word.to_owned(), choices: choices() })
+    let choices = || question.choices.iter().filter_map(|choice| choice.parse::<Choice>().ok()).collect();
+    word.parse::<Choice>().map_err(|_| CommandRefusal::UnknownChoice { choice: word.to_owned(), choices: choices() })
 }
 
 /// Returns the event that a command amounts to.

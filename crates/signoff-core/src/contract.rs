@@ -5,17 +5,14 @@
 //! count and whether they agree, so the rules about nonces, commits, quoting and contradiction are implemented once
 //! for all contracts.
 
-use std::sync::LazyLock;
-
-use minijinja::syntax::SyntaxConfig;
+use minijinja::context;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
-use quick_xml::escape::escape;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
+use crate::prompt::template;
 use crate::review::{FailThreshold, Review, ReviewerKind, Severity, Violation, ViolationCode};
 use crate::settings::reader::either;
 use message::FinalMessage;
@@ -49,21 +46,9 @@ pub use report::{ParseReport, ReportError};
 type Parsed<T> = Result<T, Violation>;
 
 /// The answer formats.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    EnumString,
-    strum::EnumCount,
-    IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::VariantArray, strum::VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Contract {
     Markdown,
@@ -76,15 +61,10 @@ pub enum Contract {
 }
 
 impl Contract {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Markdown, Self::Json, Self::Xml, Self::Prefix, Self::Severity, Self::Tool, Self::Auto];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// The threshold used if none is configured: `low` for severity reviews, `medium` for the others.
@@ -230,35 +210,7 @@ fn truncate(text: &mut String) {
     }
 }
 
-/// Name and text of each template.
-const TEMPLATES: [(&str, &str); 9] = [
-    ("markdown", include_str!("contract/text/markdown.md")),
-    ("json", include_str!("contract/text/json.md")),
-    ("xml_spec", include_str!("contract/text/xml_spec.md")),
-    ("xml_code", include_str!("contract/text/xml_code.md")),
-    ("prefix", include_str!("contract/text/prefix.md")),
-    ("severity", include_str!("contract/text/severity.md")),
-    ("tool_loop", include_str!("contract/text/tool_loop.md")),
-    ("tool_run", include_str!("contract/text/tool_run.md")),
-    ("auto", include_str!("contract/text/auto.md")),
-];
-
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.add_filter("quoted", |text: &str| serde_json::Value::from(text).to_string());
-    environment.add_filter("escaped", |text: &str| escape(text).into_owned());
-    for (name, source) in TEMPLATES {
-        let added = environment.add_template(name, source);
-        debug_assert!(added.is_ok(), "template {name}: {added:?}");
-    }
-    environment
-});
-
-/// Returns the instructions that ask a reviewer for this contract. Templates are part of the program, so an error is a bug in it: a test panics,
-/// and a released program hands the error to the reviewer, whose answer then contains no verdict.
+/// Returns the instructions that ask a reviewer for this contract.
 pub fn instructions(contract: Contract, request: &ReviewRequest) -> String {
     let name = match contract {
         Contract::Xml if request.kind == ReviewerKind::Spec => "xml_spec",
@@ -269,20 +221,15 @@ pub fn instructions(contract: Contract, request: &ReviewRequest) -> String {
             contract.as_str()
         }
     };
-    let is_auto = contract == Contract::Auto;
     let values = context! {
         nonce => request.nonce.as_ref().map(|nonce| nonce.as_str()),
         commit => request.commit.as_ref().map(|commit| commit.as_str()),
         loop_id => request.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
         task => request.task.as_deref(),
         has_minor => request.kind != ReviewerKind::Spec,
-        tool => is_auto.then(|| instructions(Contract::Tool, request)),
-        markdown => is_auto.then(|| instructions(Contract::Markdown, request)),
         severities => Serde(SeverityWords::new()),
     };
-    let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));
-    debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");
-    rendered.unwrap_or_else(|error| format!("The instructions could not be rendered: {error}. Stop and report this."))
+    template::render(&format!("contracts/{name}.md"), values)
 }
 
 /// The words for severities in the instructions, most severe first.

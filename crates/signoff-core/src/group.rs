@@ -111,13 +111,12 @@ pub struct Run {
 }
 
 /// The stage of a run.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumDiscriminants,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumDiscriminants)]
 #[strum(serialize_all = "snake_case")]
 #[strum_discriminants(name(RunStageKind), doc = "A stage of a run without its details.")]
-#[strum_discriminants(derive(Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString))]
+#[strum_discriminants(derive(Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr, strum::EnumString))]
 #[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
 pub enum RunStage {
     /// Not started.
@@ -154,15 +153,12 @@ impl RunStageKind {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RunOutcome {
     /// Every task was approved or accepted.

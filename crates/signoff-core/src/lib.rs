@@ -52,6 +52,7 @@ pub mod similarity;
 pub mod source;
 pub mod state_v4;
 pub mod task;
+pub mod text;
 pub mod untrusted_config;
 pub mod view;
 pub mod wire;

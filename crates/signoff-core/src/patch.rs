@@ -101,7 +101,8 @@ impl HunkPosition {
     }
 }
 
-fn parse_range(text: &str) -> Option<(u32, u32)> {
+/// Parses `12,4`: a start and a length, which is 1 if it is missing.
+pub(crate) fn parse_range(text: &str) -> Option<(u32, u32)> {
     let (from, count) = text.split_once(',').unwrap_or((text, "1"));
     Some((from.parse().ok()?, count.parse().ok()?))
 }

@@ -119,21 +119,9 @@ impl Gate {
     }
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum Effort {
     Low,
@@ -147,10 +135,6 @@ impl Effort {
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// The number of attempts after which all active loops are reviewed, finished or not.
@@ -183,23 +167,9 @@ impl Effort {
 }
 
 /// What to do about one failure.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FailureAction {
     // Ordered by weight: if the reviewers of one panel lead to different actions, the heaviest counts.

@@ -21,10 +21,9 @@ pub use review::{
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
-    AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
-    SynthesisContext, TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research,
-    simplify, synthesis,
+    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
+    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research, simplify, synthesis,
 };
 
 /// The prompt for an agent that continues its session.
@@ -34,23 +33,9 @@ pub fn continue_session(prompt: &str) -> String {
 
 /// How thorough a review is. `Ord` goes from quick to thorough; each depth asks for everything that the one before it
 /// asks for.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Depth {
     /// The task, the quality checks, the report.

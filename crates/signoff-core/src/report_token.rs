@@ -19,7 +19,7 @@ use crate::source::planner::PlannedTask;
 pub type ReportArguments = Map<String, Value>;
 
 /// The tools that agents report with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumCount, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ReportTool {
     /// Reports the review of a loop.
@@ -31,8 +31,7 @@ pub enum ReportTool {
 }
 
 impl ReportTool {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::SetLoopReviewResult, Self::SetReviewResult, Self::WriteTask, Self::AddPlanGroup];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()

@@ -13,21 +13,9 @@ mod file;
 pub use file::{is_repository_path, normalize_files, normalize_path};
 
 /// The severity of a finding. `Ord` goes from minor to critical.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumCount,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumCount, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
     Minor,
@@ -106,8 +94,9 @@ impl JsonSchema for Severity {
 }
 
 /// The severity at or above which a finding fails a gate (`fail_on`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, strum::EnumString)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
+#[derive(strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 pub enum FailThreshold {
     Low,
@@ -118,12 +107,6 @@ pub enum FailThreshold {
 }
 
 impl FailThreshold {
-    pub const NAMES: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     pub fn is_reached_by(self, severity: Severity) -> bool {
         match self {
             Self::Low => true,
@@ -135,23 +118,9 @@ impl FailThreshold {
 }
 
 /// The kind of a reviewer. It selects the prompt and the order in the merge.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::EnumCount,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum ReviewerKind {
     Spec,
@@ -162,15 +131,10 @@ pub enum ReviewerKind {
 }
 
 impl ReviewerKind {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Spec, Self::Code, Self::Security, Self::Tests, Self::General];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 
@@ -300,10 +264,9 @@ impl ViolationCode {
 }
 
 /// The reviewer's confidence.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Confidence {
     High,

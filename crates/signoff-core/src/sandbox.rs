@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// The sandbox an attempt runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum SandboxBackend {
     /// No sandbox: changes outside the allowed paths are detected and undone afterwards.

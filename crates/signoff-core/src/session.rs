@@ -200,7 +200,7 @@ mod tests {
         fn attempt_by(&mut self, by: ResumePolicy, agent: &str, session: &str, end: TestEnd) -> Option<ResumedSession> {
             let attempt = self.next();
             let resumed = self.sessions.session_for(by, &self.state, attempt, agent);
-            let launch = Launch { resumes: resumed.clone(), ..Launch::for_agent(agent) };
+            let launch = Launch { resumes: resumed.clone(), agent: agent.to_owned(), ..Launch::default() };
             self.apply(LoopFact::AttemptStarted { attempt, launch });
             self.apply(LoopFact::Session { attempt, session: session.to_owned() });
             self.apply(LoopFact::Transitioned(end.event(attempt)));
@@ -218,7 +218,10 @@ mod tests {
                 gate_policy.gate.enabled = true;
             }
             let attempt = AttemptId(1);
-            scenario.apply(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("claude") });
+            scenario.apply(LoopFact::AttemptStarted {
+                attempt,
+                launch: Launch { agent: "claude".to_owned(), ..Launch::default() },
+            });
             scenario.apply(LoopFact::Session { attempt, session: "s1".into() });
             let report = WorkReport::Complete { head: head(2) };
             scenario.apply(LoopFact::Transitioned(Event::WorkEnded { attempt, report }));

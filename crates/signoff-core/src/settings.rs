@@ -11,6 +11,7 @@ pub mod edit;
 mod file;
 pub mod foreign;
 pub(crate) mod formats;
+pub(crate) mod key;
 pub(crate) mod layer;
 mod notify;
 mod preset;
@@ -114,7 +115,7 @@ fn own_workflows(trees: &[ConfigNode], files: &[SettingsFile]) -> Result<BTreeMa
     let mut workflows = BTreeMap::new();
     for (tree, file) in trees.iter().zip(files) {
         for name in file.workflows.keys().map(|name| name.as_str()) {
-            let Some(node) = tree.get(&["workflows", name]) else { continue };
+            let Some(node) = tree.get(&[key::WORKFLOWS, name]) else { continue };
             workflows.insert(name.to_owned(), resolve::workflow(name, node, &shared)?);
         }
     }
@@ -125,14 +126,14 @@ impl Settings {
     /// Checks the whole configuration before a run starts.
     fn check(&self) -> Result<(), ConfigError> {
         self.check_agents()?;
-        for (role, choice) in self.tree.get(&["roles"]).map(ConfigNode::entries).unwrap_or_default() {
-            if choice.get(&["agent"]).is_some() {
-                self.check_worker(&["roles", role, "agent"], role)?;
+        for (role, choice) in self.tree.get(&[key::ROLES]).map(ConfigNode::entries).unwrap_or_default() {
+            if choice.get(&[key::AGENT]).is_some() {
+                self.check_worker(&[key::ROLES, role, key::AGENT], role)?;
             }
         }
         self.check_reviewers()?;
         self.check_preset()?;
-        check_gate_reviewers(&self.file.gate, self.tree.get(&["gate"]))?;
+        check_gate_reviewers(&self.file.gate, self.tree.get(&[key::GATE]))?;
         self.check_presets()?;
         self.check_prices()?;
         self.check_notify()?;
@@ -144,7 +145,7 @@ impl Settings {
         match self.file.store {
             StoreLocation::Sqlite => Ok(()),
             StoreLocation::Postgres(_) => Err(self.error(
-                &["store"],
+                &[key::STORE],
                 "`store` names a PostgreSQL database, which is not supported yet: expected \"sqlite\"",
             )),
         }
@@ -161,10 +162,10 @@ impl Settings {
 
     /// The origin of a phase's key in `[workflows]`.
     fn own_phase_origin(&self, workflow: &str, phase: &str, key: &str) -> Option<&SettingOrigin> {
-        let workflow = self.tree.get(&["workflows", workflow])?;
-        let lists = ["before", "phases", "after"].into_iter().filter_map(|list| workflow.get(&[list]));
+        let workflow = self.tree.get(&[key::WORKFLOWS, workflow])?;
+        let lists = [key::BEFORE, key::PHASES, key::AFTER].into_iter().filter_map(|list| workflow.get(&[list]));
         let mut phases = lists.flat_map(ConfigNode::list);
-        let phase = phases.find(|node| node.get(&["name"]).and_then(ConfigNode::text) == Some(phase))?;
+        let phase = phases.find(|node| node.get(&[key::NAME]).and_then(ConfigNode::text) == Some(phase))?;
         phase.get(&[key]).map(|node| &node.origin)
     }
 
@@ -213,7 +214,7 @@ impl Settings {
 
     /// The origin of `sandbox`.
     pub fn sandbox_origin(&self) -> &SettingOrigin {
-        self.origin_at(&["sandbox"]).unwrap_or(&SettingOrigin::Default)
+        self.origin_at(&[key::SANDBOX]).unwrap_or(&SettingOrigin::Default)
     }
 
     /// Whether writers are sandboxed too.
@@ -251,12 +252,12 @@ impl Settings {
 
     /// The file with the prompt for a role, with its origin.
     pub fn prompt(&self, role: &str) -> Option<(&str, &SettingOrigin)> {
-        self.prompt_at(&["prompts", role])
+        self.prompt_at(&[key::PROMPTS, role])
     }
 
     /// The file with the prompt of one reviewer, with its origin.
     pub fn reviewer_prompt(&self, name: &ReviewerName) -> Option<(&str, &SettingOrigin)> {
-        self.prompt_at(&["reviewers", name.as_str(), "prompt"])
+        self.prompt_at(&[key::REVIEWERS, name.as_str(), key::PROMPT])
     }
 
     fn prompt_at(&self, path: &[&str]) -> Option<(&str, &SettingOrigin)> {
@@ -266,16 +267,16 @@ impl Settings {
 
     /// The files with prompts that roles and reviewers have, with their origins.
     pub fn named_prompts(&self) -> Vec<(&str, &SettingOrigin)> {
-        let roles = self.tree.get(&["prompts"]).map(ConfigNode::entries).unwrap_or_default();
+        let roles = self.tree.get(&[key::PROMPTS]).map(ConfigNode::entries).unwrap_or_default();
         let of_roles = roles.into_iter().map(|(role, _)| self.prompt(role));
         let reviewers = self.file.reviewers.keys();
-        let of_reviewers = reviewers.map(|name| self.prompt_at(&["reviewers", name.as_str(), "prompt"]));
+        let of_reviewers = reviewers.map(|name| self.prompt_at(&[key::REVIEWERS, name.as_str(), key::PROMPT]));
         of_roles.chain(of_reviewers).flatten().collect()
     }
 
     /// The prompts of the preset `slots`, which flags may replace.
     pub fn slot_prompts(&self) -> Vec<(&str, &SettingOrigin)> {
-        ["implement", "review"].iter().filter_map(|role| self.prompt_at(&[slot_prompt_key(role)])).collect()
+        [key::IMPLEMENT, key::REVIEW].iter().filter_map(|role| self.prompt_at(&[slot_prompt_key(role)])).collect()
     }
 
     /// The origin of a workflow's prompt for a role, for messages.
@@ -297,7 +298,7 @@ impl Settings {
 
 /// The key of the preset `slots` with the prompt of a role.
 fn slot_prompt_key(role: &str) -> &'static str {
-    if role == "review" { REVIEWER_PROMPT_PATH } else { DEVELOPER_PROMPT_PATH }
+    if role == key::REVIEW { REVIEWER_PROMPT_PATH } else { DEVELOPER_PROMPT_PATH }
 }
 
 /// The origin of a value. Lines are counted from one.

@@ -24,7 +24,8 @@ use crate::state_v4::IterationState;
     Deserialize,
     schemars::JsonSchema,
     strum::EnumString,
-    strum::EnumCount,
+    strum::VariantArray,
+    strum::VariantNames,
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
@@ -41,15 +42,10 @@ pub enum TaskType {
 }
 
 impl TaskType {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Implement, Self::Review, Self::Improve, Self::Plan];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

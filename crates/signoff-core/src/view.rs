@@ -102,11 +102,6 @@ impl RunState {
         state
     }
 
-    /// Computes the state of a run after its log, which may be empty.
-    pub fn from_run_log(run: RunId, log: &[RecordedFact]) -> Self {
-        if log.is_empty() { Self::new(run) } else { Self::from_log(log) }
-    }
-
     /// Applies one event.
     pub fn apply(&mut self, event: impl Into<Arc<RecordedFact>>) -> Transition {
         let event = event.into();

@@ -112,13 +112,6 @@ pub struct Launch {
     pub resumes: Option<ResumedSession>,
 }
 
-impl Launch {
-    /// A launch of which only the agent is known.
-    pub fn for_agent(agent: &str) -> Self {
-        Self { agent: agent.to_owned(), ..Self::default() }
-    }
-}
-
 /// Why a line of the log could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {

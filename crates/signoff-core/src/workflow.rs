@@ -22,19 +22,29 @@ use crate::ids::ReviewerName;
 use crate::policy::{Effort, EscalationPolicy, ExhaustedAs, FailureAction, Gate, LoopLimits, OnFailure, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::settings::AgentKind;
+use crate::settings::key;
 
-/// The presets by name, in the order of the documentation.
-pub const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
+macro_rules! presets {
+    ($first:literal $(, $name:literal)*) => {
+        /// The presets by name, in the order of the documentation.
+        pub const PRESETS: [&str; PRESET_FILES.len()] = [$first $(, $name)*];
+
+        const PRESET_FILES: &[&str] = &[
+            include_str!(concat!("workflow/presets/", $first, ".toml"))
+            $(, include_str!(concat!("workflow/presets/", $name, ".toml")))*
+        ];
+
+        /// What a setting expects that is the name of a workflow.
+        pub(crate) const WORKFLOW_NAMES: &str =
+            concat!("the name of a workflow, one of ", $first $(, ", ", $name)*, " or your own");
+    };
+}
+
+presets!("task", "slots", "plan", "loops", "phases");
 
 static SHIPPED: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
-    let files = [
-        include_str!("workflow/presets/task.toml"),
-        include_str!("workflow/presets/slots.toml"),
-        include_str!("workflow/presets/plan.toml"),
-        include_str!("workflow/presets/loops.toml"),
-        include_str!("workflow/presets/phases.toml"),
-    ];
-    PRESETS.into_iter().zip(files).filter_map(|(name, text)| Some((name, shipped(text)?))).collect()
+    let presets = PRESETS.into_iter().zip(PRESET_FILES);
+    presets.filter_map(|(name, text)| Some((name, shipped(text)?))).collect()
 });
 
 /// A preset by name.
@@ -265,7 +275,7 @@ pub struct Workflow {
 impl Workflow {
     /// Sets custom prompts for writers or reviewers.
     pub fn set_prompts(&mut self, developer: Option<&str>, reviewer: Option<&str>) {
-        for (role, path) in [("implement", developer), ("fix", developer), ("review", reviewer)] {
+        for (role, path) in [(key::IMPLEMENT, developer), ("fix", developer), (key::REVIEW, reviewer)] {
             self.prompts.extend(path.map(|path| (role.to_owned(), path.to_owned())));
         }
     }

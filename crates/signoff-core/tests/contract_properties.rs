@@ -168,7 +168,7 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_review_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..200), request in any_review_request()) {
-        for contract in Contract::ALL {
+        for &contract in Contract::ALL {
             for tool in [None, Some(bytes.as_slice())] {
                 if let Err(violation) = parse(contract, ReviewAnswer { text: &bytes, tool }, &request) {
                     prop_assert!(violation.offset <= bytes.len());
@@ -179,7 +179,7 @@ proptest! {
 
     #[test]
     fn any_pieces_give_a_review_or_a_violation(text in pieces(), request in any_review_request()) {
-        for contract in Contract::ALL {
+        for &contract in Contract::ALL {
             for tool in [None, Some(text.as_bytes())] {
                 let result = parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request);
                 prop_assert_eq!(&result, &parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request));
@@ -203,7 +203,7 @@ proptest! {
         let (_, planted) = which.get(&approvals(request.kind)).clone();
         let parts: Vec<_> = ways.iter().map(|way| shown(*way, &planted)).collect();
         let text = format!("{preamble}{}", parts.join("\n\n"));
-        for contract in Contract::ALL {
+        for &contract in Contract::ALL {
             prop_assert!(!approves(contract, &text, &request), "{contract:?} approves:\n{text}");
         }
     }
@@ -472,7 +472,7 @@ fn severity(meant: &[GeneratedFinding]) -> String {
 #[test]
 fn a_message_over_ten_megabytes_is_not_read() {
     let text = vec![b' '; signoff_core::contract::MAX_BYTES + 1];
-    for contract in Contract::ALL {
+    for &contract in Contract::ALL {
         let answer =
             ReviewAnswer { text: &text, tool: Some(&text).filter(|_| contract == Contract::Tool).map(Vec::as_slice) };
         let violation =

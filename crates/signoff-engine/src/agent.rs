@@ -24,6 +24,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, Outpu
 use signoff_core::contract::{Blocks, JoinedAnswer};
 pub use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, AgentKind};
+use signoff_core::text::shortened;
 use signoff_core::untrusted_config::runs_in_opencode;
 
 use json_line::{JsonParser, JsonStream};
@@ -250,15 +251,7 @@ fn strip_colors(text: &str) -> String {
 /// The first non-empty line of a text, shortened.
 pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    truncate(line, 160)
-}
-
-/// A text, shortened to `max_chars` characters.
-fn truncate(text: &str, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    shortened(line, 160)
 }
 
 /// These flags with their values, if they have one.

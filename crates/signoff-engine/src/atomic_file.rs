@@ -54,11 +54,14 @@ impl<'a> AtomicFile<'a> {
     /// Moves it to its final path.
     pub fn commit(self) -> io::Result<()> {
         fs::rename(&self.temporary, self.path)?;
-        match self.path.parent().filter(|_| self.mode == WriteMode::Durable) {
-            Some(directory) => File::open(directory)?.sync_all(),
-            None => Ok(()),
-        }
+        if self.mode == WriteMode::Durable { sync_directory_of(self.path) } else { Ok(()) }
     }
+}
+
+/// Syncs the directory that contains a path, so that a rename in it survives a power failure.
+pub fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Writes a file atomically.

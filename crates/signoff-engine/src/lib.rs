@@ -4,7 +4,7 @@ pub mod agent;
 pub mod agent_check;
 pub mod agent_probe;
 pub mod artifact;
-mod atomic_file;
+pub mod atomic_file;
 pub mod attempt;
 pub mod attempt_spec;
 pub mod builtin;

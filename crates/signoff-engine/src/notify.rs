@@ -137,7 +137,7 @@ impl Notifier {
         let workers: Vec<_> = channels
             .map(|channel| {
                 let subscribed = |occasion: &NotificationKind| settings.channels_for(*occasion).contains(&channel.name);
-                let occasions = NotificationKind::ALL.into_iter().filter(subscribed).collect();
+                let occasions = NotificationKind::ALL.iter().copied().filter(subscribed).collect();
                 ChannelWorker::open(NotifyChannel::new(channel, context.clone()), occasions, shared.clone())
             })
             .collect();

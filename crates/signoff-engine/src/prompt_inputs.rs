@@ -8,7 +8,7 @@ use signoff_core::ledger::{FindingState, LedgerEntry, Round};
 use signoff_core::machine::{JobKind, ReviewScope, round};
 use signoff_core::merge::{MergeAction, merge, render};
 use signoff_core::prompt::{
-    self, AnswerBy, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
+    self, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
     ImplementContext, OmittedFileBrief, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext,
     SubjectContext, TaskBrief, UnreadableAnswer, Work,
 };
@@ -104,10 +104,10 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
         None if wanted.is_empty() => RetryContext::No,
         None => RetryContext::Reviewed { answer: &answer, findings: &wanted },
     };
-    let (opening, answer_by) = (inputs.custom_prompt.as_deref(), AnswerBy::Json);
+    let opening = inputs.custom_prompt.as_deref();
     if enumerates {
         let (name, specification) = (spec.task_spec.title.as_str(), spec.task_spec.description.as_str());
-        let context = EnumerateContext { opening, name, specification, retry, answer_by };
+        let context = EnumerateContext { opening, name, specification, retry };
         return Some(prompt::enumerate(&context));
     }
     let needs: Vec<Vec<&str>> = tasks.iter().map(|task| task.depends_on.iter().map(String::as_str).collect()).collect();
@@ -121,7 +121,7 @@ fn planner(spec: &AttemptSpec, inputs: &PromptInputs) -> Option<String> {
             depends_on,
         })
         .collect();
-    Some(prompt::plan(&PlanContext { opening, tasks: &tasks, retry, answer_by }))
+    Some(prompt::plan(&PlanContext { opening, tasks: &tasks, retry }))
 }
 
 fn entries<'a>(spec: &'a AttemptSpec, findings: &[FindingId]) -> Vec<&'a Finding> {

@@ -224,7 +224,7 @@ fn every_reviewer_answers_in_the_requested_format() {
     let mut demo = DemoRun::new(0);
     demo.implement();
     for contract in [Contract::Xml, Contract::Markdown, Contract::Auto] {
-        for kind in ReviewerKind::ALL {
+        for &kind in ReviewerKind::ALL {
             let review = demo.review(kind, contract);
             assert_eq!(review.verdict, Verdict::ChangesRequested, "{kind:?} in {contract:?}");
         }

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn report_tool_definitions() {
-        insta::assert_json_snapshot!(ReportTool::ALL.map(report_tool), @r#"
+        insta::assert_json_snapshot!(ReportTool::ALL.iter().copied().map(report_tool).collect::<Vec<_>>(), @r#"
         [
           {
             "name": "set_loop_review_result",

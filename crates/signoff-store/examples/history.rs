@@ -196,5 +196,5 @@ fn launch(job: &Job) -> Launch {
         JobKind::Work { role, .. } => (role.as_str(), None),
         JobKind::Research { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => ("check", None),
     };
-    Launch { role: role.to_owned(), reviewer, cycle: job.cycle, ..Launch::for_agent("claude") }
+    Launch { role: role.to_owned(), reviewer, cycle: job.cycle, agent: "claude".to_owned(), ..Launch::default() }
 }

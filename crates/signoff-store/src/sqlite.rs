@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, Params, Row, params};
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
-use signoff_core::notify::{NotificationKey, NotificationKind};
+use signoff_core::notify::NotificationKey;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
@@ -388,7 +388,7 @@ impl Store for SqliteStore {
                 message: NotificationKey {
                     run: RunId(cells.number()?),
                     seq: cells.number()?,
-                    event: cells.keyword(NotificationKind::parse)?,
+                    event: cells.keyword()?,
                     about: Some(cells.text()?).filter(|about| !about.is_empty()).map(LoopId::new),
                 },
                 channel: cells.text()?,

@@ -172,7 +172,7 @@ impl World {
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event)));
         if let Some(job) = self.job(loop_id).filter(|job| self.launched.get(loop_id) != Some(&job.attempt)) {
             self.launched.insert(loop_id.clone(), job.attempt);
-            let launch = Launch { role: "implement".into(), ..Launch::for_agent("claude") };
+            let launch = Launch { role: "implement".into(), agent: "claude".to_owned(), ..Launch::default() };
             self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt: job.attempt, launch }));
         }
         if let Some(status) = self.view.loop_state(loop_id).map(LoopStatus::for_loop) {

@@ -18,9 +18,8 @@ pub struct AgentsReport {
     /// Whether every configured, named or checked agent passed the checks that ran.
     pub ok: bool,
     /// The sandbox that restricts what agents may write.
-    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
     #[serde(rename = "hold")]
-    pub sandbox: &'static str,
+    pub sandbox: SandboxBackend,
     pub agents: Vec<AgentRow>,
 }
 
@@ -166,7 +165,7 @@ impl AgentRow {
 
 impl AgentsReport {
     pub fn new(agents: Vec<AgentRow>, ok: bool, sandbox: SandboxBackend) -> Self {
-        Self { version: VERSION, ok, sandbox: sandbox.as_str(), agents }
+        Self { version: VERSION, ok, sandbox, agents }
     }
 
     /// The line after the rows; `sandbox` is the result of the sandbox check.

@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
-use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::group::{RunOutcome, RunStage, RunStageKind};
 use signoff_core::merge::render::plain_text::escaped_json;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::edit::ChangedKey;
@@ -52,11 +52,9 @@ pub struct RunReport {
     pub version: u32,
     /// Null if there was nothing to work on.
     pub run_id: Option<u64>,
-    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done", null]))]
-    pub stage: Option<&'static str>,
+    pub stage: Option<RunStageKind>,
     /// The result of the run; null until it has ended.
-    #[schemars(extend("enum" = ["approved", "attention", "failed", "cancelled", null]))]
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<RunOutcome>,
     /// The tasks of this invocation.
     pub tasks: Vec<TaskRow>,
     pub questions: Vec<QuestionRow>,
@@ -69,9 +67,9 @@ impl RunReport {
         tasks: Vec<TaskRow>,
         questions: Vec<QuestionRow>,
     ) -> Self {
-        let outcome = stage.and_then(RunStage::outcome).map(RunOutcome::as_str);
+        let outcome = stage.and_then(RunStage::outcome);
         let tasks = tasks.into_iter().map(TaskRow::with_current_state).collect();
-        Self { version: VERSION, run_id, stage: stage.map(RunStage::as_str), outcome, tasks, questions }
+        Self { version: VERSION, run_id, stage: stage.map(RunStageKind::from), outcome, tasks, questions }
     }
 }
 
@@ -93,9 +91,8 @@ pub struct DoctorReport {
     /// Whether no check failed. Warnings do not count.
     pub ok: bool,
     /// The sandbox that restricts what agents may write.
-    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
     #[serde(rename = "hold")]
-    pub sandbox: &'static str,
+    pub sandbox: SandboxBackend,
     pub checks: Vec<DoctorCheck>,
 }
 
@@ -111,7 +108,7 @@ pub struct DoctorCheck {
 
 impl DoctorReport {
     pub fn new(checks: Vec<DoctorCheck>, sandbox: SandboxBackend) -> Self {
-        Self { version: VERSION, ok: checks.iter().all(|check| check.ok), sandbox: sandbox.as_str(), checks }
+        Self { version: VERSION, ok: checks.iter().all(|check| check.ok), sandbox, checks }
     }
 }
 
@@ -144,7 +141,6 @@ pub struct MergeReport {
 pub struct LandedTask {
     pub task_id: u64,
     /// `ready`: it would land (with `--dry-run`). `waiting`: it lands with its group.
-    #[schemars(with = "String", extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
     pub status: LandedStatus,
     /// The commit that landed; the approved commit for `already` and `ready`.
     pub commit: Option<String>,
@@ -153,7 +149,7 @@ pub struct LandedTask {
 }
 
 /// Whether work landed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LandedStatus {
     Landed,

@@ -18,7 +18,7 @@ pub use sections::{Changes, FindingCounts, MAX_COUNTED_TASKS, PartSection, RunSe
 use crate::json::VERSION;
 
 /// Whether a report is about a task or a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum SubjectKind {
@@ -29,7 +29,6 @@ pub enum SubjectKind {
 /// The subject of a report: one task, or a run with all its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentSubject {
-    #[schemars(with = "String", extend("enum" = ["task", "run"]))]
     pub kind: SubjectKind,
     pub id: u64,
 }

@@ -40,14 +40,16 @@ pub mod watch;
 pub mod work;
 pub mod workflow;
 
+use std::str::FromStr;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{ReviewFormat, render};
-use signoff_core::policy::Effort;
 use signoff_core::review::{FailThreshold, Review};
 use signoff_core::source::TaskFormat;
 use signoff_term::json::{AddReport, RunReport};
+use strum::VariantNames;
 
 use crate::{CommandExit, Console, ReadOnlyProject, Result, queries};
 
@@ -84,27 +86,12 @@ fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Consol
     Ok(CommandExit::Done)
 }
 
-/// Parses one of these names.
-fn name_parser<T: Clone + Send + Sync + 'static>(
-    names: impl IntoIterator<Item = &'static str>,
-    parse: fn(&str) -> Option<T>,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(move |name| parse(&name).ok_or("unknown name"))
-}
-
-/// Parses the output format of a review.
-pub fn review_format_parser() -> impl TypedValueParser<Value = ReviewFormat> {
-    name_parser(ReviewFormat::NAMES, ReviewFormat::parse)
-}
-
-/// Parses the severity that fails a gate.
-fn severity_parser() -> impl TypedValueParser<Value = FailThreshold> {
-    name_parser(FailThreshold::NAMES, FailThreshold::parse)
-}
-
-/// Parses an effort level.
-fn effort_parser() -> impl TypedValueParser<Value = Effort> {
-    name_parser(Effort::ALL.iter().map(|effort| effort.as_str()), Effort::parse)
+/// Parses one of the names of an enum.
+fn name_parser<T>() -> impl TypedValueParser<Value = T>
+where
+    T: FromStr + VariantNames + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse().map_err(|_| "unknown name"))
 }
 
 /// Parses the format of a plan file; accepts common aliases.

@@ -141,7 +141,7 @@ impl AgentKinds {
     pub fn kind(&self, run_state: &RunState, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
         let name = run_state.agent(loop_id, attempt)?;
         let configured = self.0.as_ref().and_then(|settings| settings.agent(name));
-        configured.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))
+        configured.map(|agent| agent.kind).or_else(|| name.parse::<AgentKind>().ok())
     }
 }
 

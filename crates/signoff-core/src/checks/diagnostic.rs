@@ -1,6 +1,8 @@
 //! A diagnostic: one message of a tool with its level and location, and the formats that most tools share:
 //! `file:line: message`, and the errors of scripts.
 
+use crate::text::shortened;
+
 /// The severity that a tool gives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiagnosticLevel {
@@ -84,11 +86,7 @@ pub(super) fn push_if_some(diagnostic: Option<Diagnostic>, found: &mut Vec<Diagn
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
 pub(super) fn clipped(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    shortened(text.trim(), MAX_MESSAGE_CHARS)
 }
 
 /// A location in the code.

@@ -7,6 +7,7 @@ use super::message::FinalMessage;
 use super::{Parsed, ReviewRequest, truncate_texts};
 use crate::review::{Review, Violation, ViolationCode};
 use crate::similarity;
+use crate::text::shortened;
 
 /// Maximum number of candidate answers in one message.
 pub(super) const MAX_CANDIDATES: usize = 1000;
@@ -252,13 +253,7 @@ pub(super) fn finish(review: Review, request: &ReviewRequest) -> Review {
 
 /// Shortens a reviewer's text for use in an error message.
 pub(crate) fn clip(text: &str) -> String {
-    const MAX_CHARS: usize = 60;
-    let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(MAX_CHARS).collect();
-    if chars.next().is_some() {
-        short.push('…');
-    }
-    short
+    shortened(text, 60)
 }
 
 /// Parses `<!-- signoff:NONCE -->` or `<!-- signoff:NONCE COMMIT -->`, alone on its line.

@@ -5,21 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AttemptId, Commit, FindingId};
 
 /// What a fixer claims to have done about a finding.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumCount,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum ClaimKind {
     Fixed,
@@ -29,7 +17,7 @@ pub enum ClaimKind {
 }
 
 impl ClaimKind {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] = [Self::Fixed, Self::Refuted, Self::NotFixed];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that the prompt asks fixers to use.
     pub fn as_str(self) -> &'static str {
@@ -101,7 +89,7 @@ fn read_line<'a>(line: &str, known: impl Iterator<Item = &'a FindingId>) -> Opti
     let (name, rest) = rest.split_at(end);
     let finding = find_by_prefix(name.trim_end_matches('-'), known)?;
     let rest = strip_markup(rest);
-    let kind = ClaimKind::ALL.into_iter().find(|kind| after_word(rest, kind.as_str()).is_some())?;
+    let kind = ClaimKind::ALL.iter().copied().find(|kind| after_word(rest, kind.as_str()).is_some())?;
     let evidence =
         strip_markup(after_word(rest, kind.as_str())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
     Some(FixClaim { finding, kind, evidence: evidence.chars().take(MAX_EVIDENCE_CHARS).collect() })

@@ -140,20 +140,9 @@ pub struct EarlierFindings {
 }
 
 /// The final verdicts a person can set.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumString,
-    strum::EnumCount,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(strum::EnumString, strum::VariantArray, strum::IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalVerdict {
     Approved,
@@ -163,15 +152,10 @@ pub enum FinalVerdict {
 }
 
 impl FinalVerdict {
-    pub const ALL: [Self; <Self as strum::EnumCount>::COUNT] =
-        [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 
@@ -253,22 +237,9 @@ pub struct NextAgent {
 }
 
 /// The answers that a person can give.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Choice {
     Retry,
@@ -283,10 +254,6 @@ pub enum Choice {
 impl Choice {
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

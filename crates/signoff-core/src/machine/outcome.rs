@@ -39,21 +39,9 @@ pub enum Outcome {
 }
 
 /// How a task ended, in one word. Unreviewed work has none.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum OutcomeKind {
     Approved,
@@ -74,10 +62,6 @@ impl OutcomeKind {
     /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// Whether reviewers or a person approved the work.
@@ -155,22 +139,9 @@ pub enum RetryAction {
 }
 
 /// Why a loop ended, or went on without approval. The names are part of the JSON interface.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Reason {
     CyclesExhausted,
@@ -215,10 +186,6 @@ impl Reason {
     /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(code: &str) -> Option<Self> {
-        code.parse().ok()
     }
 
     /// Whether a person ended the work.

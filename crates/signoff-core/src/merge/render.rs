@@ -20,7 +20,18 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
 
 /// The output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
 #[strum(serialize_all = "lowercase")]
 pub enum ReviewFormat {
     Text,
@@ -31,14 +42,8 @@ pub enum ReviewFormat {
 }
 
 impl ReviewFormat {
-    pub const NAMES: [&'static str; 5] = ["text", "xml", "json", "markdown", "sarif"];
-
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

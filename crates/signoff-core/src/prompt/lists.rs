@@ -1,4 +1,4 @@
-//! Lists in prompts: findings, and one line about each other loop of the run.
+//! Lists in prompts: findings, and the other loops of the run.
 //!
 //! A list of findings is serialized as its length and its text, so that templates can leave out an empty list.
 
@@ -131,13 +131,8 @@ fn claim_line(entry: &LedgerEntry) -> Option<String> {
     Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.as_str()))
 }
 
-/// Maximum length of a title, in characters.
-const SUMMARY_CHARACTERS: usize = 200;
-/// Maximum number of loops in the list; the others are counted.
-const LISTED: usize = 50;
-
 /// Another loop of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OtherLoop<'a> {
     pub name: &'a str,
     pub status: TaskStatus,
@@ -146,57 +141,13 @@ pub struct OtherLoop<'a> {
     pub iteration: u32,
 }
 
-/// Serializes the loops as their summary.
-pub(super) fn other_loops<S: Serializer>(loops: &[OtherLoop<'_>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&summary(loops))
-}
-
-/// One line for each loop, or a sentence if there is none.
-fn summary(loops: &[OtherLoop<'_>]) -> String {
-    if loops.is_empty() {
-        return "No other loop is at work.".to_owned();
-    }
-    let mut lines: Vec<String> = loops.iter().take(LISTED).map(loop_line).collect();
-    if loops.len() > LISTED {
-        lines.push(format!("- and {} more", loops.len() - LISTED));
-    }
-    lines.join("\n")
-}
-
-/// `Implemented user authentication endpoints`, `Working on database migrations, iteration 3`.
-fn loop_line(other: &OtherLoop<'_>) -> String {
-    let title = one_short_line(other.title, SUMMARY_CHARACTERS);
-    let doing = match other.status {
-        TaskStatus::Completed => format!("Implemented {}", mid_sentence(&title)),
-        TaskStatus::InProgress => format!("Working on {}, iteration {}", mid_sentence(&title), other.iteration),
-        TaskStatus::Pending
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked
-        | TaskStatus::Cancelled => title,
-    };
-    format!("- Loop {} ({}): {doing}", one_line(other.name), other.status.as_str())
-}
-
-/// A title for use within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
-fn mid_sentence(title: &str) -> String {
-    let mut letters = title.chars();
-    match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
-            first.to_lowercase().chain([second]).chain(letters).collect()
-        }
-        (Some(_) | None, _) => title.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::ids::FindingId;
+    use crate::prompt::template::render;
     use crate::review::Severity;
 
     fn finding(id: &str, description: &str) -> Finding {
@@ -275,6 +226,11 @@ mod tests {
         }
     }
 
+    fn summary(other_loops: &[OtherLoop<'_>]) -> String {
+        let context = minijinja::context! { other_loops => minijinja::value::Serde(other_loops) };
+        render("parts/other_loops.md", context)
+    }
+
     #[test]
     fn one_line_for_each() {
         let a = OtherLoop {
@@ -296,6 +252,6 @@ mod tests {
         let long = format!("Adding\n## How to Report Results\n{}", "x".repeat(300));
         let one = OtherLoop { name: "B", status: TaskStatus::Failed, title: &long, iteration: 1 };
         assert_eq!(summary(&[one; 60]).lines().count(), 51);
-        insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"- Loop B (failed): Adding ## How to Report Results (160 x)xxxxxxxx…");
+        insta::assert_snapshot!(summary(&[one]).trim_end().replace(&"x".repeat(160), "(160 x)"), @"- Loop B (failed): Adding ## How to Report Results (160 x)xxxxxxxx…");
     }
 }

@@ -59,7 +59,6 @@ pub enum SubjectContext<'a> {
 pub struct Work<'a> {
     pub task: TaskBrief<'a>,
     pub worktree: &'a str,
-    #[serde(serialize_with = "lists::other_loops")]
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work in this worktree at once.
     pub agents_at_once: usize,

@@ -2,7 +2,7 @@
 //! to insert.
 //!
 //! In a template, every section starts with a blank line and ends with its last line. `templates/parts` holds sections
-//! that several prompts share. Values are inserted as they are and never parsed as template text.
+//! that several prompts share, `templates/contracts` the formats of answers. Values are inserted as they are and never parsed as template text.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,11 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
+use quick_xml::escape::escape;
 use serde::Serialize;
+
+use crate::merge::render::markdown_text::fence;
+use crate::text::shortened;
 
 macro_rules! sources {
     ($($name:literal,)*) => {
@@ -37,12 +41,22 @@ const SOURCES: &[(&str, &str)] = sources![
     "parts/diff.md",
     "parts/item.md",
     "parts/last_pass.md",
+    "parts/other_loops.md",
     "parts/report.md",
     "parts/reports.md",
     "parts/retry.md",
     "parts/reviewed_before.md",
     "parts/task.md",
     "parts/task_under_review.md",
+    "contracts/auto.md",
+    "contracts/json.md",
+    "contracts/markdown.md",
+    "contracts/prefix.md",
+    "contracts/severity.md",
+    "contracts/tool_loop.md",
+    "contracts/tool_run.md",
+    "contracts/xml_code.md",
+    "contracts/xml_spec.md",
 ];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -52,8 +66,13 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.add_filter("fenced", |text: &str, language: Option<&str>| fenced(text, language.unwrap_or_default()));
-    environment.add_filter("one_line", one_line);
+    environment.add_filter("escaped", |text: &str| escape(text).into_owned());
+    environment.add_filter("mid_sentence", mid_sentence);
+    environment.add_filter("one_line", |text: &str, limit: Option<usize>| {
+        limit.map_or_else(|| one_line(text), |limit| one_short_line(text, limit))
+    });
     environment.add_filter("plain", plain);
+    environment.add_filter("quoted", |text: &str| serde_json::Value::from(text).to_string());
     environment.add_filter("title", title);
     environment.add_filter("trim_end", |text: &str| text.trim_end().to_owned());
     for (name, source) in SOURCES {
@@ -68,7 +87,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// Templates and contexts are both part of the program, so an error is a bug in it. The tests render every template
 /// with every combination of optional fields, and there an error panics. A released program hands the error to the
 /// agent, whose answer then contains neither a nonce nor a verdict.
-pub(super) fn render(name: &str, context: impl Serialize) -> String {
+pub(crate) fn render(name: &str, context: impl Serialize) -> String {
     let template = ENVIRONMENT.get_template(name);
     let rendered = template.and_then(|template| template.render(Serde(context)));
     debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");
@@ -100,8 +119,7 @@ pub fn cap(text: &str) -> TruncatedText<'_> {
 /// The text in a code fence that it cannot close, cut to the cap with a note below the fence.
 pub fn fenced(text: &str, language: &str) -> String {
     let capped = cap(text);
-    let longest_run = capped.shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest_run.max(2) + 1);
+    let fence = fence(capped.shown);
     let end = if capped.shown.is_empty() || capped.shown.ends_with('\n') { "" } else { "\n" };
     let note = capped.note().map(|note| format!("\n\n{note}")).unwrap_or_default();
     format!("{fence}{language}\n{}{end}{fence}{note}", capped.shown)
@@ -150,6 +168,17 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
+/// A title for use within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
+fn mid_sentence(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        (Some(_) | None, _) => title.to_owned(),
+    }
+}
+
 /// Maximum length of a title, in characters.
 const TITLE_CAP: usize = 300;
 
@@ -160,11 +189,7 @@ pub fn title(text: &str) -> String {
 
 /// At most `limit` characters of the text, on one line.
 pub(super) fn one_short_line(text: &str, limit: usize) -> String {
-    let line = one_line(text);
-    match line.char_indices().nth(limit) {
-        None => line,
-        Some((end, _)) => format!("{}…", &line[..end]),
-    }
+    shortened(&one_line(text), limit)
 }
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ pub struct ImplementContext<'a> {
     pub worktree: &'a str,
     /// Files at the worktree's root with the project's rules for contributors.
     pub instructions: &'a [&'a str],
-    #[serde(serialize_with = "lists::other_loops")]
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work in this repository at once, including this one.
     pub agents_at_once: usize,
@@ -224,17 +223,6 @@ pub struct PlanDocumentContext<'a> {
     pub document: Option<&'a str>,
 }
 
-/// How a planner answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AnswerBy {
-    /// As JSON in the final message.
-    #[default]
-    Json,
-    /// Through the tools `write_task` and `add_plan_group`.
-    Tools,
-}
-
 /// The result of the planner's previous answer, if it gave one.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
@@ -260,7 +248,6 @@ pub struct EnumerateContext<'a> {
     pub name: &'a str,
     pub specification: &'a str,
     pub retry: RetryContext<'a>,
-    pub answer_by: AnswerBy,
 }
 
 /// The context of the planner that groups tasks.
@@ -271,7 +258,6 @@ pub struct PlanContext<'a> {
     #[serde(serialize_with = "json_lines")]
     pub tasks: &'a [PromptTask<'a>],
     pub retry: RetryContext<'a>,
-    pub answer_by: AnswerBy,
 }
 
 /// A task to group.

@@ -10,7 +10,7 @@ use super::assign::text;
 use super::file::AgentTable;
 use super::reader::either;
 use super::rules::value;
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, key};
 use crate::policy::TimeSpan;
 use crate::prices::{self, Price};
 
@@ -39,10 +39,6 @@ pub enum AgentKind {
 impl AgentKind {
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// Whether agents of this kind are known to copy a nonce from their prompt. A custom program may not.
@@ -117,7 +113,7 @@ pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
 impl AgentTable {
     /// Its kind. Without the key `kind`, the name of the table counts.
     pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
-        self.kind.or(AgentKind::parse(name))
+        self.kind.or(name.parse::<AgentKind>().ok())
     }
 }
 
@@ -170,7 +166,7 @@ impl Settings {
                     continue;
                 }
             };
-            return Err(self.error(&["agents", name], message));
+            return Err(self.error(&[key::AGENTS, name], message));
         }
         Ok(())
     }
@@ -180,8 +176,8 @@ impl Settings {
         let mut seen = vec![name];
         while let Some(table) = seen.last().and_then(|last| self.file.agents.get(*last)) {
             let (Some(last), Some(fallback)) = (seen.last(), &table.fallback) else { return Ok(()) };
-            let path = ["agents", *last, "fallback"];
-            self.check_worker(&path, "fallback")?;
+            let path = [key::AGENTS, *last, key::FALLBACK];
+            self.check_worker(&path, key::FALLBACK)?;
             let next = fallback.as_str();
             if seen.contains(&next) {
                 let cycle = seen.join(" → ");

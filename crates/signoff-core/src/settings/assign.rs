@@ -5,7 +5,7 @@ use super::layer::ConfigNode;
 use super::reader::{did_you_mean, either};
 use super::rules::key_name;
 use super::values::{Minutes, ReviewWorkspace, Text};
-use super::{AgentKind, ConfigError, SettingOrigin, Settings};
+use super::{AgentKind, ConfigError, SettingOrigin, Settings, key};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Gate, TimeSpan};
@@ -124,7 +124,7 @@ impl Settings {
         })?;
         let named = match (self.phase_agent(context)?, &table.agent) {
             (Some(agent), _) => Some(agent),
-            (None, Some(_)) => Some(self.agent_at(&["reviewers", name.as_str(), "agent"], "agent")?),
+            (None, Some(_)) => Some(self.agent_at(&[key::REVIEWERS, name.as_str(), key::AGENT], key::AGENT)?),
             (None, None) => self.preferred_agent(context.phase),
         };
         let (assigned, role_model) = match named {
@@ -164,8 +164,8 @@ impl Settings {
     fn role_agent(&self, role: &'static str) -> Result<(AgentConfig, Option<String>), ConfigError> {
         let model = self.role_model(role).map(|(model, _)| model.to_owned());
         for key in [role, Role::Implement.as_str()] {
-            if self.is_set(&["roles", key, "agent"]) {
-                return Ok((self.agent_at(&["roles", key, "agent"], key)?, model));
+            if self.is_set(&[key::ROLES, key, key::AGENT]) {
+                return Ok((self.agent_at(&[key::ROLES, key, key::AGENT], key)?, model));
             }
         }
         let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.can_do_work()).collect();
@@ -181,8 +181,8 @@ impl Settings {
 
     /// The model of a role with its origin. `implement` counts if the role names neither an agent nor a model.
     pub(super) fn role_model(&self, role: &str) -> Option<(&str, &SettingOrigin)> {
-        let role = if self.is_set(&["roles", role]) { role } else { Role::Implement.as_str() };
-        let model = self.tree.get(&["roles", role, "model"])?;
+        let role = if self.is_set(&[key::ROLES, role]) { role } else { Role::Implement.as_str() };
+        let model = self.tree.get(&[key::ROLES, role, key::MODEL])?;
         Some((model.text()?, &model.origin))
     }
 
@@ -204,7 +204,7 @@ impl Settings {
             return tool.map(|tool| self.tool_agent(tool, context)).transpose();
         };
         let agent = self.agent(name).ok_or_else(|| {
-            let message = self.no_such_agent("agent", name);
+            let message = self.no_such_agent(key::AGENT, name);
             let (phase, workflow) = (&context.phase.name, &context.workflow.name);
             ConfigError::WithoutLocation { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
         });
@@ -213,13 +213,13 @@ impl Settings {
 
     /// The agent that replaces a tool of another program.
     fn tool_agent(&self, tool: &str, context: PhaseContext<'_>) -> Result<AgentConfig, ConfigError> {
-        let path = ["presets", &context.workflow.name, "tools", tool];
+        let path = [key::PRESETS, &context.workflow.name, key::TOOLS, tool];
         if self.is_set(&path) {
             return self.agent_at(&path, tool);
         }
         let codex = tool.starts_with(CODEX_TOOLS);
         self.agent_of_kind(AgentKind::Codex).filter(|_| codex).ok_or_else(|| {
-            let origin = self.phase_origin(context, "tool").or_else(|| self.own_origin(&context.workflow.name));
+            let origin = self.phase_origin(context, key::TOOL).or_else(|| self.own_origin(&context.workflow.name));
             let also = if codex { "configure an agent of kind \"codex\", or " } else { "" };
             let (phase, workflow) = (&context.phase.name, &context.workflow.name);
             origin.unwrap_or(&SettingOrigin::Default).error(format!(
@@ -263,7 +263,7 @@ impl Settings {
     fn writing_limit(&self, context: PhaseContext<'_>) -> PhaseLimit {
         match &context.phase.kind {
             PhaseKind::Agent { timeout, .. } => {
-                PhaseLimit { span: *timeout, by_person: self.sets_timeout(context, "timeout") }
+                PhaseLimit { span: *timeout, by_person: self.sets_timeout(context, key::TIMEOUT) }
             }
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
                 let now = self.configured_timeout(context, FIX_TIMEOUT, |gate| gate.fix_timeout);
@@ -308,7 +308,7 @@ impl Settings {
     fn type_minutes(&self, kind: TaskType, key: &str) -> Option<TimeSpan> {
         let kind = self.file.task_types.get(kind);
         let minutes = match key {
-            "timeout" => kind.timeout_minutes,
+            key::TIMEOUT => kind.timeout_minutes,
             REVIEW_TIMEOUT => kind.review_timeout_minutes,
             _ => kind.improve_timeout_minutes,
         };
@@ -320,9 +320,9 @@ impl Settings {
         let by_type = self.type_minutes(context.task.kind, key).is_some();
         let own = self.workflows.contains_key(&context.workflow.name);
         let by_gate = || self.gate_origin(&context.workflow.name, context.phase.gate_name(), key).is_some();
-        let by_phase = || key == "timeout" && self.phase_origin(context, key).is_some();
+        let by_phase = || key == key::TIMEOUT && self.phase_origin(context, key).is_some();
         // An improvement without a time of its own has that of the gate's fixes.
-        let improves = key == "timeout" && context.task.kind == TaskType::Improve;
+        let improves = key == key::TIMEOUT && context.task.kind == TaskType::Improve;
         let mut judges = context.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
         let mut by_fix = || judges.any(|phase| self.sets_timeout(PhaseContext { phase, ..context }, FIX_TIMEOUT));
         by_type || own || by_gate() || by_phase() || by_fix()
@@ -332,7 +332,7 @@ impl Settings {
     pub(super) fn timeout(&self, limit: PhaseLimit, agent: &AgentConfig) -> TimeSpan {
         let attempt = self.file.limits.keys.attempt;
         let by_person = limit.span.filter(|_| limit.by_person).or(agent.timeout);
-        let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&["limits", "attempt"])));
+        let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&[key::LIMITS, "attempt"])));
         by_person.or(limit.span).unwrap_or(attempt)
     }
 
@@ -341,13 +341,13 @@ impl Settings {
         let task = TaskSpec::default();
         for phase in workflow.all_phases().filter(|phase| phase.policy().is_none()) {
             let tool = phase.tool.as_deref().filter(|_| phase.agent.is_none()).unwrap_or_default();
-            let tool_path = ["presets", &workflow.name, "tools", tool];
+            let tool_path = [key::PRESETS, &workflow.name, key::TOOLS, tool];
             let (key, name, origin) = match &phase.agent {
                 Some(name) => {
-                    let own = || self.own_phase_origin(&workflow.name, &phase.name, "agent");
-                    let origin = self.phase_origin(PhaseContext { workflow, phase, task: &task }, "agent");
+                    let own = || self.own_phase_origin(&workflow.name, &phase.name, key::AGENT);
+                    let origin = self.phase_origin(PhaseContext { workflow, phase, task: &task }, key::AGENT);
                     let origin = origin.or_else(own).or_else(|| self.own_origin(&workflow.name));
-                    ("agent", name.as_str(), origin)
+                    (key::AGENT, name.as_str(), origin)
                 }
                 None => {
                     let named = self.tree.get(&tool_path).and_then(ConfigNode::text);
@@ -372,13 +372,13 @@ impl Settings {
         for (name, table) in self.file.reviewers.iter() {
             let name = name.as_str();
             if table.agent.is_some() {
-                self.agent_at(&["reviewers", name, "agent"], "agent")?;
+                self.agent_at(&[key::REVIEWERS, name, key::AGENT], key::AGENT)?;
             }
-            let known = table.kind.is_some() || ReviewerKind::parse(name).is_some();
+            let known = table.kind.is_some() || name.parse::<ReviewerKind>().is_ok();
             if !known && !self.has_reviewer(name) {
-                let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
+                let kinds = either(<ReviewerKind as strum::VariantNames>::VARIANTS);
                 let message = format!("reviewer `{name}` has no `kind`: expected {kinds}");
-                return Err(self.error(&["reviewers", name], message));
+                return Err(self.error(&[key::REVIEWERS, name], message));
             }
         }
         Ok(())

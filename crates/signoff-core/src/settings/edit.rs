@@ -8,7 +8,7 @@ use toml_edit::{Document, Key, Value};
 
 use super::foreign::{ForeignFormat, translate};
 use super::values::without_password;
-use super::{ConfigError, Layer};
+use super::{ConfigError, Layer, key};
 
 /// A request to set one key.
 #[derive(Debug, Clone)]
@@ -41,8 +41,10 @@ const HIDDEN: &str = "(hidden)";
 /// contain a password.
 fn shown_value(key: &[&str], value: &Value) -> String {
     match key {
-        ["agents", _, "env", ..] | ["notify", "channels", _, "url" | "headers", ..] => HIDDEN.to_owned(),
-        ["store"] => without_password(&display_value(value)),
+        [key::AGENTS, _, key::ENV, ..] | [key::NOTIFY, key::CHANNELS, _, key::URL | key::HEADERS, ..] => {
+            HIDDEN.to_owned()
+        }
+        [key::STORE] => without_password(&display_value(value)),
         _ => {
             let mut value = value.clone();
             hide(key, &mut value);
@@ -53,7 +55,7 @@ fn shown_value(key: &[&str], value: &Value) -> String {
 
 /// Hides secrets inside an inline table.
 fn hide(key: &[&str], value: &mut Value) {
-    if let ["agents", _, "env", _, ..] | ["notify", "channels", _, "url" | "headers", ..] = key {
+    if let [key::AGENTS, _, key::ENV, _, ..] | [key::NOTIFY, key::CHANNELS, _, key::URL | key::HEADERS, ..] = key {
         let decor = value.decor().clone();
         *value = Value::from(HIDDEN);
         *value.decor_mut() = decor;
@@ -149,7 +151,7 @@ impl KeyChange {
             .map_err(|_| format!("`{key}` is not a key: write it as in the file, with dots between its tables"))?;
         let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
         match names.first().map(String::as_str) {
-            Some("phases" | "reviewDefaults") => parse_phase_change(&names, value),
+            Some(key::PHASES | "reviewDefaults") => parse_phase_change(&names, value),
             Some(_) | None => Ok(vec![Self { key: names, value: parse_value(value)?, note: None }]),
         }
     }

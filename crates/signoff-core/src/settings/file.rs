@@ -167,7 +167,7 @@ pub(super) struct RoleTable {
     /// The agent; without it that of `implement`.
     pub agent: Option<Text>,
     /// Its model in this role.
-    model: Option<Text>,
+    pub model: Option<Text>,
 }
 
 impl<'de> Deserialize<'de> for AgentChoice {

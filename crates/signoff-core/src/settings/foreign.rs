@@ -22,7 +22,8 @@ use super::file::{SettingsFile, TASK_TYPES};
 use super::formats::{self, BYTE_ORDER_MARK, PositionedText};
 use super::layer::{ConfigData, ConfigNode};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
-use super::{ConfigError, Layer, SettingOrigin};
+use super::{ConfigError, Layer, SettingOrigin, key};
+use crate::text::shortened;
 
 /// The format of a file of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +142,7 @@ impl Layer {
 impl ReadProblem {
     /// How messages about a foreign file name the value.
     fn name(&self) -> String {
-        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", formats::excerpt(&self.path)) }
+        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", shortened(&self.path, 80)) }
     }
 
     /// The error about a foreign file. `expected` says what belongs there in the words of that file.
@@ -165,7 +166,7 @@ impl ReadProblem {
 fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     let mut root = formats::yaml(PositionedText { text: file.text, origin: &|line| file.origin(line) })?;
     empty_if_null(&mut root, 3);
-    let is_ours = |key: &str| matches!(key, "defaults" | TASK_TYPES);
+    let is_ours = |key: &str| matches!(key, key::DEFAULTS | TASK_TYPES);
     let others = root.entries().into_iter().filter(|(key, _)| !is_ours(key));
     let notes = others.map(|(key, _)| format!("`{key}` is ignored: not a signoff setting")).collect();
     if let Some(table) = root.table_mut() {
@@ -177,7 +178,7 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
             (Expected::Table(_), TASK_TYPES) => "types of tasks, each with keys of its own".to_owned(),
             (Expected::Table(_), _) => "keys with values".to_owned(),
             // Every text in a `gza.yaml` is the name of a model.
-            (Expected::Other(text), path) if path.ends_with("model") && text.starts_with("text") => {
+            (Expected::Other(text), path) if path.ends_with(key::MODEL) && text.starts_with("text") => {
                 "the name of a model".to_owned()
             }
             (Expected::List | Expected::Text | Expected::OneOf(_) | Expected::Other(_), _) => expected.to_string(),
@@ -187,7 +188,7 @@ fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     for (name, table) in root.entries() {
         let kinds = table.entries().into_iter().filter(|(_, node)| name == TASK_TYPES && node.table().is_some());
         let tables = kinds.map(|(kind, node)| (format!("{name}.{kind}"), node));
-        for (name, table) in tables.chain((name == "defaults").then(|| (name.to_owned(), table))) {
+        for (name, table) in tables.chain((name == key::DEFAULTS).then(|| (name.to_owned(), table))) {
             layer.table(&name, &table.origin);
             table.entries().into_iter().for_each(|(key, node)| layer.copy(key, node));
         }

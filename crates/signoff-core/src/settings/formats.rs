@@ -1,15 +1,15 @@
 //! TOML, JSON and YAML as trees whose values carry their line.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::{ConfigData, ConfigNode};
 use super::{ConfigError, MAX_FILE_BYTES, SettingOrigin};
-use crate::source::json::{JsonMembers, LineIndex};
+use crate::source::json::{JsonError, JsonText, LineIndex};
+use crate::text::shortened;
 
 /// Maximum nesting depth. Deeper values are ignored in JSON and rejected in YAML.
 const MAX_DEPTH: usize = 16;
@@ -40,9 +40,8 @@ pub(super) fn strip_bom(text: &str, start: impl FnOnce() -> SettingOrigin) -> Re
 /// Reads a whole TOML text. A value has the line of its key or, in a list, its own line.
 pub(crate) fn toml(source: PositionedText<'_>) -> Result<ConfigNode, ConfigError> {
     let table = DeTable::parse(source.text).map_err(|error| toml_syntax(source, &error))?;
-    let ends = source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-    let lines: Vec<usize> = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-    let origin = |offset: usize| (source.origin)(lines.partition_point(|start| *start <= offset));
+    let lines = LineIndex::new(source.text);
+    let origin = |offset: usize| (source.origin)(lines.line_at(offset) as usize);
     Ok(toml_node(&DeValue::Table(table.into_inner()), 0, &origin))
 }
 
@@ -105,62 +104,51 @@ fn most_nested(text: &str) -> usize {
     deepest.and_then(|line| text.find(line)).unwrap_or(0)
 }
 
-/// An error in a JSON text.
-pub(crate) enum JsonProblem {
-    Syntax {
-        line: usize,
-        error: serde_json::Error,
-    },
-    /// An object has a key twice.
-    DuplicateKey {
-        line: usize,
-        path: String,
-        key: String,
-    },
+/// An error in a JSON text, with the path of the object in which it is if a key is duplicated.
+pub(crate) struct JsonProblem {
+    pub path: String,
+    pub error: JsonError,
+}
+
+impl From<JsonError> for JsonProblem {
+    fn from(error: JsonError) -> Self {
+        Self { path: String::new(), error }
+    }
 }
 
 /// Reads a whole JSON text. A value has the line on which it begins.
 pub(crate) fn json(source: PositionedText<'_>) -> Result<ConfigNode, JsonProblem> {
-    let reader = JsonReader { source, lines: LineIndex::new(source.text) };
+    let reader = JsonNodeReader { json: JsonText::new(source.text), origin: source.origin };
     let text = source.text.trim();
     // The whole text must be JSON, including ignored parts.
-    reader.part::<serde_json::Value>(text)?;
+    reader.json.read::<serde_json::Value>(text)?;
     reader.node(text, &mut Vec::new())
 }
 
-struct JsonReader<'a> {
-    source: PositionedText<'a>,
-    lines: LineIndex,
+struct JsonNodeReader<'a> {
+    json: JsonText<'a>,
+    origin: &'a dyn Fn(usize) -> SettingOrigin,
 }
 
-impl<'a> JsonReader<'a> {
-    fn part<T: Deserialize<'a>>(&self, part: &'a str) -> Result<T, JsonProblem> {
-        let line = |error: &serde_json::Error| self.lines.line_of_error(self.source.text, part, error) as usize;
-        serde_json::from_str(part).map_err(|error| JsonProblem::Syntax { line: line(&error), error })
-    }
-
-    fn line(&self, part: &str) -> usize {
-        self.lines.line_of(self.source.text, part) as usize
-    }
-
+impl<'a> JsonNodeReader<'a> {
     fn node(&self, part: &'a str, path: &mut Vec<String>) -> Result<ConfigNode, JsonProblem> {
         let data = match part.as_bytes().first() {
             Some(b'n') => ConfigData::Null,
             Some(b't') => ConfigData::Flag(true),
             Some(b'f') => ConfigData::Flag(false),
-            Some(b'"') => ConfigData::Text(self.part(part)?),
+            Some(b'"') => ConfigData::Text(self.json.read(part)?),
             Some(b'[') => ConfigData::List(self.elements(part, path)?),
             Some(b'{') => ConfigData::Table(self.members(part, path)?),
             Some(_) | None => ConfigData::number(part),
         };
-        Ok(ConfigNode { origin: (self.source.origin)(self.line(part)), order: 0, data })
+        Ok(ConfigNode { origin: (self.origin)(self.json.line(part) as usize), order: 0, data })
     }
 
     fn elements(&self, part: &'a str, path: &mut Vec<String>) -> Result<Vec<ConfigNode>, JsonProblem> {
         if path.len() == MAX_DEPTH {
             return Ok(Vec::new());
         }
-        let elements: Vec<&'a RawValue> = self.part(part)?;
+        let elements: Vec<&'a RawValue> = self.json.read(part)?;
         let one = |(index, element): (usize, &'a RawValue)| {
             path.push(format!("[{index}]"));
             let node = self.node(element.get(), path);
@@ -174,12 +162,8 @@ impl<'a> JsonReader<'a> {
         if path.len() == MAX_DEPTH {
             return Ok(BTreeMap::new());
         }
-        let members: JsonMembers<'a, false> = self.part(part)?;
-        let mut seen = HashSet::new();
-        if let Some((key, value)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
-            let path = path.join(".").replace(".[", "[");
-            return Err(JsonProblem::DuplicateKey { line: self.line(value.get()), path, key: key.clone() });
-        }
+        let located = |error| JsonProblem { path: path.join(".").replace(".[", "["), error };
+        let members = self.json.members(part).map_err(located)?;
         let one = |(order, (key, value)): (usize, (String, &'a RawValue))| {
             path.push(key.clone());
             let node = self.node(value.get(), path);
@@ -292,7 +276,7 @@ impl<'a> YamlReader<'a> {
             let Some((event, begin)) = self.next()? else { break };
             let node = self.node(event, begin, depth)?;
             if table.contains_key(key.as_ref()) {
-                return self.error(line, format!("duplicate key `{}`: write it once", excerpt(&key)));
+                return self.error(line, format!("duplicate key `{}`: write it once", shortened(&key, 80)));
             }
             let (origin, order) = ((self.source.origin)(line), table.len());
             table.insert(key.into_owned(), ConfigNode { origin, order, ..node });
@@ -324,13 +308,5 @@ fn scalar(text: &str, style: ScalarStyle) -> ConfigData {
         "false" | "no" | "off" => ConfigData::Flag(false),
         _ if text.parse::<f64>().is_ok_and(f64::is_finite) => ConfigData::number(text),
         _ => ConfigData::Text(text.to_owned()),
-    }
-}
-
-/// The first 80 characters of a text.
-pub(crate) fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use super::preset::EXCLUSIVE_PHASE_KEYS;
 use super::reader::nearest;
 use super::rules::file_schema;
 use super::values::Sandbox;
-use super::{ConfigError, SettingOrigin};
+use super::{ConfigError, SettingOrigin, key};
 use crate::workflow::keys::BOUNDS;
 
 /// Maximum length of a configuration file.
@@ -73,11 +73,11 @@ impl Layer {
         let origin = |line| self.origin(line);
         let text = formats::strip_bom(&self.text, || origin(1))?;
         let mut tree = formats::toml(PositionedText { text, origin: &origin })?;
-        for role in tree.get_mut(&["roles"]).and_then(ConfigNode::table_mut).into_iter().flatten() {
+        for role in tree.get_mut(&[key::ROLES]).and_then(ConfigNode::table_mut).into_iter().flatten() {
             let name = role.1;
             if name.text().is_some_and(|text| !text.trim().is_empty()) {
                 let (origin, order) = (name.origin.clone(), name.order);
-                let table = ConfigData::Table([("agent".to_owned(), name.clone())].into());
+                let table = ConfigData::Table([(key::AGENT.to_owned(), name.clone())].into());
                 *name = ConfigNode { origin, order, data: table };
             }
         }
@@ -119,7 +119,7 @@ pub struct SettingVariable {
 }
 
 /// The tables whose plain values can be set by environment variables.
-const TABLES_WITH_VARIABLES: [&[&str]; 4] = [&[], &["defaults"], &["limits"], &["limits", "run"]];
+const TABLES_WITH_VARIABLES: [&[&str]; 4] = [&[], &[key::DEFAULTS], &[key::LIMITS], &[key::LIMITS, "run"]];
 
 static VARIABLES: LazyLock<Vec<SettingVariable>> = LazyLock::new(|| {
     let schema = file_schema();
@@ -317,8 +317,8 @@ pub(crate) fn check_exclusive(table: &ConfigNode, keys: [&str; 2]) -> Result<(),
 /// The pairs of keys of a table that exclude each other: a later layer that sets one removes the other.
 fn exclusive(path: &[&str]) -> &'static [[&'static str; 2]] {
     match path {
-        ["gate"] | ["presets", _] | ["presets", _, "gates", _] => &[BOUNDS],
-        ["presets", _, "phase", _] => &EXCLUSIVE_PHASE_KEYS,
+        [key::GATE] | [key::PRESETS, _] | [key::PRESETS, _, key::GATES, _] => &[BOUNDS],
+        [key::PRESETS, _, key::PHASE, _] => &EXCLUSIVE_PHASE_KEYS,
         _ => &[],
     }
 }
@@ -337,9 +337,9 @@ pub(super) fn excluded_by(path: &[&str], key: &str) -> Option<&'static str> {
 fn replaces(path: &[&str], table: &ConfigNode) -> bool {
     let sets = |keys: &[&str]| keys.iter().any(|key| table.get(&[key]).is_some());
     match path {
-        ["workflows", _] => true,
-        ["roles", _] => sets(&["agent"]),
-        ["notify", "channels", _] => sets(&["url", URL_ENV, "command"]),
+        [key::WORKFLOWS, _] => true,
+        [key::ROLES, _] => sets(&[key::AGENT]),
+        [key::NOTIFY, key::CHANNELS, _] => sets(&[key::URL, URL_ENV, key::COMMAND]),
         _ => false,
     }
 }
@@ -351,11 +351,11 @@ pub(super) fn keep_sandbox_strict(
     file: &SettingsFile,
     before: &ConfigNode,
 ) -> Result<(), ConfigError> {
-    let by_person = before.get(&["sandbox"]).is_some_and(|set| matches!(set.origin, SettingOrigin::Person { .. }));
+    let by_person = before.get(&[key::SANDBOX]).is_some_and(|set| matches!(set.origin, SettingOrigin::Person { .. }));
     let Some(layer) = layer.table_mut().filter(|_| by_person) else { return Ok(()) };
     let before: SettingsFile = before.read()?;
     if file.sandbox < before.sandbox {
-        layer.remove("sandbox");
+        layer.remove(key::SANDBOX);
     }
     if before.sandbox != Sandbox::Required {
         return Ok(());

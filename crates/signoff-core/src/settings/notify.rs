@@ -9,7 +9,7 @@ use url::Url;
 use super::reader::did_you_mean;
 use super::rules::{Named, key_name, value};
 use super::values::{Argument, ChannelNames, CommandWords, HeaderName, PlainName, hidden};
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, key};
 use crate::notify::NotificationKind;
 use crate::redact::is_secret_name;
 
@@ -150,7 +150,7 @@ impl Settings {
     /// Every channel that is notified on some occasion, each once.
     pub fn channels(&self) -> Vec<Channel> {
         let mut names: Vec<&String> =
-            NotificationKind::ALL.into_iter().flat_map(|one| self.channels_for(one)).collect();
+            NotificationKind::ALL.iter().copied().flat_map(|one| self.channels_for(one)).collect();
         names.sort();
         names.dedup();
         names.into_iter().filter_map(|name| self.channel(name)).collect()
@@ -190,14 +190,14 @@ impl Settings {
 
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in self.file.notify.channels.iter() {
-            let path = ["notify", "channels", name.as_str()];
+            let path = [key::NOTIFY, key::CHANNELS, name.as_str()];
             if let (Some(table), Err(ChannelProblem { key, message })) =
                 (self.tree.get(&path), channel.check(name.as_str()))
             {
                 return Err(table.error(key, message));
             }
         }
-        for occasion in NotificationKind::ALL {
+        for &occasion in NotificationKind::ALL {
             let known = self.channel_names();
             let unknown = self.channels_for(occasion).iter().find(|name| !known.contains(&name.as_str()));
             if let Some(name) = unknown {
@@ -206,7 +206,7 @@ impl Settings {
                     format!("expected some of {}, or [notify.channels.NAME] for it", known.join(", "))
                 });
                 let message = format!("`{key}` names the channel {name:?}: {expected}");
-                return Err(self.error(&["notify", key], message));
+                return Err(self.error(&[key::NOTIFY, key], message));
             }
         }
         Ok(())
@@ -254,11 +254,11 @@ impl ChannelTable {
             return Err(ChannelProblem::new("", message));
         };
         let keys = [
-            ("url", ChannelKind::Webhook, self.url.is_some()),
+            (key::URL, ChannelKind::Webhook, self.url.is_some()),
             (URL_ENV, ChannelKind::Webhook, self.url_env.is_some()),
-            ("format", ChannelKind::Webhook, self.format.is_some()),
-            ("headers", ChannelKind::Webhook, !self.headers.is_empty()),
-            ("command", ChannelKind::Command, self.command.is_some()),
+            (key::FORMAT, ChannelKind::Webhook, self.format.is_some()),
+            (key::HEADERS, ChannelKind::Webhook, !self.headers.is_empty()),
+            (key::COMMAND, ChannelKind::Command, self.command.is_some()),
         ];
         let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
         if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
@@ -267,7 +267,7 @@ impl ChannelTable {
         let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));
         if let Some((header, _)) = multiline {
             let message = format!("the header `{}` contains a line break: expected text on one line", header.as_str());
-            return Err(ChannelProblem::new("headers", message));
+            return Err(ChannelProblem::new(key::HEADERS, message));
         }
         match kind {
             ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
@@ -280,7 +280,7 @@ impl ChannelTable {
     }
 
     fn check_address(&self, name: &str, of_kind: &str) -> Result<(), ChannelProblem> {
-        let secret = "(value hidden)";
+        let secret = "(value hidden: it may be a secret)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
                 let expected = "write only one; use `url_env` if other people can read the file";
@@ -289,12 +289,12 @@ impl ChannelTable {
             (Some(url), None) if url.has_user() => {
                 let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
                 ChannelProblem::new(
-                    "url",
+                    key::URL,
                     format!("`url` has a name or a password before its host: {expected} {secret}"),
                 )
             }
             (Some(url), None) if !url.is_valid() => {
-                ChannelProblem::new("url", format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
+                ChannelProblem::new(key::URL, format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
             }
             (None, Some(named)) if !named.is_valid() => {
                 let expected = "expected one such as \"SLACK_URL\"";

@@ -9,7 +9,7 @@ use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
 use super::rules::{Named, key_name};
 use super::values::{PassCount, PlainName, ResearcherCount, Text};
-use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
+use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::policy::{Effort, TimeSpan};
 use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS, WorkflowKeys};
 use crate::workflow::resolve::named_twice;
@@ -104,13 +104,13 @@ impl PhaseTable {
 
     /// The error about a key that a phase does not have.
     fn refusal(&self, key: &str, phase: &Phase) -> Option<String> {
-        let none = key == "model" && self.model.as_ref().is_some_and(|model| model.as_str() == NONE);
+        let none = key == key::MODEL && self.model.as_ref().is_some_and(|model| model.as_str() == NONE);
         let name = &phase.name;
         match &phase.kind {
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) if none => Some(format!(
                 "`model` is \"none\", but `{name}` is not a check: expected the name of a model or \"inherit\""
             )),
-            PhaseKind::Gate(_) if key == "timeout" => {
+            PhaseKind::Gate(_) if key == key::TIMEOUT => {
                 Some(format!("`{name}` is a gate and has no `timeout`: write `review_timeout` in its gate's table"))
             }
             PhaseKind::Gate(_) if AGENT_PHASE_KEYS.contains(&key) => {
@@ -136,7 +136,7 @@ impl Settings {
     /// Where a key of a phase is configured.
     pub(super) fn phase_origin(&self, context: PhaseContext<'_>, key: &str) -> Option<&SettingOrigin> {
         let (word, _) = self.phase_table(context)?;
-        self.origin_at(&["presets", &context.workflow.name, "phase", word, key])
+        self.origin_at(&[key::PRESETS, &context.workflow.name, key::PHASE, word, key])
     }
 
     /// Applies the configured phases of a workflow.
@@ -153,7 +153,7 @@ impl Settings {
     pub(super) fn check_phases(&self, workflow: &Workflow) -> Result<(), ConfigError> {
         let Some(preset) = self.file.presets.get(workflow.name.as_str()) else { return Ok(()) };
         for (word, table) in preset.keys.phase.iter() {
-            let path = ["presets", &workflow.name, "phase", word.as_str()];
+            let path = [key::PRESETS, &workflow.name, key::PHASE, word.as_str()];
             let phases: Vec<_> =
                 workflow.all_phases().filter(|phase| workflow.names_phase(word.as_str(), phase)).collect();
             if phases.is_empty() {
@@ -174,7 +174,7 @@ impl Settings {
             return Ok(());
         }
         let expected = self.expected_workflow(preset);
-        Err(self.error(&["preset"], format!("`preset` is {preset:?}, which is not a workflow: {expected}")))
+        Err(self.error(&[key::PRESET], format!("`preset` is {preset:?}, which is not a workflow: {expected}")))
     }
 
     pub(super) fn check_presets(&self) -> Result<(), ConfigError> {
@@ -183,27 +183,27 @@ impl Settings {
             if !self.workflow_names().contains(&name) {
                 let expected = self.expected_workflow(name);
                 let message = format!("unknown workflow in [presets.{name}]: {expected}");
-                return Err(self.error(&["presets", name], message));
+                return Err(self.error(&[key::PRESETS, name], message));
             }
-            check_gate_reviewers(&preset.gate, self.tree.get(&["presets", name]))?;
+            check_gate_reviewers(&preset.gate, self.tree.get(&[key::PRESETS, name]))?;
             let workflow = self.base_workflow(name)?;
             for (gate, keys) in preset.keys.gates.iter() {
                 self.check_gate(&workflow, gate.as_str())?;
-                check_gate_reviewers(keys, self.tree.get(&["presets", name, "gates", gate.as_str()]))?;
+                check_gate_reviewers(keys, self.tree.get(&[key::PRESETS, name, key::GATES, gate.as_str()]))?;
             }
             self.check_phases(&workflow)?;
             for (word, _) in preset.keys.phase.iter().filter(|(_, table)| table.agent.is_some()) {
-                self.agent_at(&["presets", name, "phase", word.as_str(), "agent"], "agent")?;
+                self.agent_at(&[key::PRESETS, name, key::PHASE, word.as_str(), key::AGENT], key::AGENT)?;
             }
             for tool in preset.keys.tools.keys() {
-                self.agent_at(&["presets", name, "tools", tool], "tools")?;
+                self.agent_at(&[key::PRESETS, name, key::TOOLS, tool], key::TOOLS)?;
             }
         }
         Ok(())
     }
 
     fn check_gate(&self, workflow: &Workflow, name: &str) -> Result<(), ConfigError> {
-        let path = ["presets", &workflow.name, "gates", name];
+        let path = [key::PRESETS, &workflow.name, key::GATES, name];
         let judges: Vec<_> = workflow.all_phases().filter(|phase| phase.policy().is_some()).collect();
         let names: Vec<_> = judges.iter().map(|phase| phase.gate_name()).collect();
         let Some(gate_policy) = judges.iter().find(|phase| phase.gate_name() == name) else {
@@ -229,7 +229,7 @@ pub(super) fn check_gate_reviewers(keys: &GateKeys, table: Option<&ConfigNode>) 
     let (Some(reviewers), Some(table)) = (&keys.reviewers, table) else { return Ok(()) };
     let empty = || "a gate needs a reviewer: write `enabled = false` to switch it off".to_owned();
     let message = named_twice(reviewers).or_else(|| reviewers.is_empty().then(empty));
-    message.map_or(Ok(()), |message| Err(table.error("reviewers", message)))
+    message.map_or(Ok(()), |message| Err(table.error(key::REVIEWERS, message)))
 }
 
 /// Whether two words are the name or number of the same phase.
@@ -244,14 +244,14 @@ pub(super) fn unify_phase_names(
     trees: &mut [ConfigNode],
     workflows: &BTreeMap<String, Workflow>,
 ) -> Result<(), ConfigError> {
-    let presets = trees.iter().filter_map(|tree| tree.get(&["presets"])?.table());
+    let presets = trees.iter().filter_map(|tree| tree.get(&[key::PRESETS])?.table());
     let presets: Vec<_> = presets.flat_map(|table| table.keys().cloned()).collect();
     for name in presets {
         let own = workflows.get(&name).cloned();
         let Some(workflow) = own.or_else(|| workflow::preset(&name)) else { continue };
         let mut words: Vec<String> = Vec::new();
         for tree in trees.iter_mut().rev() {
-            let Some(phases) = tree.get_mut(&["presets", &name, "phase"]) else { continue };
+            let Some(phases) = tree.get_mut(&[key::PRESETS, &name, key::PHASE]) else { continue };
             check_words(phases, &workflow)?;
             let Some(table) = phases.table_mut() else { continue };
             for (word, node) in std::mem::take(table) {

@@ -6,7 +6,7 @@ use strum::VariantArray;
 
 use super::edit::KeyChange;
 use super::rules::key_name;
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, key};
 use crate::policy::{Count, Gate, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
 use crate::workflow::{GateKeys, Phase, PhaseKind};
@@ -328,7 +328,7 @@ impl ConfigureDialogue {
     /// The changes to write: only answers that differ from the configured values.
     pub fn changes(&self) -> Vec<KeyChange> {
         let change = |reply: &QuestionReply| {
-            let key = ["presets", PHASES, "gates", &self.phases[reply.phase].gate, reply.question.key()];
+            let key = [key::PRESETS, PHASES, key::GATES, &self.phases[reply.phase].gate, reply.question.key()];
             reply.answer.written().map(|value| KeyChange::new(&key, value))
         };
         self.replies.iter().filter(|reply| reply.is_different()).filter_map(change).collect()

@@ -413,9 +413,11 @@ impl<'de> SeqAccess<'de> for PartsReader<'de, '_> {
     }
 }
 
-/// `did you mean ...?` if a known word is near, or else what was expected.
+/// `did you mean ...?` if a known word is near or has more parts, or else what was expected.
 pub(crate) fn did_you_mean(word: &str, known: &[&str], expected: impl FnOnce() -> String) -> String {
-    nearest(word, known).map_or_else(expected, |meant| format!("did you mean `{meant}`?"))
+    let has_more_parts = |known: &&str| known.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));
+    let meant = nearest(word, known).or_else(|| known.iter().copied().find(has_more_parts));
+    meant.map_or_else(expected, |meant| format!("did you mean `{meant}`?"))
 }
 
 /// The known word that a misspelt one probably means.

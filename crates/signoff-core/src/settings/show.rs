@@ -10,7 +10,7 @@ use super::preset::{PhaseTable, are_same};
 use super::questions::{PHASES, PhaseQuestion, title};
 use super::rules::key_name;
 use super::workflows::{SLOTS, other_bound};
-use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
+use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::task::TaskSpec;
 use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS};
 use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
@@ -47,7 +47,7 @@ fn add_rows(tree: &ConfigNode, path: &mut Vec<String>, value: Value, rows: &mut 
             let keys: Vec<_> = path.iter().map(String::as_str).collect();
             let node = tree.get(&keys);
             // A role that has an agent and no model is shown under its own key.
-            let node = node.and_then(|node| node.get(&["agent"])).or(node);
+            let node = node.and_then(|node| node.get(&[key::AGENT])).or(node);
             let origin = node.map_or(SettingOrigin::Default, |node| node.origin.clone());
             rows.push(SettingRow { key: keys.join("."), value, origin });
         }
@@ -115,7 +115,7 @@ impl Settings {
     }
 
     pub(super) fn own_origin(&self, workflow: &str) -> Option<&SettingOrigin> {
-        self.origin_at(&["workflows", workflow])
+        self.origin_at(&[key::WORKFLOWS, workflow])
     }
 
     /// Where a workflow of `[workflows]` sets a key of a gate, or built in.
@@ -132,15 +132,19 @@ impl Settings {
         let enabled = key_name!(GateKeys, enabled);
         let [max_cycles, max_fixes] = BOUNDS;
         match names.as_slice() {
-            ["gate", key] => self.deciding_keys_for_gates(self.preset(), key),
-            ["defaults", AUTO_REVIEW | MAX_REVIEW_CYCLES] if !self.defaults_apply() => Vec::new(),
-            ["defaults", AUTO_REVIEW] => self.deciding_keys_for_gates(self.preset(), enabled),
-            ["defaults", MAX_REVIEW_CYCLES] => self.deciding_keys_for_gates(self.preset(), max_cycles),
+            [key::GATE, key] => self.deciding_keys_for_gates(self.preset(), key),
+            [key::DEFAULTS, AUTO_REVIEW | MAX_REVIEW_CYCLES] if !self.defaults_apply() => Vec::new(),
+            [key::DEFAULTS, AUTO_REVIEW] => self.deciding_keys_for_gates(self.preset(), enabled),
+            [key::DEFAULTS, MAX_REVIEW_CYCLES] => self.deciding_keys_for_gates(self.preset(), max_cycles),
             [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS, enabled),
             [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS, max_fixes),
-            ["presets", name, "gates", gate, key] => self.deciding_gate_key(name, gate, key).into_iter().collect(),
-            ["presets", name, "phase", phase, key] => self.deciding_phase_key(name, phase, key).into_iter().collect(),
-            ["presets", name, key] if GateKeys::keys().contains(key) => self.deciding_keys_for_gates(name, key),
+            [key::PRESETS, name, key::GATES, gate, key] => {
+                self.deciding_gate_key(name, gate, key).into_iter().collect()
+            }
+            [key::PRESETS, name, key::PHASE, phase, key] => {
+                self.deciding_phase_key(name, phase, key).into_iter().collect()
+            }
+            [key::PRESETS, name, key] if GateKeys::keys().contains(key) => self.deciding_keys_for_gates(name, key),
             _ => self.origin_of(key).map(|origin| (key.to_owned(), origin)).into_iter().collect(),
         }
     }
@@ -169,9 +173,9 @@ impl Settings {
 
     fn deciding_phase_key(&self, preset: &str, phase: &str, key: &str) -> Option<(String, SettingOrigin)> {
         let workflow = self.base_workflow(preset).ok()?;
-        let tables = self.tree.get(&["presets", preset, "phase"])?;
+        let tables = self.tree.get(&[key::PRESETS, preset, key::PHASE])?;
         let (name, table) = tables.entries().into_iter().find(|(name, _)| are_same(&workflow, name, phase))?;
-        let keys = [Some(key), excluded_by(&["presets", preset, "phase", name], key)];
+        let keys = [Some(key), excluded_by(&[key::PRESETS, preset, key::PHASE, name], key)];
         let set = |key| Some((key, &table.get(&[key])?.origin));
         let (key, origin) = keys.into_iter().flatten().find_map(set)?;
         Some((format!("presets.{preset}.phase.{phase}.{key}"), origin.clone()))
@@ -180,9 +184,9 @@ impl Settings {
     /// The values that are configured for a workflow.
     pub fn workflow_rows(&self, workflow: &str) -> Vec<SettingRow> {
         let preset = self.file.presets.get(workflow);
-        let mut rows = preset.map_or_else(Vec::new, |preset| self.rows(&["presets", workflow], preset));
+        let mut rows = preset.map_or_else(Vec::new, |preset| self.rows(&[key::PRESETS, workflow], preset));
         if workflow == self.preset() {
-            rows.extend(self.rows(&["gate"], &self.file.gate));
+            rows.extend(self.rows(&[key::GATE], &self.file.gate));
         }
         rows
     }
@@ -276,25 +280,25 @@ impl Settings {
         }
         let mut rows = Vec::new();
         if let Some((name, origin)) = self.phase_agent_and_origin(context) {
-            rows.push(one("agent", name.into(), origin));
+            rows.push(one(key::AGENT, name.into(), origin));
         }
         if let Some(tool) = &phase.tool {
-            rows.push(one("tool", tool.as_str().into(), by("tool")));
+            rows.push(one(key::TOOL, tool.as_str().into(), by(key::TOOL)));
         }
         let elsewhere = self.model_elsewhere(context).filter(|_| phase.model.is_none());
         rows.push(match elsewhere {
-            Some((model, origin)) => one("model", model.into(), origin.clone()),
+            Some((model, origin)) => one(key::MODEL, model.into(), origin.clone()),
             None => {
                 let model = phase.model.as_deref().unwrap_or("inherit");
-                one("model", model.into(), by("model"))
+                one(key::MODEL, model.into(), by(key::MODEL))
             }
         });
         if let PhaseKind::Agent { researchers, .. } = phase.kind {
-            let counted = self.phase_origin(context, "researchers").is_some();
-            let team = if counted { "researchers" } else { "parallel" };
-            rows.push(one("parallel", (researchers > 0).into(), by(team)));
+            let counted = self.phase_origin(context, key::RESEARCHERS).is_some();
+            let team = if counted { key::RESEARCHERS } else { key::PARALLEL };
+            rows.push(one(key::PARALLEL, (researchers > 0).into(), by(team)));
             if researchers > 0 {
-                rows.push(one("researchers", researchers.into(), by(team)));
+                rows.push(one(key::RESEARCHERS, researchers.into(), by(team)));
                 let model = phase.parallel_model.as_deref().unwrap_or("inherit");
                 rows.push(one("parallelModel", model.into(), by(key_name!(PhaseTable, parallel_model))));
             }
@@ -308,15 +312,15 @@ impl Settings {
             PhaseKind::Agent { role, .. } => (self.writer(*role, context, 0).ok()?.agent.name, None, role.as_str()),
             PhaseKind::Gate(policy) => {
                 let reviewer = policy.gate.reviewers.first()?;
-                let own = self.tree.get(&["reviewers", reviewer.as_str(), "agent"]);
-                (self.reviewer(reviewer, context, 0).ok()?.agent.name, own, "review")
+                let own = self.tree.get(&[key::REVIEWERS, reviewer.as_str(), key::AGENT]);
+                (self.reviewer(reviewer, context, 0).ok()?.agent.name, own, key::REVIEW)
             }
             PhaseKind::Check(_) => return None,
         };
-        let mut roles = [role, "implement"].into_iter();
-        let named = own.or_else(|| roles.find_map(|role| self.tree.get(&["roles", role, "agent"])));
+        let mut roles = [role, key::IMPLEMENT].into_iter();
+        let named = own.or_else(|| roles.find_map(|role| self.tree.get(&[key::ROLES, role, key::AGENT])));
         let named = named.filter(|node| node.text() == Some(&name)).map(|node| &node.origin);
-        let by_phase = self.phase_origin(context, "agent").or_else(|| self.phase_origin(context, "tool"));
+        let by_phase = self.phase_origin(context, key::AGENT).or_else(|| self.phase_origin(context, key::TOOL));
         Some((name, by_phase.or(named).cloned().unwrap_or(SettingOrigin::Default)))
     }
 
@@ -325,13 +329,13 @@ impl Settings {
         let (role, reviewer) = match &context.phase.kind {
             PhaseKind::Agent { role, .. } => (role.as_str(), None),
             PhaseKind::Gate(policy) => {
-                ("review", self.tree.get(&["reviewers", policy.gate.reviewers.first()?.as_str()]))
+                (key::REVIEW, self.tree.get(&[key::REVIEWERS, policy.gate.reviewers.first()?.as_str()]))
             }
             PhaseKind::Check(_) => return None,
         };
         let set = |key: &str| reviewer.and_then(|reviewer| reviewer.get(&[key]));
-        let own = set("model").and_then(|model| Some((model.text()?, &model.origin)));
-        let named = self.explicit_agent(context).is_some() || set("agent").is_some();
+        let own = set(key::MODEL).and_then(|model| Some((model.text()?, &model.origin)));
+        let named = self.explicit_agent(context).is_some() || set(key::AGENT).is_some();
         own.or_else(|| if named { None } else { self.role_model(role) })
     }
 

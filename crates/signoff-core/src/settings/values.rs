@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::rules::{TextOrList, key, texts, value, whole};
 use crate::policy::TimeSpan;
+use crate::workflow::{PRESETS, WORKFLOW_NAMES};
 
 /// Where a reviewer works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -168,8 +169,8 @@ pub struct WorkflowName(pub String);
 
 value!(
     WorkflowName,
-    "the name of a workflow, one of task, slots, plan, loops, phases or your own",
-    { "anyOf": [{ "enum": crate::workflow::PRESETS }, { "type": "string", "pattern": "\\S" }] },
+    WORKFLOW_NAMES,
+    { "anyOf": [{ "enum": PRESETS }, { "type": "string", "pattern": "\\S" }] },
     |text: Text| Some(Self(text.0))
 );
 

@@ -11,7 +11,7 @@ use super::file::{
 use super::reader::did_you_mean;
 use super::rules::key_name;
 use super::values::Text;
-use super::{AgentKind, ConfigError, PhaseContext, ReviewWorkspace, SettingOrigin, Settings};
+use super::{AgentKind, ConfigError, PhaseContext, ReviewWorkspace, SettingOrigin, Settings, key};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::Count;
@@ -58,7 +58,7 @@ impl Settings {
     pub fn workflow(&self, name: &str) -> Result<Workflow, ConfigError> {
         let mut workflow = self.base_workflow(name)?;
         self.add_reviewers(&mut workflow);
-        if name == self.preset() && !self.is_set(&["defaults", AUTO_REVIEW]) && self.reviews_by_default(name) {
+        if name == self.preset() && !self.is_set(&[key::DEFAULTS, AUTO_REVIEW]) && self.reviews_by_default(name) {
             only_gate_mut(&mut workflow).into_iter().for_each(|policy| policy.gate.enabled = true);
         }
         for phase in workflow.all_phases_mut().filter(|phase| phase.policy().is_some()) {
@@ -95,7 +95,7 @@ impl Settings {
             if self.only_gate(workflow) == Some(gate) {
                 layers.extend(self.default_layers());
             }
-            layers.push(GateLayer::table(&["gate"], &file.gate));
+            layers.push(GateLayer::table(&[key::GATE], &file.gate));
         }
         if workflow == SLOTS {
             let max_fixes = file.reviewMaxFixAttempts.map(|fixes| FixBound(Count::Number(fixes.0)));
@@ -106,10 +106,10 @@ impl Settings {
         }
         if let Some(preset) = file.presets.get(workflow) {
             let effort = preset.keys.effort.map(GateKeys::from_effort).unwrap_or_default();
-            layers.push(GateLayer::setting(&["presets", workflow, "effort"], effort));
-            layers.push(GateLayer::table(&["presets", workflow], &preset.gate));
+            layers.push(GateLayer::setting(&[key::PRESETS, workflow, "effort"], effort));
+            layers.push(GateLayer::table(&[key::PRESETS, workflow], &preset.gate));
             if let Some(keys) = preset.keys.gates.get(gate) {
-                let table = ["presets", workflow, "gates", gate];
+                let table = [key::PRESETS, workflow, key::GATES, gate];
                 // A gate with a name of its own for the configuration is off until it is configured.
                 let mut phases = self.known_workflow(workflow).into_iter().flat_map(Workflow::all_phases);
                 let enabled = phases.any(|phase| phase.config_name.as_deref() == Some(gate)).then_some(true);
@@ -123,7 +123,7 @@ impl Settings {
     /// The layers of `[defaults]`. `auto_review = false` does not switch off a gate that the workflow has on.
     fn default_layers(&self) -> [GateLayer<'_>; 2] {
         let defaults = &self.file.defaults;
-        let (cycles, on) = (["defaults", MAX_REVIEW_CYCLES], ["defaults", AUTO_REVIEW]);
+        let (cycles, on) = ([key::DEFAULTS, MAX_REVIEW_CYCLES], [key::DEFAULTS, AUTO_REVIEW]);
         let max_cycles = CycleBound(Count::Number(defaults.max_review_cycles.0));
         let max_cycles = Some(max_cycles).filter(|_| self.is_set(&cycles));
         let enabled = Some(true).filter(|_| self.is_set(&on) && defaults.auto_review);
@@ -226,13 +226,13 @@ impl SettingsFile {
 
 /// The key that a bound of a gate excludes.
 pub(super) fn other_bound(key: &str) -> Option<&'static str> {
-    super::layer::excluded_by(&["gate"], key)
+    super::layer::excluded_by(&[key::GATE], key)
 }
 
 /// A reviewer of a workflow. None if its kind is not known.
 fn reviewer(name: &ReviewerName, table: &ReviewerTable, known: Option<WorkflowReviewer>) -> Option<WorkflowReviewer> {
     let kind = table.kind.or(known.as_ref().map(|known| known.kind));
-    let kind = kind.or(ReviewerKind::parse(name.as_str()))?;
+    let kind = kind.or(name.as_str().parse::<ReviewerKind>().ok())?;
     let contract = table.contract.or(known.map(|known| known.contract)).unwrap_or(Contract::Auto);
     Some(WorkflowReviewer { kind, contract })
 }
@@ -330,7 +330,7 @@ impl Settings {
         let Some((gate, policy)) = self.only_gate(&name).zip(only_gate_mut(workflow)) else { return };
         let is_off = self.known_workflow(&name).is_some_and(|known| known.first_gate().is_none());
         let by_default = is_off
-            && !self.is_set(&["defaults", AUTO_REVIEW])
+            && !self.is_set(&[key::DEFAULTS, AUTO_REVIEW])
             && self.gate_origin(&name, gate, key_name!(GateKeys, enabled)).is_none();
         let reviewers = &mut policy.gate.reviewers;
         let is_checks = |reviewer: &ReviewerName| reviewer.as_str() == CHECKS;

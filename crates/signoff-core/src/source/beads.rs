@@ -174,7 +174,7 @@ fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Bead
     } else if !text.starts_with('{') {
         return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
-        let members: JsonMembers<'_> = json.read(text, EXPECTED)?;
+        let members = json.members(text, EXPECTED)?;
         let list = members.get("data").or_else(|| members.get("issues"));
         list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
     };

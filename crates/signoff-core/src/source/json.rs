@@ -8,6 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{SourceError, SourceInput, TaskFormat};
+use crate::text::shortened;
 
 /// An id that is a number in some files and a string in others. Compared as a string.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,82 +39,120 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// An object with unparsed values. Duplicate keys are an error if `UNIQUE`.
+/// An object with unparsed values.
 #[derive(Debug)]
-pub struct JsonMembers<'a, const UNIQUE: bool = true>(pub Vec<(String, &'a RawValue)>);
+pub struct JsonMembers<'a>(pub Vec<(String, &'a RawValue)>);
 
-impl<'a, const UNIQUE: bool> JsonMembers<'a, UNIQUE> {
+impl<'a> JsonMembers<'a> {
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 }
 
-impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQUE> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct JsonMembersVisitor<const UNIQUE: bool>;
-        impl<'de, const UNIQUE: bool> Visitor<'de> for JsonMembersVisitor<UNIQUE> {
+        struct JsonMembersVisitor;
+        impl<'de> Visitor<'de> for JsonMembersVisitor {
             type Value = Vec<(String, &'de RawValue)>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                let mut seen = HashSet::new();
-                while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
-                    if UNIQUE && !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format!("duplicate key `{}`", super::lines::short(&key))));
-                    }
-                    members.push((key, value));
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
                 }
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(JsonMembersVisitor::<UNIQUE>).map(JsonMembers)
+        deserializer.deserialize_map(JsonMembersVisitor).map(JsonMembers)
     }
 }
 
-/// The first key that an object in a JSON value has twice, at any depth.
-pub fn duplicate_key(value: &str) -> Option<String> {
-    let parts: Vec<&RawValue> = if value.starts_with('{') {
-        let members: JsonMembers<'_, false> = serde_json::from_str(value).ok()?;
+/// A JSON text whose parts, which are slices of it, are read with their lines.
+pub struct JsonText<'a> {
+    pub text: &'a str,
+    lines: LineIndex,
+}
+
+/// An error in a JSON text.
+pub struct JsonError {
+    pub line: u32,
+    pub kind: JsonErrorKind,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum JsonErrorKind {
+    /// The text is truncated.
+    Truncated,
+    Malformed,
+    DuplicateKey,
+}
+
+impl<'a> JsonText<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { text, lines: LineIndex::new(text) }
+    }
+
+    /// The line in which a part begins.
+    pub fn line(&self, part: &str) -> u32 {
+        self.lines.line_at((part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize))
+    }
+
+    /// Parses a part.
+    pub fn read<T: Deserialize<'a>>(&self, part: &'a str) -> Result<T, JsonError> {
+        serde_json::from_str(part).map_err(|error: serde_json::Error| {
+            let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
+            let kind = if error.is_eof() { JsonErrorKind::Truncated } else { JsonErrorKind::Malformed };
+            JsonError { line: self.line(part).saturating_add(within), kind, message: error_message(&error) }
+        })
+    }
+
+    /// Parses a part that is an object. A duplicate key is an error.
+    pub fn members(&self, part: &'a str) -> Result<JsonMembers<'a>, JsonError> {
+        let members: JsonMembers<'a> = self.read(part)?;
         let mut seen = HashSet::new();
-        if let Some((key, _)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
-            return Some(super::lines::short(key));
+        match members.0.iter().find(|(key, _)| !seen.insert(key)) {
+            Some((key, value)) => {
+                let message = format!("duplicate key `{}`", shortened(key, 80));
+                Err(JsonError { line: self.line(value.get()), kind: JsonErrorKind::DuplicateKey, message })
+            }
+            None => Ok(members),
         }
-        members.0.into_iter().map(|(_, value)| value).collect()
-    } else if value.starts_with('[') {
-        serde_json::from_str(value).ok()?
-    } else {
-        return None;
-    };
-    parts.into_iter().find_map(|part| duplicate_key(part.get()))
+    }
 }
 
 /// A file whose parts are read as JSON.
 pub struct JsonSource<'s, 'a> {
     pub source: &'s SourceInput<'a>,
-    lines: LineIndex,
+    json: JsonText<'a>,
     format: TaskFormat,
 }
 
 impl<'s, 'a> JsonSource<'s, 'a> {
     pub fn new(source: &'s SourceInput<'a>, format: TaskFormat) -> Self {
-        Self { source, lines: LineIndex::new(source.text), format }
+        Self { source, json: JsonText::new(source.text), format }
     }
 
-    /// The line in which `part`, a slice of the source text, begins.
+    /// The line in which a part begins.
     pub fn line(&self, part: &RawValue) -> u32 {
-        self.lines.line_of(self.source.text, part.get())
+        self.json.line(part.get())
     }
 
-    /// Parses `part`, which must be a slice of the source text. Errors have the line in the file.
+    /// Parses a part. Errors have the line in the file.
     pub fn read<T: Deserialize<'a>>(&self, part: &'a str, expected: &str) -> Result<T, SourceError> {
-        serde_json::from_str(part).map_err(|error| {
-            let line = self.lines.line_of_error(self.source.text, part, &error);
-            let (problem, format) = (error_message(&error), self.format.name());
-            let message = format!("{problem}; formats tried: {format}; expected {expected}");
-            self.source.error(line, message)
-        })
+        self.json.read(part).map_err(|error| self.error(&error, expected))
+    }
+
+    /// Parses a part that is an object.
+    pub fn members(&self, part: &'a str, expected: &str) -> Result<JsonMembers<'a>, SourceError> {
+        self.json.members(part).map_err(|error| self.error(&error, expected))
+    }
+
+    fn error(&self, error: &JsonError, expected: &str) -> SourceError {
+        let message = format!("{}; formats tried: {}; expected {expected}", error.message, self.format.name());
+        self.source.error(error.line, message)
     }
 }
 
@@ -134,16 +173,9 @@ impl LineIndex {
         Self(newlines.collect())
     }
 
-    /// The line in which `part`, a slice of `text`, begins.
-    pub fn line_of(&self, text: &str, part: &str) -> u32 {
-        let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    /// The line of a byte.
+    pub fn line_at(&self, offset: usize) -> u32 {
         let newlines = self.0.partition_point(|start| *start as usize <= offset);
         u32::try_from(newlines + 1).unwrap_or(u32::MAX)
-    }
-
-    /// The line in `text` of an error in `part`, a slice of it.
-    pub fn line_of_error(&self, text: &str, part: &str, error: &serde_json::Error) -> u32 {
-        let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
-        self.line_of(text, part).saturating_add(within)
     }
 }

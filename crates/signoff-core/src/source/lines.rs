@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::tick::CheckboxMark;
 use super::{SourceInput, SourceState, SourceTask, Warning};
+use crate::text::shortened;
 
 /// The end of the warning about an unclosed block that hid the rest of a file.
 pub const NEVER_CLOSED: &str = "is never closed";
@@ -378,11 +379,7 @@ pub fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 
 /// Truncates a name, so that it can be repeated for each task.
 pub fn short(text: &str) -> String {
-    const LENGTH: usize = 200;
-    match text.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    shortened(text, 200)
 }
 
 /// The texts that say something, as paragraphs.

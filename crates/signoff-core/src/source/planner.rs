@@ -95,7 +95,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
                 continue;
             }
         };
-        if let Some(name) = super::json::duplicate_key(json) {
+        if let Some(name) = crate::contract::duplicate_key(json) {
             let message = format!("duplicate key `{name}`");
             return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
         }

@@ -42,7 +42,7 @@ fn is_array(raw: &RawValue) -> bool {
 }
 
 fn task_list<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile) -> Result<Vec<&'a RawValue>, SourceError> {
-    let members: JsonMembers<'a> = json.read(json.source.text, EXPECTED)?;
+    let members = json.members(json.source.text, EXPECTED)?;
     if let Some(tasks) = members.get("tasks").filter(|tasks| is_array(tasks)) {
         return json.read(tasks.get(), EXPECTED);
     }
@@ -51,7 +51,7 @@ fn task_list<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile) -> Result<Vec<&
         if !value.get().starts_with('{') {
             continue;
         }
-        let tag: JsonMembers<'a> = json.read(value.get(), EXPECTED)?;
+        let tag = json.members(value.get(), EXPECTED)?;
         if let Some(tasks) = tag.get("tasks").filter(|tasks| is_array(tasks)) {
             tags.push((name, tasks));
         }

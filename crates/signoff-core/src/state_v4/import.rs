@@ -16,7 +16,7 @@ use crate::settings::formats::{self, JsonProblem, PositionedText};
 use crate::settings::layer::{ConfigData, ConfigNode};
 use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
 use crate::settings::{CHECKS, SettingOrigin};
-use crate::source::json::error_message;
+use crate::source::json::JsonErrorKind;
 use crate::workflow::{Phase, PhaseKind, Workflow};
 
 /// Maximum size of a state file in bytes: a thousand findings for each of ten iterations fit.
@@ -70,16 +70,13 @@ impl StateError {
 }
 
 impl From<JsonProblem> for StateError {
-    fn from(problem: JsonProblem) -> Self {
-        match problem {
-            JsonProblem::Syntax { line, error } => {
-                let cut = if error.is_eof() { "breaks off" } else { "is not JSON" };
-                Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
-            }
-            JsonProblem::DuplicateKey { line, path, key } => {
-                Self::new(line, &path, format!("duplicate key `{}`", formats::excerpt(&key)))
-            }
-        }
+    fn from(JsonProblem { path, error }: JsonProblem) -> Self {
+        let message = match error.kind {
+            JsonErrorKind::DuplicateKey => error.message,
+            JsonErrorKind::Truncated => format!("breaks off: {}", error.message),
+            JsonErrorKind::Malformed => format!("is not JSON: {}", error.message),
+        };
+        Self::new(error.line as usize, &path, message)
     }
 }
 

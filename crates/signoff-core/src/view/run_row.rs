@@ -16,10 +16,7 @@ pub struct RunRow {
     pub preset: String,
     /// The name of the specification's file. None for a run of single tasks.
     pub specification: Option<String>,
-    /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
-    #[schemars(with = "String")]
     pub status: RunStatus,
-    #[schemars(with = "String", extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done"]))]
     pub stage: RunStageKind,
     /// The number of the group that is worked or blocked, from 1.
     pub group: Option<u64>,
@@ -34,8 +31,9 @@ pub struct RunRow {
 }
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
     Running,
@@ -64,10 +62,6 @@ impl RunStatus {
     /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 }
 

@@ -59,10 +59,6 @@ impl TaskState {
         self.into()
     }
 
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
-    }
-
     /// The mark in front of a task. Only approved work gets `✓`.
     pub fn mark(self) -> char {
         match self {
@@ -143,22 +139,9 @@ fn awaiting(outcome: &Outcome) -> TaskState {
     if outcome.is_approval() { TaskState::Approved } else { TaskState::Landing }
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum TaskStatus {
     #[default]
@@ -184,10 +167,6 @@ impl TaskStatus {
 
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        word.parse().ok()
     }
 
     /// Returns the status of a loop. `blocked` is whether its group waits for a person.

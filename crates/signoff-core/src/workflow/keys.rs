@@ -17,6 +17,7 @@ use crate::policy::{
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
+use crate::settings::key;
 use crate::settings::reader::{checked, either, keys_of};
 use crate::settings::rules::{TextOrList, key, key_name, value};
 use crate::settings::values::{AttemptCount, OptionalLimit, PlainName, ResearcherCount, WorkflowPasses};
@@ -444,10 +445,10 @@ pub fn phase_schema(generator: &mut SchemaGenerator) -> Schema {
         for (key, property) in properties.filter(|(key, _)| known.contains(&key.as_str())) {
             phase["properties"][key] = property.clone();
         }
-        phase["properties"]["kind"]["enum"] = json!([word]);
+        phase["properties"][key::KIND]["enum"] = json!([word]);
         phase["required"] = match kind {
-            PhaseKindName::Gate => json!(["name", "kind", "reviewers"]),
-            PhaseKindName::Agent | PhaseKindName::Check => json!(["name", "kind"]),
+            PhaseKindName::Gate => json!([key::NAME, key::KIND, key::REVIEWERS]),
+            PhaseKindName::Agent | PhaseKindName::Check => json!([key::NAME, key::KIND]),
         };
         if kind != PhaseKindName::Agent {
             phase["not"] = json!({ "required": BOUNDS });

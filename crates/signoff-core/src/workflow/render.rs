@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::keys::{BOUNDS, DefinitionKeys, REVIEWER_KEYS, RestartKeys, WorkKeys, WorkflowKeys};
 use super::{Completion, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
 use crate::policy::{Bound, FailureAction, Gate, OnExhausted, OnFailure};
+use crate::settings::key;
 use crate::settings::rules::key_name;
 
 /// The keys that workflows and presets share.
@@ -42,7 +43,7 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
         rows.push((key_name!(SharedKeys, checkpoint_interval), explanation));
     }
     if !workflow.modes.is_empty() {
-        rows.push(("modes", workflow.modes.join(", ")));
+        rows.push((key::MODES, workflow.modes.join(", ")));
     }
     if let Some(mode) = &workflow.tools_in {
         let explanation = format!("{mode}: in other modes no phase uses a tool of another program");
@@ -50,7 +51,7 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
     }
     if !workflow.prompts.is_empty() {
         let prompts = workflow.prompts.iter().map(|(role, path)| format!("{role} {path}"));
-        rows.push(("prompts", prompts.collect::<Vec<_>>().join(", ")));
+        rows.push((key::PROMPTS, prompts.collect::<Vec<_>>().join(", ")));
     }
     rows
 }
@@ -120,9 +121,9 @@ fn title_of(phase: &Phase) -> String {
 
 fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static str, String)> {
     let who = [
-        ("agent", &phase.agent),
-        ("tool", &phase.tool),
-        ("model", &phase.model),
+        (key::AGENT, &phase.agent),
+        (key::TOOL, &phase.tool),
+        (key::MODEL, &phase.model),
         (key_name!(WorkKeys, parallel_model), &phase.parallel_model),
     ];
     let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
@@ -135,8 +136,8 @@ fn policy_rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'s
     match &phase.kind {
         PhaseKind::Agent { timeout, researchers, .. } => {
             let mut rows = Vec::new();
-            rows.extend(timeout.map(|span| ("timeout", span.to_string())));
-            rows.extend((*researchers > 0).then(|| ("researchers", researchers.to_string())));
+            rows.extend(timeout.map(|span| (key::TIMEOUT, span.to_string())));
+            rows.extend((*researchers > 0).then(|| (key::RESEARCHERS, researchers.to_string())));
             rows
         }
         PhaseKind::Gate(policy) => judge_rows(workflow, phases, policy),

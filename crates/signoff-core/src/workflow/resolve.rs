@@ -15,6 +15,7 @@ use crate::policy::{
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::formats::{self, PositionedText};
+use crate::settings::key;
 use crate::settings::layer::{ConfigNode, check_exclusive};
 use crate::settings::reader::{check_keys, did_you_mean, either};
 use crate::settings::rules::key_name;
@@ -53,14 +54,14 @@ pub fn default_gate() -> Gate {
 pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, ConfigError> {
     let origin = |line| SettingOrigin::Repository { file: file.to_owned(), line };
     let root = formats::toml(PositionedText { text, origin: &origin })?;
-    let Some(tables) = root.get(&["workflows"]) else {
-        let name = root.get(&["name"]).and_then(ConfigNode::text).unwrap_or("unnamed");
+    let Some(tables) = root.get(&[key::WORKFLOWS]) else {
+        let name = root.get(&[key::NAME]).and_then(ConfigNode::text).unwrap_or("unnamed");
         return Ok(vec![workflow(name, &root, &Reviewers::new())?]);
     };
-    root.read_key::<BTreeMap<String, WorkflowTable>>("workflows")?;
+    root.read_key::<BTreeMap<String, WorkflowTable>>(key::WORKFLOWS)?;
     let mut shared = Reviewers::new();
-    for (name, table) in root.get(&["reviewers"]).map(ConfigNode::entries).unwrap_or_default() {
-        let reviewer = ReviewerKeys { kind: table.read_key("kind")?, contract: table.read_key("contract")? };
+    for (name, table) in root.get(&[key::REVIEWERS]).map(ConfigNode::entries).unwrap_or_default() {
+        let reviewer = ReviewerKeys { kind: table.read_key(key::KIND)?, contract: table.read_key("contract")? };
         shared.insert(name.into(), own_reviewer(name, &reviewer, table)?);
     }
     tables.entries().into_iter().map(|(name, node)| workflow(name, node, &shared)).collect()
@@ -71,16 +72,16 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
     let WorkflowTable { definition: keys, shared: shared_keys } = node.read()?;
     let mut known = shared.clone();
     for (name, reviewer) in &keys.reviewers {
-        let table = node.get(&["reviewers", name]).unwrap_or(node);
+        let table = node.get(&[key::REVIEWERS, name]).unwrap_or(node);
         known.insert(name.as_str().into(), own_reviewer(name, reviewer, table)?);
     }
     let modes = keys.modes.clone().unwrap_or_default();
     let mut seen = HashSet::new();
     if let Some(mode) = modes.iter().find(|mode| !seen.insert(*mode)) {
-        return Err(node.error("modes", format!("mode `{mode}` is listed twice: write it once")));
+        return Err(node.error(key::MODES, format!("mode `{mode}` is listed twice: write it once")));
     }
     check_mode(node, key_name!(DefinitionKeys, tools_in), keys.tools_in.as_deref(), &modes)?;
-    let lists = [("before", &keys.before), ("phases", &keys.phases), ("after", &keys.after)];
+    let lists = [(key::BEFORE, &keys.before), (key::PHASES, &keys.phases), (key::AFTER, &keys.after)];
     let [before, phases, after] = lists.map(|(key, list)| {
         let tables = node.get(&[key]).map(ConfigNode::list).unwrap_or_default();
         let list = PhaseListReader { key, tables, phases: &list.0, reviewers: &known, modes: &modes };
@@ -88,7 +89,7 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
     });
     let (before, phases, after) = (before?, phases?, after?);
     if phases.is_empty() {
-        return Err(node.error("phases", "no phases: write at least one [[phases]] table"));
+        return Err(node.error(key::PHASES, "no phases: write at least one [[phases]] table"));
     }
     let judges = [&before, &phases, &after].into_iter().flatten().filter_map(Phase::policy);
     let named: BTreeSet<_> = judges.flat_map(|gate_policy| &gate_policy.gate.reviewers).collect();
@@ -117,8 +118,8 @@ pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Wor
 /// A reviewer of a workflow.
 fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Result<WorkflowReviewer, ConfigError> {
     let kind = reviewer.kind.ok_or_else(|| {
-        let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
-        table.error("kind", format!("reviewer `{name}` has no `kind`: expected {kinds}"))
+        let kinds = either(<ReviewerKind as strum::VariantNames>::VARIANTS);
+        table.error(key::KIND, format!("reviewer `{name}` has no `kind`: expected {kinds}"))
     })?;
     Ok(WorkflowReviewer { kind, contract: reviewer.contract.unwrap_or(Contract::Auto) })
 }
@@ -148,7 +149,7 @@ impl PhaseListReader<'_> {
         if let Some(table) = self.tables.get(MAX_PHASES) {
             let (key, count) = (self.key, self.tables.len());
             let message = format!("`{key}` has {count} phases: expected at most {MAX_PHASES}");
-            return Err(table.error("name", message));
+            return Err(table.error(key::NAME, message));
         }
         let mut taken = HashSet::new();
         let mut phases = Vec::new();
@@ -156,16 +157,16 @@ impl PhaseListReader<'_> {
             let phase = PhaseReader { list: self, table, keys, earlier: &phases }.phase()?;
             if !taken.insert(phase.name.clone()) {
                 let message = format!("two phases are called `{}`: write another name", phase.name);
-                return Err(table.error("name", message));
+                return Err(table.error(key::NAME, message));
             }
             phases.push(phase);
         }
         // A workflow without work judges work from elsewhere.
-        let work = phases.iter().position(Phase::is_work).filter(|_| self.key == "phases").unwrap_or(0);
+        let work = phases.iter().position(Phase::is_work).filter(|_| self.key == key::PHASES).unwrap_or(0);
         let early = phases.iter().zip(self.tables).take(work).find(|(phase, _)| phase.is_gate());
         if let Some((phase, table)) = early {
             let message = format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
-            return Err(table.error("name", message));
+            return Err(table.error(key::NAME, message));
         }
         Ok(phases)
     }
@@ -187,9 +188,9 @@ impl PhaseReader<'_> {
     fn phase(&self) -> Result<Phase, ConfigError> {
         let PhaseKeys { common, agent, work, .. } = self.keys;
         let name = common.name.clone().filter(|name| !name.trim().is_empty());
-        let name = name.ok_or_else(|| self.error("name", "a phase needs a name: write `name = \"…\"`"))?;
+        let name = name.ok_or_else(|| self.error(key::NAME, "a phase needs a name: write `name = \"…\"`"))?;
         let kind = common.kind.ok_or_else(|| {
-            self.error("kind", format!("phase `{name}` has no `kind`: expected agent, gate or check"))
+            self.error(key::KIND, format!("phase `{name}` has no `kind`: expected agent, gate or check"))
         })?;
         self.check_keys(kind)?;
         check_mode(self.table, "mode", common.mode.as_deref(), self.list.modes)?;
@@ -313,7 +314,7 @@ impl PhaseReader<'_> {
         } else {
             return Ok(());
         };
-        Err(self.error("reviewers", message))
+        Err(self.error(key::REVIEWERS, message))
     }
 }
 

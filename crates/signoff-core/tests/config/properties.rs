@@ -31,7 +31,7 @@ fn is_valid_or_has_line(text: &str) -> Result<(), TestCaseError> {
 
 fn check_every_task(settings: &Settings) -> Result<(), TestCaseError> {
     for preset in settings.workflow_names() {
-        for kind in TaskType::ALL {
+        for &kind in TaskType::ALL {
             let task = TaskSpec { kind, ..TaskSpec::from_text("Add login") };
             let flags = TaskFlags { preset: Some(preset.to_owned()), ..TaskFlags::default() };
             prop_assert!(settings.task_workflow(&task, &flags).is_ok(), "{} {}", preset, kind.as_str());

@@ -62,7 +62,7 @@ fn each_type_has_its_phases() {
 #[test]
 fn the_keys_of_a_task_type_reach_their_phases() {
     let keys = "max_review_cycles = 5\ntimeout_minutes = 20\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8\nauto_review = true\n";
-    for kind in TaskType::ALL {
+    for &kind in TaskType::ALL {
         let text = format!("[task_types.{}]\n{keys}", kind.as_str());
         let shown = phases_of(&text, &task(kind), &TaskFlags::default());
         insta::allow_duplicates! {

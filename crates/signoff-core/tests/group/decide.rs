@@ -47,7 +47,7 @@ fn commands(machine: &Loop, policy: &Policy) -> Vec<LoopCommand> {
         }
     }
     let edit = |verdict: FinalVerdict| LoopCommand::Edit { verdict, by: by(), reason: by(), head: None };
-    all.extend(FinalVerdict::ALL.map(edit));
+    all.extend(FinalVerdict::ALL.iter().copied().map(edit));
     let known = machine.ledger.entries().iter().map(|entry| entry.finding.id.clone());
     all.extend(known.chain(["nothing".into()]).map(|finding| LoopCommand::Dispute { finding, by: by(), reason: by() }));
     let late = Event::AttemptFailed { attempt: AttemptId(999), failure: AttemptFailure::Silent };

@@ -13,7 +13,7 @@ pub const MINOR: Severity = Severity::Minor;
 
 /// A review by the named reviewer. A name that is not a role means a general reviewer.
 pub fn review(name: &str, verdict: Verdict) -> Review {
-    let kind = ReviewerKind::parse(name).unwrap_or(ReviewerKind::General);
+    let kind = name.parse::<ReviewerKind>().unwrap_or(ReviewerKind::General);
     let mut review = Review::new(ReviewerName::new(name), kind, verdict);
     review.confidence = Confidence::High;
     review
@@ -121,6 +121,6 @@ pub fn crowded() -> Vec<Review> {
 
 /// Merges and renders the reviews at the default threshold.
 pub fn shown(reviews: &[Review], format: &str) -> String {
-    let format = ReviewFormat::parse(format).expect("a format");
+    let format = format.parse::<ReviewFormat>().expect("a format");
     render(&merge(reviews, FailThreshold::Medium), FailThreshold::Medium, format)
 }

@@ -322,7 +322,7 @@ proptest! {
         let lost = visible(&answer).lines().map(str::trim_end).find(|line| !markdown.contains(line)).map(str::to_owned);
         prop_assert_eq!(lost, None);
         let ask = reader(kind, FailThreshold::Medium);
-        for contract in Contract::ALL {
+        for &contract in Contract::ALL {
             let read = parse(contract, ReviewAnswer { text: markdown.as_bytes(), tool: None }, &ask);
             prop_assert!(!read.is_ok_and(|review| review.verdict.approves()), "{contract:?} {markdown}");
         }

@@ -4,10 +4,10 @@ use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind,
-    EarlierCycle, EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief,
-    OtherLoop, PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext,
-    ReviewContext, SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
+    self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle,
+    EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief, OtherLoop,
+    PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext,
+    SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 use strum::VariantArray as _;
@@ -91,7 +91,7 @@ impl Pool {
         let bare = Finding { sources: vec![], file: None, line: None, ..spec_finding() };
         let hostile = Finding { description: TEXTS.concat(), kind: TEXTS.concat(), ..code_finding() };
         let violation = |offset| Violation::new(ViolationCode::UnknownVerdict, offset, "no\nverdict");
-        let requests = ReviewerKind::ALL.into_iter().map(review_request).chain([
+        let requests = ReviewerKind::ALL.iter().copied().map(review_request).chain([
             ReviewRequest { nonce: None, ..review_request(ReviewerKind::Code) },
             ReviewRequest { loop_id: None, task: None, ..review_request(ReviewerKind::General) },
         ]);
@@ -314,17 +314,12 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn answer_by(&mut self) -> AnswerBy {
-        self.choices.pick(&[AnswerBy::Json, AnswerBy::Tools])
-    }
-
     fn enumerate(&mut self) -> String {
         prompt::enumerate(&EnumerateContext {
             opening: self.maybe(),
             name: self.text(),
             specification: self.text(),
             retry: self.retry(),
-            answer_by: self.answer_by(),
         })
     }
 
@@ -335,7 +330,6 @@ impl<'a> Grid<'a> {
             opening: self.maybe(),
             tasks: self.choices.few(&tasks),
             retry: self.retry(),
-            answer_by: self.answer_by(),
         })
     }
 

@@ -40,7 +40,7 @@ fn every_depth_in_every_contract() {
 
 #[test]
 fn every_kind_of_reviewer() {
-    for kind in ReviewerKind::ALL {
+    for &kind in ReviewerKind::ALL {
         let request = review_request(kind);
         let prompt =
             shortened_prompt(&ReviewContext { contract: Contract::Xml, depth: Depth::Shallow, ..review(&request) });

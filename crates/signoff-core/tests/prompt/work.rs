@@ -1,9 +1,9 @@
 //! The prompts of working agents: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
-    SynthesisContext, TaskBrief,
+    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
+    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskBrief,
 };
 
 use crate::prompt::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
@@ -118,30 +118,28 @@ fn a_conflict_is_resolved_in_the_loops_own_worktree() {
 }
 
 #[test]
-fn tasks_are_listed_as_json_or_through_tools() {
+fn tasks_are_listed_as_json() {
     let finding = spec_finding();
-    let json = EnumerateContext {
+    let refused = EnumerateContext {
         name: "SHOP.md",
         specification: "# Shop\n\nA shop with a login.\n",
         retry: RetryContext::Refused { reason: "task `b` depends on `c`, which is not in the list" },
         ..EnumerateContext::default()
     };
-    insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
+    insta::assert_snapshot!("enumerate_refused", prompt::enumerate(&refused));
     let retry = RetryContext::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
-    let tools = EnumerateContext { answer_by: AnswerBy::Tools, retry, ..json };
-    insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
+    let reviewed = EnumerateContext { retry, ..refused };
+    insta::assert_snapshot!("enumerate_reviewed", prompt::enumerate(&reviewed));
 }
 
 #[test]
-fn groups_are_given_as_json_or_through_tools() {
+fn groups_are_given_as_json() {
     let tasks = [
         PromptTask { id: "login", title: "Login", description: "OAuth", depends_on: &[] },
         PromptTask { id: "cart", title: "Cart", description: "A cart", depends_on: &["login"] },
     ];
-    let json = PlanContext { tasks: &tasks, ..PlanContext::default() };
-    insta::assert_snapshot!("plan_json", prompt::plan(&json));
-    let tools = PlanContext { answer_by: AnswerBy::Tools, ..json };
-    insta::assert_snapshot!("plan_tools", prompt::plan(&tools));
+    let context = PlanContext { tasks: &tasks, ..PlanContext::default() };
+    insta::assert_snapshot!("plan", prompt::plan(&context));
 }
 
 #[test]

@@ -170,7 +170,11 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
         }
         LoopFact::WorkspaceCreated { .. } => LoopFact::AttemptStarted {
             attempt,
-            launch: Launch { sandbox: Some(sandbox::SandboxBackend::Landlock), ..Launch::for_agent("claude") },
+            launch: Launch {
+                sandbox: Some(sandbox::SandboxBackend::Landlock),
+                agent: "claude".to_owned(),
+                ..Launch::default()
+            },
         },
         LoopFact::AttemptStarted { .. } => {
             let usage =
@@ -247,7 +251,7 @@ pub fn inner() -> Vec<RecordedFact> {
         Event::Resumed { reason: PauseReason::Budget },
         Event::Resumed { reason: PauseReason::Checkpoint },
     ]);
-    events.extend(FinalVerdict::ALL.map(|verdict| Event::PersonEdited {
+    events.extend(FinalVerdict::ALL.iter().copied().map(|verdict| Event::PersonEdited {
         verdict,
         by: by(),
         reason: by(),

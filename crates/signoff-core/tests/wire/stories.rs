@@ -81,7 +81,10 @@ impl Story {
         let attempt = AttemptId(attempt);
         self.apply(
             "attempt_started",
-            Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("fake") }),
+            Fact::Loop(
+                id.into(),
+                LoopFact::AttemptStarted { attempt, launch: Launch { agent: "fake".to_owned(), ..Launch::default() } },
+            ),
         );
         let usage = Usage { cost_micro_usd: cents * 10_000, ..Usage::default() };
         self.apply("used", Fact::Loop(id.into(), LoopFact::Used { attempt, usage }));

@@ -10,9 +10,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentSummary, OutputLine};
 use signoff_core::contract::Blocks;
+use signoff_core::text::shortened;
 
 use super::bounded::KeptOutput;
-use super::{AgentExit, AgentResult, OutputParser, truncate};
+use super::{AgentExit, AgentResult, OutputParser};
 
 /// Replaces invalid UTF-8 and unpaired surrogate escapes (`\ud83d` alone) with the replacement character.
 /// Either would make the whole line unparsable.
@@ -36,7 +37,7 @@ pub fn record_unparsed(line: &str, message_type: &str, answer: &mut Blocks) {
     let is_json = || serde_json::from_str::<IgnoredAny>(line).is_ok();
     let is_broken = line.trim_start().starts_with("{\"") && !is_json();
     if is_broken || line.contains(&format!("\"{message_type}\"")) {
-        answer.add_unreadable(truncate(line.trim(), 160));
+        answer.add_unreadable(shortened(line.trim(), 160));
     }
 }
 

@@ -245,9 +245,10 @@ fn with_this_machine(direct: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use signoff_core::settings::{self, Layer};
+    use signoff_core::settings::{self, AGENT_VARIABLES, Layer};
 
     use super::*;
+    use crate::process::ATTEMPT_VARIABLE;
 
     fn agent(table: &str) -> AgentConfig {
         let text = format!("[agents.it]\n{table}\n");
@@ -283,6 +284,14 @@ mod tests {
         "SSH_AUTH_SOCK",
         "MY_TEAM",
     ];
+
+    #[test]
+    fn the_settings_list_the_variables_of_agents() {
+        let source = include_str!("environment.rs").split("#[cfg(test)]").next().unwrap();
+        let is_name = |word: &&str| word.starts_with("SIGNOFF_") && !["SIGNOFF_*", "SIGNOFF_STORE"].contains(word);
+        let names = source.split('"').filter(is_name).chain([ATTEMPT_VARIABLE]);
+        assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(AGENT_VARIABLES));
+    }
 
     #[test]
     fn each_kind_inherits_only_its_own_variables() {

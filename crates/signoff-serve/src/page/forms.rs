@@ -69,7 +69,7 @@ fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {
-                        @for option in FinalVerdict::ALL.map(FinalVerdict::as_str) { option value=(option) selected[verdict == Some(option)] { (option) } }
+                        @for option in FinalVerdict::ALL.iter().map(|verdict| verdict.as_str()) { option value=(option) selected[verdict == Some(option)] { (option) } }
                     }
                 }
                 p {

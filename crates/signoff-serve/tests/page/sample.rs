@@ -43,9 +43,9 @@ pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
 /// Marks a task as ended.
 pub fn ended(task: TaskRow, outcome: &str, verdict: &str, reason: &str) -> TaskRow {
     TaskRow {
-        outcome: OutcomeKind::parse(outcome),
-        final_verdict: FinalVerdict::parse(verdict),
-        reason: Reason::parse(reason),
+        outcome: outcome.parse::<OutcomeKind>().ok(),
+        final_verdict: verdict.parse::<FinalVerdict>().ok(),
+        reason: reason.parse::<Reason>().ok(),
         review_cycle: 2,
         ended_at: Some("2026-01-29T10:12:30Z".into()),
         ..task
@@ -235,7 +235,7 @@ fn review(name: &str, verdict: Verdict, found: &[&FindingLine]) -> Review {
         line: line.line,
         ..Finding::new(&name.into(), "bug", line.severity, &line.description)
     });
-    let kind = ReviewerKind::parse(name).unwrap_or(ReviewerKind::General);
+    let kind = name.parse::<ReviewerKind>().unwrap_or(ReviewerKind::General);
     Review { findings: findings.collect(), usage: Usage::default(), ..Review::new(name.into(), kind, verdict) }
 }
 

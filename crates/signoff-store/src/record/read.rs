@@ -1,11 +1,11 @@
 //! The columns of the tables: parses rows from cells in column order, and writes the progress of a task.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
-use signoff_core::group::RunStageKind;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, RunStatus, TaskRow, TaskState, TaskStatus};
+use signoff_core::view::{QuestionRow, TaskRow};
 
 use super::{Cell, Column};
 use crate::{FindingRef, StoreError, StoredRun};
@@ -102,12 +102,12 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         Ok(StoredRun {
             id: RunId(self.number()?),
             preset: self.text()?,
-            status: self.keyword(RunStatus::parse)?,
+            status: self.keyword()?,
             started_at: self.maybe_time()?,
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
             cost_is_estimated: self.number()? != 0,
-            stage: self.keyword(RunStageKind::parse)?,
+            stage: self.keyword()?,
             group: self.maybe_number()?,
             groups: self.maybe_number()?,
             branch: self.maybe_text()?,
@@ -120,12 +120,12 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
             id: self.number()?,
             run_id: self.maybe_number()?,
             title: self.text()?,
-            kind: self.keyword(TaskType::parse)?,
-            status: self.keyword(TaskStatus::parse)?,
-            state: self.keyword(TaskState::parse)?,
-            outcome: self.maybe_keyword(OutcomeKind::parse)?,
-            final_verdict: self.maybe_keyword(FinalVerdict::parse)?,
-            reason: self.keyword_if_known(Reason::parse)?,
+            kind: self.keyword()?,
+            status: self.keyword()?,
+            state: self.keyword()?,
+            outcome: self.maybe_keyword()?,
+            final_verdict: self.maybe_keyword()?,
+            reason: self.keyword_if_known()?,
             auto_review: self.number()? != 0,
             review_cycle: self.small_number()?,
             max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
@@ -218,19 +218,19 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         text.map(|text| text.parse().map_err(|_| unexpected_cell("a time", text))).transpose()
     }
 
-    pub fn maybe_keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    pub fn maybe_keyword<T: FromStr>(&mut self) -> Result<Option<T>, StoreError> {
         let text = self.maybe_text()?;
-        text.map(|text| read(&text).ok_or_else(|| unexpected_cell("a known word", text))).transpose()
+        text.map(|text| text.parse().map_err(|_| unexpected_cell("a known word", text))).transpose()
     }
 
     /// A word that only explains the row: one of a newer version is left out.
-    pub fn keyword_if_known<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
-        Ok(self.maybe_text()?.as_deref().and_then(read))
+    pub fn keyword_if_known<T: FromStr>(&mut self) -> Result<Option<T>, StoreError> {
+        Ok(self.maybe_text()?.and_then(|text| text.parse().ok()))
     }
 
-    pub fn keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    pub fn keyword<T: FromStr>(&mut self) -> Result<T, StoreError> {
         let text = self.text()?;
-        read(&text).ok_or_else(|| unexpected_cell("a known word", text))
+        text.parse().map_err(|_| unexpected_cell("a known word", text))
     }
 
     pub fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {

@@ -174,7 +174,7 @@ pub fn each_observer_gets_the_whole_log(factory: &dyn StoreFactory) {
     let lease = one.acquire(run).expect("free");
     assert_eq!(observed(&*one, &lease), [1, 2, 3]);
     let log = one.log(run).expect("a log");
-    assert_eq!(one.run_state(run).expect("a log"), RunState::from_run_log(run, &log));
+    assert_eq!(one.run_state(run).expect("a log"), RunState::from_log(&log));
     assert_eq!(one.check().expect("checked"), Vec::<String>::new());
 }
 

@@ -93,7 +93,10 @@ pub fn attempt(id: &str, number: u64, cents: u64) -> [Fact; 2] {
         ..Usage::default()
     };
     [
-        loop_fact(id, LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("fake") }),
+        loop_fact(
+            id,
+            LoopFact::AttemptStarted { attempt, launch: Launch { agent: "fake".to_owned(), ..Launch::default() } },
+        ),
         loop_fact(id, LoopFact::Used { attempt, usage }),
     ]
 }

@@ -14,7 +14,7 @@ use crate::labels;
 use crate::show::TaskReport;
 
 /// The kind of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportResultKind {
     Passed,
@@ -72,7 +72,6 @@ impl ReportOutcome {
 pub struct ReportResult {
     /// `passed`: approved. `open`: ended, but needs a person. `broken`: failed or cancelled. `unfinished`: a process
     /// is working on it. `left`: unfinished, and no process is working on it.
-    #[schemars(with = "String", extend("enum" = ["passed", "open", "broken", "unfinished", "left"]))]
     pub kind: ReportResultKind,
     /// The result as a sentence.
     pub text: Cow<'static, str>,

@@ -18,7 +18,7 @@ use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
 
 /// How an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AttemptOutcome {
@@ -103,9 +103,8 @@ pub struct AttemptRow {
     /// 0 before the first review.
     pub cycle: u32,
     /// The sandbox that restricted its writes; null for old attempts and for steps without a process.
-    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock", null]))]
     #[serde(rename = "hold")]
-    pub sandbox: Option<&'static str>,
+    pub sandbox: Option<SandboxBackend>,
     /// The agent's session id; null while it runs, and for agents without sessions.
     pub session: Option<String>,
     /// The attempt whose session it continued; null if it started a new session.
@@ -114,13 +113,6 @@ pub struct AttemptRow {
     /// Null while it runs, and for stopped attempts.
     pub ended_at: Option<String>,
     /// Null while it runs.
-    #[schemars(extend("enum" = [
-        "complete", "incomplete", "gave_up", "no_work_left", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
-        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done", "unusable",
-        "bad_answer", "not_started", "agent_trouble", "lost", "interrupted", "session_gone", "rate_limited", "over_budget",
-        "stopped", null,
-    ]))]
-    #[schemars(with = "Option<String>")]
     pub outcome: Option<AttemptOutcome>,
     /// Details of the outcome, such as the exit code or the reason the agent gave.
     pub detail: Option<String>,
@@ -225,7 +217,7 @@ impl AttemptRow {
             model: launch.model.clone(),
             phase: launch.phase.clone(),
             cycle: launch.cycle,
-            sandbox: launch.sandbox.map(SandboxBackend::as_str),
+            sandbox: launch.sandbox,
             session: times.session.clone(),
             resumes: launch.resumes.as_ref().map(|resumed| resumed.attempt.to_string()),
             started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),

@@ -256,7 +256,7 @@ fn edit(
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(span(truncate_line(&task.name, width), theme.bold()))];
-    for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
+    for (at, verdict) in FinalVerdict::ALL.iter().copied().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
         let style = if is_chosen { theme.chosen() } else { ratatui::style::Style::new() };

@@ -194,7 +194,7 @@ fn a_reopened_run_is_notified_again() {
 
 #[test]
 fn a_sample_fits_too() {
-    for occasion in NotificationKind::ALL {
+    for &occasion in NotificationKind::ALL {
         let sample = sample(occasion, "shop", "2026-01-29T10:00:00Z".to_owned());
         fits(&json!(sample), &schema("notification")).unwrap();
     }

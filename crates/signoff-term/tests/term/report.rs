@@ -79,7 +79,7 @@ fn run(id: u64, status: &str, stage: &str) -> RunRow {
         id,
         preset: "plan".to_owned(),
         specification: Some("docs/plan.md".to_owned()),
-        status: RunStatus::parse(status).expect(status),
+        status: status.parse::<RunStatus>().expect(status),
         stage: stage.parse().expect(stage),
         group: None,
         groups: None,

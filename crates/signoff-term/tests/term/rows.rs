@@ -1,6 +1,7 @@
 //! Sample store rows.
 
-use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
+use std::str::FromStr;
+
 use signoff_core::task::TaskType;
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
@@ -27,9 +28,9 @@ pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
 pub fn ended(row: TaskRow, outcome: &str, verdict: &str, reason: &str, cycles: u32) -> TaskRow {
     let ended_at = Some("2026-01-29T10:12:30Z".to_owned());
     TaskRow {
-        outcome: parsed(outcome, OutcomeKind::parse),
-        final_verdict: parsed(verdict, FinalVerdict::parse),
-        reason: parsed(reason, Reason::parse),
+        outcome: parsed(outcome),
+        final_verdict: parsed(verdict),
+        reason: parsed(reason),
         review_cycle: cycles,
         ended_at,
         ..row
@@ -37,8 +38,8 @@ pub fn ended(row: TaskRow, outcome: &str, verdict: &str, reason: &str, cycles: u
 }
 
 /// The value of a word; none for an empty word.
-pub fn parsed<T>(word: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
-    (!word.is_empty()).then(|| parse(word).unwrap_or_else(|| panic!("unknown word: {word}")))
+pub fn parsed<T: FromStr>(word: &str) -> Option<T> {
+    (!word.is_empty()).then(|| word.parse().unwrap_or_else(|_| panic!("unknown word: {word}")))
 }
 
 pub fn question(id: &str, task: u64) -> QuestionRow {

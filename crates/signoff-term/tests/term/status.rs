@@ -78,11 +78,7 @@ fn nothing_yet() {
 
 #[test]
 fn a_paused_task_says_what_it_waits_for() {
-    let paused = |reason: &str, wait| TaskRow {
-        reason: parsed(reason, Reason::parse),
-        wait,
-        ..row(1, "Wait", TaskStatus::Paused)
-    };
+    let paused = |reason: &str, wait| TaskRow { reason: parsed(reason), wait, ..row(1, "Wait", TaskStatus::Paused) };
     let until = "2026-01-29T12:31:00Z".parse().unwrap();
     let wait = RateLimitWait {
         agent: "claude".to_owned(),
@@ -301,7 +297,7 @@ pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u6
         id,
         preset: "loops".to_owned(),
         specification: Some("SPEC\x1b[31m.md".to_owned()),
-        status: RunStatus::parse(status).expect(status),
+        status: status.parse::<RunStatus>().expect(status),
         stage: stage.parse().expect(stage),
         group,
         groups: Some(groups),

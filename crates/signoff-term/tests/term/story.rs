@@ -313,7 +313,7 @@ pub fn id(task: u64) -> LoopId {
 }
 
 fn kind(name: &str) -> ReviewerKind {
-    ReviewerKind::parse(name).unwrap_or(ReviewerKind::General)
+    name.parse::<ReviewerKind>().unwrap_or(ReviewerKind::General)
 }
 
 pub fn review(name: &str, verdict: Verdict, findings: &[(Severity, &str, &str)]) -> Review {

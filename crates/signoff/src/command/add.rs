@@ -24,7 +24,7 @@ pub struct Args {
     /// The description of the task; `-` reads it from stdin
     text: String,
     /// The type of the task
-    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::name_parser(TaskType::ALL.map(TaskType::as_str), TaskType::parse))]
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::name_parser::<TaskType>())]
     kind: TaskType,
     /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(short = 'a', long)]
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", value_parser = task_id)]
     depends_on: Vec<TaskId>,
     /// The thoroughness of the reviews
-    #[arg(long, value_name = "EFFORT", value_parser = super::effort_parser())]
+    #[arg(long, value_name = "EFFORT", value_parser = super::name_parser::<Effort>())]
     effort: Option<Effort>,
     /// The plan file that reviewers compare the work with
     #[arg(long, value_name = "FILE")]

@@ -28,10 +28,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     reviewer: Vec<(ReviewerName, PathBuf)>,
     /// The lowest severity that must be fixed
-    #[arg(long, value_name = "SEVERITY", default_value = "MEDIUM", ignore_case = true, value_parser = super::severity_parser())]
+    #[arg(long, value_name = "SEVERITY", default_value = "MEDIUM", ignore_case = true, value_parser = super::name_parser::<FailThreshold>())]
     fail_on: FailThreshold,
     /// The output format [default: text, or json with --json]
-    #[arg(long, value_parser = super::review_format_parser())]
+    #[arg(long, value_parser = super::name_parser::<ReviewFormat>())]
     format: Option<ReviewFormat>,
 }
 

@@ -27,8 +27,8 @@ pub struct Args {
 }
 
 fn event_kind(name: &str) -> Result<NotificationKind, String> {
-    let known = NotificationKind::ALL.map(NotificationKind::as_str).join(", ");
-    NotificationKind::parse(name).ok_or_else(|| format!("expected one of {known}"))
+    let known = <NotificationKind as strum::VariantNames>::VARIANTS.join(", ");
+    name.parse::<NotificationKind>().map_err(|_| format!("expected one of {known}"))
 }
 
 /// Runs the command.
@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     for name in names(&settings, &args.channels) {
         let channel = settings.channel(&name).ok_or_else(|| unknown(&settings, &name))?;
         let notify_channel = NotifyChannel::new(channel, context.clone());
-        let events = NotificationKind::ALL.into_iter().filter(|kind| settings.channels_for(*kind).contains(&name));
+        let events = NotificationKind::ALL.iter().copied().filter(|kind| settings.channels_for(*kind).contains(&name));
         let events = events.map(NotificationKind::as_str).collect();
         let problem = notify_channel.send(&message).err().map(|why| why.to_string());
         rows.push(ChannelRow { what: notify_channel.description(), name, events, problem });

@@ -14,10 +14,10 @@ use crate::{CommandExit, Console, Result};
 #[command(after_help = "Example:\n  echo 'APPROVED: nothing to add' | signoff parse --contract prefix")]
 pub struct Args {
     /// The format the reviewer was asked to answer in
-    #[arg(long, value_name = "NAME", value_parser = super::name_parser(Contract::ALL.map(Contract::as_str), Contract::parse))]
+    #[arg(long, value_name = "NAME", value_parser = super::name_parser::<Contract>())]
     contract: Contract,
     /// The kind of the review
-    #[arg(long, default_value = "code", value_parser = super::name_parser(ReviewerKind::ALL.map(ReviewerKind::as_str), ReviewerKind::parse))]
+    #[arg(long, default_value = "code", value_parser = super::name_parser::<ReviewerKind>())]
     role: ReviewerKind,
     /// The nonce that the answer must repeat
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, requires = "nonce")]
     require_nonce: bool,
     /// The lowest severity of a finding that overrides an approval [default: LOW for severity, else MEDIUM]
-    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::severity_parser())]
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::name_parser::<FailThreshold>())]
     fail_on: Option<FailThreshold>,
     /// The commit under review; an answer about another commit is refused
     #[arg(long, value_name = "SHA", value_parser = NonEmptyStringValueParser::new())]

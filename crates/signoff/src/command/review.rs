@@ -33,10 +33,10 @@ pub struct Args {
     #[arg(long, value_name = "REF", conflicts_with = "task")]
     base: Option<String>,
     /// The output format [default: text, or json with --json]
-    #[arg(long, value_parser = super::review_format_parser())]
+    #[arg(long, value_parser = super::name_parser::<ReviewFormat>())]
     format: Option<ReviewFormat>,
     /// The lowest severity that fails the review
-    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::severity_parser())]
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::name_parser::<FailThreshold>())]
     fail_on: Option<FailThreshold>,
 }
 

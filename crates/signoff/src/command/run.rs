@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// The thoroughness of the reviews
-    #[arg(long, value_name = "EFFORT", value_parser = super::effort_parser())]
+    #[arg(long, value_name = "EFFORT", value_parser = super::name_parser::<Effort>())]
     effort: Option<Effort>,
     /// Read the source as this kind instead of detecting it
     #[arg(long = "as", value_name = "KIND")]

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use signoff_engine::failpoint;
+use signoff_engine::{atomic_file, failpoint};
 
 use crate::{CliError, Result};
 
@@ -144,8 +144,7 @@ impl LockedTempFile {
         self.write(text, permissions)?;
         fs::rename(&self.path, destination)?;
         self.renamed = true;
-        let directory = destination.parent().filter(|directory| !directory.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+        atomic_file::sync_directory_of(destination)
     }
 
     fn write(&mut self, text: &str, permissions: Option<Permissions>) -> io::Result<()> {

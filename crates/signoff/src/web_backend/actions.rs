@@ -117,8 +117,8 @@ pub fn reviews_by_default(root: &Path) -> bool {
 fn spec(new: AddTask) -> Result<TaskSpec> {
     let kind = match new.kind.as_str() {
         "" => TaskType::default(),
-        word => TaskType::parse(word).ok_or_else(|| {
-            let known = TaskType::ALL.map(TaskType::as_str).join(", ");
+        word => word.parse::<TaskType>().map_err(|_| {
+            let known = <TaskType as strum::VariantNames>::VARIANTS.join(", ");
             CliError::usage(format!("there is no type `{word}`")).hint(format!("known types: {known}"))
         })?,
     };

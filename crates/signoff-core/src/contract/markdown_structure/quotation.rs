@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{MarkupKind, MarkupSpan, covering};
 use crate::contract::message::{MessageLine, lines_from};
+use crate::patch::parse_range;
 
 /// A tag of an element that quotes its content.
 #[derive(Debug, Clone)]
@@ -184,16 +185,8 @@ fn lengths(head: &str, columns: usize) -> Option<(u64, u64)> {
     let mut words = head.split_whitespace();
     let mut old = 0;
     for _ in 0..columns {
-        old = length(words.next()?.strip_prefix('-')?)?;
+        (_, old) = parse_range(words.next()?.strip_prefix('-')?)?;
     }
-    let new = length(words.next()?.strip_prefix('+')?)?;
-    words.next()?.starts_with("@@").then_some((if columns == 1 { old } else { 0 }, new))
-}
-
-/// The length in `12,4`. A missing one is 1.
-fn length(range: &str) -> Option<u64> {
-    match range.split_once(',') {
-        Some((_, length)) => length.parse().ok(),
-        None => range.parse::<u64>().ok().map(|_| 1),
-    }
+    let (_, new) = parse_range(words.next()?.strip_prefix('+')?)?;
+    words.next()?.starts_with("@@").then_some((if columns == 1 { old.into() } else { 0 }, new.into()))
 }

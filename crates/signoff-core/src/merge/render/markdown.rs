@@ -4,7 +4,7 @@
 //! is also readable as plain text: text of agents is not escaped. A text that Markdown would change is shown as
 //! code.
 
-use super::markdown_text::{code_span, fenced, line_chars};
+use super::markdown_text::{code_span, fenced, line_chars, plain_or_code};
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, related, required_action, result_status, title};
 use crate::merge::{MergeAction, MergedIssue, MergedReview, MergedVerdict, ReviewerResult};
@@ -149,8 +149,7 @@ fn code(location: &str) -> String {
 
 /// Formats text on one line, as code if Markdown would change it.
 fn inline(text: &str) -> String {
-    let text = one_line(text);
-    if is_plain(&text) { text } else { code_span(&text) }
+    plain_or_code(&one_line(text), is_plain)
 }
 
 /// Whether Markdown shows a line unchanged, and no part of it looks like our verdict line without Markdown.

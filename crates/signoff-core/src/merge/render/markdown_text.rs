@@ -40,8 +40,18 @@ pub fn code_span(line: &str) -> String {
 
 /// A code block whose fence is longer than any in the text.
 pub fn fenced(text: &str) -> String {
-    let fence = "`".repeat(longest_ticks(text).max(2) + 1);
+    let fence = fence(text);
     format!("{fence}text\n{}\n{fence}\n", visible(text).trim_end())
+}
+
+/// The text itself if it is plain, otherwise as code.
+pub fn plain_or_code(text: &str, is_plain: impl Fn(&str) -> bool) -> String {
+    if is_plain(text) { text.to_owned() } else { code_span(text) }
+}
+
+/// The line that opens and closes a code block with this text: longer than any run of backticks in it.
+pub fn fence(text: &str) -> String {
+    "`".repeat(longest_ticks(text).max(2) + 1)
 }
 
 /// The length of the longest run of backticks.

@@ -7,7 +7,7 @@ use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, Value};
 
 use super::super::layer::excluded_by;
 use super::super::preset::are_same;
-use super::super::{ConfigError, Layer};
+use super::super::{ConfigError, Layer, key};
 use super::{ChangedKey, EditedFile, KeyChange, dotted};
 use crate::workflow;
 
@@ -92,7 +92,7 @@ impl EditedDocument {
     pub fn with_phase_name(&self, change: &KeyChange) -> KeyChange {
         let phase_name = || {
             let [presets, preset, phase, word, ..] = change.key.as_slice() else { return None };
-            let workflow = workflow::preset(preset).filter(|_| presets == "presets" && phase == "phase")?;
+            let workflow = workflow::preset(preset).filter(|_| presets == key::PRESETS && phase == key::PHASE)?;
             let tables = self.document.get(presets)?.get(preset)?.get(phase)?.as_table_like()?;
             let mut words = tables.iter().map(|(name, _)| name);
             words.find(|name| are_same(&workflow, name, word)).map(str::to_owned)

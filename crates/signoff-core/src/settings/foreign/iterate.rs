@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::super::formats::{self, JsonProblem, PositionedText};
 use super::super::layer::ConfigNode;
-use super::super::questions::title;
+use super::super::questions::{PHASES, title};
 use super::super::reader::{Expected, ProblemKind, ReadProblem, checked, either, keys_of};
+use super::super::rules::key_name;
 use super::super::{ConfigError, Layer};
 use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::source::json::{JsonMembers, error_message};
+use crate::source::json::{JsonErrorKind, JsonText};
 use crate::workflow::GateKeys;
 
-/// The preset that has these phases.
-const PRESET: &str = "phases";
+/// The key of the table of phases.
+const PHASES_KEY: &str = key_name!(IterateFile, phases);
 
 /// The current version.
 const VERSION: u32 = 2;
@@ -191,7 +192,7 @@ fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
         misplaced(&problem).unwrap_or_else(|| {
             problem.foreign_error(|expected| match (expected, problem.path.as_str()) {
                 (Expected::Table(_), "") => AN_OBJECT.to_owned(),
-                (Expected::Table(_), "phases") => "{ \"1\": { … }, … }, the phases by number".to_owned(),
+                (Expected::Table(_), PHASES_KEY) => "{ \"1\": { … }, … }, the phases by number".to_owned(),
                 (Expected::Table(keys), _) => format!("{{ … }} with {}", either(keys)),
                 (Expected::List | Expected::Text | Expected::OneOf(_) | Expected::Other(_), _) => expected.to_string(),
             })
@@ -201,10 +202,11 @@ fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
 
 /// Removes the tool of a phase if a later file names a model for it, and the other way round.
 fn forget_rivals(merged: &mut ConfigNode, later: &ConfigNode) {
-    for (number, phase) in later.get(&["phases"]).map(ConfigNode::entries).unwrap_or_default() {
-        let Some(known) = merged.get_mut(&["phases", number]).and_then(ConfigNode::table_mut) else { continue };
+    for (number, phase) in later.get(&[PHASES_KEY]).map(ConfigNode::entries).unwrap_or_default() {
+        let Some(known) = merged.get_mut(&[PHASES_KEY, number]).and_then(ConfigNode::table_mut) else { continue };
+        let [model, tool] = key_name!(IterateReview, [model, tool]);
         let sets = |key: &str| phase.get(&[key]).is_some();
-        known.retain(|key, _| !(key == "model" && sets("tool") || key == "tool" && sets("model")));
+        known.retain(|key, _| !(key == model && sets(tool) || key == tool && sets(model)));
     }
 }
 
@@ -229,12 +231,12 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     let is_of_a_phase = keys_of::<IterateWork>().contains(key) || keys_of::<IterateReview>().contains(key);
     let phases = names::<IteratePhases>().into_iter().map(|(number, name)| (number, title(&name)));
     let message = match path.as_slice() {
-        ["phases", _] => {
+        [PHASES_KEY, _] => {
             let phases: Vec<_> = phases.map(|(number, title)| format!("{number} {title}")).collect();
             format!("is not a phase: the phases are {}", phases.join(", "))
         }
-        ["phases", "6", "failOnSeverity"] => "does not apply: tests pass or fail; leave it out".to_owned(),
-        ["phases", phase, _] if is_of_a_phase => {
+        [PHASES_KEY, "6", "failOnSeverity"] => "does not apply: tests pass or fail; leave it out".to_owned(),
+        [PHASES_KEY, phase, _] if is_of_a_phase => {
             let (number, title) = phases.into_iter().find(|(number, _)| number == phase)?;
             format!("does not apply to phase {number}, {title}: expected {}", either(known))
         }
@@ -264,12 +266,12 @@ fn layer(file: &str, merged: &ConfigNode) -> Result<Layer, ConfigError> {
     };
     let is_of_gate = |key: &str| GateKeys::keys().contains(&key);
     let defaults = serde_json::to_value(review_defaults).unwrap_or_default();
-    write(format!("presets.{PRESET}"), &["reviewDefaults"], &defaults, &|_| true);
+    write(format!("presets.{PHASES}"), &["reviewDefaults"], &defaults, &|_| true);
     let phases = serde_json::to_value(phases).unwrap_or_default();
     for (number, name) in names::<IteratePhases>() {
-        let path = ["phases", number];
-        write(format!("presets.{PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
-        write(format!("presets.{PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
+        let path = [PHASES_KEY, number];
+        write(format!("presets.{PHASES}.gates.{name}"), &path, &phases[&name], &is_of_gate);
+        write(format!("presets.{PHASES}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
     }
     Ok(layer)
 }
@@ -279,32 +281,24 @@ fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
         return Err(file.error(1, format!("the file is empty: expected {AN_OBJECT}")));
     }
     let node = formats::json(PositionedText { text: file.text, origin: &|line| file.origin(line) });
-    node.map_err(|problem| match problem {
-        JsonProblem::Syntax { line, error } => {
-            file.error(line, format!("this is not JSON: {}", syntax(file, line, &error)))
-        }
-        JsonProblem::DuplicateKey { line, key, .. } => {
-            file.error(line, format!("duplicate key `{}`: write it once", formats::excerpt(&key)))
-        }
+    node.map_err(|JsonProblem { error, .. }| {
+        let line = error.line as usize;
+        let text = file.text.lines().nth(line - 1).unwrap_or_default().trim_start();
+        let is_comment = ["//", "/*", "#"].iter().any(|mark| text.starts_with(mark));
+        let message = match error.kind {
+            JsonErrorKind::DuplicateKey => format!("{}: write it once", error.message),
+            JsonErrorKind::Truncated => "this is not JSON: unexpected end of file".to_owned(),
+            JsonErrorKind::Malformed if is_comment => "this is not JSON: JSON allows no comments".to_owned(),
+            JsonErrorKind::Malformed => format!("this is not JSON: {}", error.message),
+        };
+        file.error(line, message)
     })
-}
-
-/// The error of the JSON parser in plain words.
-fn syntax(file: ForeignFile<'_>, line: usize, error: &serde_json::Error) -> String {
-    let text = file.text.lines().nth(line - 1).unwrap_or_default();
-    if error.is_eof() {
-        "unexpected end of file".to_owned()
-    } else if ["//", "/*", "#"].iter().any(|mark| text.trim_start().starts_with(mark)) {
-        "JSON allows no comments".to_owned()
-    } else {
-        error_message(error)
-    }
 }
 
 /// The file with the current version; everything else stays as it is.
 fn with_version(file: ForeignFile<'_>) -> Result<String, ConfigError> {
-    let members: JsonMembers<'_, false> =
-        serde_json::from_str(file.text).map_err(|error| file.error(error.line(), error_message(&error)))?;
+    let members = JsonText::new(file.text).members(file.text);
+    let members = members.map_err(|error| file.error(error.line as usize, error.message))?;
     let begin = file.text.find('{').map_or(0, |brace| brace + 1);
     let indent = &file.text[begin..file.text.len() - file.text[begin..].trim_start().len()];
     let (start, end, text) = match members.get("version") {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputLine, TokenCounts};
+use signoff_core::text::shortened;
 
 use super::read_chat_usage;
 use crate::agent::bounded::{KeptOutput, summarize_arguments};
 use crate::agent::error_text::{self, error_by_line, kind_of_phrase};
 use crate::agent::json_line::{JsonStream, Loose};
-use crate::agent::{AgentExit, REPORT_SERVER, truncate};
+use crate::agent::{AgentExit, REPORT_SERVER};
 
 /// Role of the agent's messages.
 const ROLE: &str = "assistant";
@@ -110,7 +111,7 @@ impl JsonStream for GeminiStream {
             "message" if line.role.as_deref() == Some("user") => {}
             "message" => match line.content.filter(|_| line.role.as_deref() == Some(ROLE)) {
                 Some(content) => return Some(self.apply_text(&content, kept)),
-                None => kept.message.add_unreadable(truncate(raw, 160)),
+                None => kept.message.add_unreadable(shortened(raw, 160)),
             },
             "tool_use" => return Some(self.apply_tool_use(line, kept)),
             "tool_result" => return Some(apply_tool_result(line, kept)),
@@ -188,7 +189,7 @@ impl GeminiStream {
     fn apply_error(&mut self, line: GeminiLine<'_>) -> OutputLine {
         let message = line.message.unwrap_or_default();
         let is_severe = line.severity.as_deref() == Some("error");
-        self.last_error = Some(GeminiErrorLine { is_severe, message: truncate(&message, MAX_LINE) });
+        self.last_error = Some(GeminiErrorLine { is_severe, message: shortened(&message, MAX_LINE) });
         OutputLine::Error(message)
     }
 

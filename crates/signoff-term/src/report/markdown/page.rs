@@ -1,7 +1,7 @@
 //! A Markdown page that stays below GitHub's size limit and lists what it had to omit, and the escaping of text from
 //! agents in it: text with Markdown syntax becomes code, so that it stays unchanged even in the source.
 
-use signoff_core::merge::render::markdown_text::{LineChar, code_span, fenced, line_chars};
+use signoff_core::merge::render::markdown_text::{LineChar, code_span, fenced, line_chars, plain_or_code};
 use signoff_core::merge::render::plain_text::{one_line, visible};
 
 use crate::fit::truncate;
@@ -115,20 +115,14 @@ const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
 /// One line of at most `columns` columns, outside of tables.
 pub fn line(text: &str, columns: usize) -> String {
-    plain_or_code(&truncate(one_line(text), columns), str::to_owned)
+    plain_or_code(truncate(one_line(text), columns).trim(), is_plain)
 }
 
 /// One line in a table cell, where `|` must be escaped even in code.
 pub fn cell(text: &str, columns: usize) -> String {
     let text = truncate(one_line(text), columns);
     // Markdown parsers disagree about a backslash before an escaped `|`.
-    if text.contains("\\|") { escaped(&text) } else { plain_or_code(&text, |code| code.replace('|', "\\|")) }
-}
-
-/// The text itself if it has no Markdown syntax, otherwise as code.
-fn plain_or_code(text: &str, in_code: impl Fn(&str) -> String) -> String {
-    let text = text.trim();
-    if text.is_empty() || is_plain(text) { text.to_owned() } else { in_code(&code_span(text)) }
+    if text.contains("\\|") { escaped(&text) } else { plain_or_code(text.trim(), is_plain).replace('|', "\\|") }
 }
 
 fn is_plain(text: &str) -> bool {
