@@ -63,11 +63,11 @@ pub fn expired_deliveries_are_removed(factory: &dyn StoreFactory) {
     for day in 0..days {
         for delivered in [false, true] {
             let key = message(RunId(9), 2 * day.unsigned_abs() + u64::from(delivered));
-            store.record_delivery(&receipt(&key, make::at(day * WEEK / 7), delivered)).expect("recorded");
+            store.record_delivery(&delivery(&key, make::at(day * WEEK / 7), delivered)).expect("recorded");
         }
     }
     // A reader whose clock is behind gets everything that is stored.
-    let stored = store.deliveries(make::at(0)).expect("receipts");
+    let stored = store.deliveries(make::at(0)).expect("deliveries");
     let oldest = make::at((days - 1) * WEEK / 7 - WEEK);
     assert!(stored.iter().all(|record| record.at >= oldest), "{stored:?}");
     assert_eq!(stored.len(), 16, "two on each of eight days");
