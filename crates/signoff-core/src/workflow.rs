@@ -23,8 +23,20 @@ use crate::policy::{Effort, EscalationPolicy, ExhaustedAs, FailureAction, Gate, 
 use crate::review::ReviewerKind;
 use crate::settings::AgentKind;
 
+/// The preset of runs that fill slots. Its keys may be at the top of `signoff.toml`.
+pub const SLOTS_PRESET: &str = "slots";
+
+/// The preset of plans.
+pub const PLAN_PRESET: &str = "plan";
+
+/// The preset of specifications.
+pub const LOOPS_PRESET: &str = "loops";
+
+/// The preset of `signoff iterate`.
+pub const PHASES_PRESET: &str = "phases";
+
 /// The presets by name, in the order of the documentation.
-pub const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
+pub const PRESETS: [&str; 5] = ["task", SLOTS_PRESET, PLAN_PRESET, LOOPS_PRESET, PHASES_PRESET];
 
 static SHIPPED: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
     let files = [

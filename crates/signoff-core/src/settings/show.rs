@@ -9,11 +9,11 @@ use super::layer::{ConfigNode, excluded_by};
 use super::preset::{PhaseTable, are_same};
 use super::questions::{PHASES, PhaseQuestion, title};
 use super::rules::key_name;
-use super::workflows::{SLOTS, other_bound};
+use super::workflows::other_bound;
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings};
 use crate::task::TaskSpec;
 use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS};
-use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
+use crate::workflow::{GateKeys, Phase, PhaseKind, SLOTS_PRESET, Workflow};
 
 /// One value under its dotted key.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -136,8 +136,8 @@ impl Settings {
             ["defaults", AUTO_REVIEW | MAX_REVIEW_CYCLES] if !self.defaults_apply() => Vec::new(),
             ["defaults", AUTO_REVIEW] => self.deciding_keys_for_gates(self.preset(), enabled),
             ["defaults", MAX_REVIEW_CYCLES] => self.deciding_keys_for_gates(self.preset(), max_cycles),
-            [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS, enabled),
-            [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS, max_fixes),
+            [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS_PRESET, enabled),
+            [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS_PRESET, max_fixes),
             ["presets", name, "gates", gate, key] => self.deciding_gate_key(name, gate, key).into_iter().collect(),
             ["presets", name, "phase", phase, key] => self.deciding_phase_key(name, phase, key).into_iter().collect(),
             ["presets", name, key] if GateKeys::keys().contains(key) => self.deciding_keys_for_gates(name, key),

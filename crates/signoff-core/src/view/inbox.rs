@@ -1,13 +1,21 @@
 //! Decides what needs a person, and what the person can do about it. Every user interface renders this.
 
+mod dependencies;
 mod next_step;
+mod result;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use dependencies::{
+    TaskIndex, allows_dependents, blocking_task, blocks_dependents, can_begin, is_under_way, mark_blocked,
+};
 pub use next_step::{Action, BlockingTask, NextStep};
+pub use result::{InvocationScope, InvocationSummary, TaskResult, WorkedRuns};
+pub use runs::RunBlock;
 
-use super::{RunRow, RunState, RunStatus, TaskRow, TaskState, TaskStatus};
-use crate::ids::{LoopId, QuestionId};
+use super::{RunRow, TaskRow, TaskStatus};
+use crate::ids::QuestionId;
 use crate::machine::{FinalVerdict, Loop, OutcomeKind, Reason, Stage};
 use crate::task::TaskType;
 
@@ -113,42 +121,14 @@ fn is_rate_limited(task: &TaskRow) -> bool {
     task.status == TaskStatus::Paused && task.reason == Some(Reason::RateLimited)
 }
 
-/// Whether a task is done, so that other tasks can build on it.
-pub fn allows_dependents(task: &TaskRow) -> bool {
-    let allows = |outcome: OutcomeKind| outcome.is_approval() || outcome == OutcomeKind::CompletedWithIssues;
-    task.status == TaskStatus::Completed && task.outcome.is_none_or(allows)
-}
-
-/// Whether a task is over, and other tasks cannot build on it.
-pub fn blocks_dependents(task: &TaskRow) -> bool {
-    task.status.is_over() && !allows_dependents(task)
-}
-
 /// Whether a task is over and approved, so that its work may land.
 pub fn may_land(task: &TaskRow) -> bool {
     task.status == TaskStatus::Completed && task.final_verdict == Some(FinalVerdict::Approved)
 }
 
-/// Whether `signoff work` would start the task now.
-pub fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
-    if task.status != TaskStatus::Pending {
-        return false;
-    }
-    // A run continues past cancelled tasks.
-    let passed = |row: &TaskRow| task.run_id.is_some() && row.status == TaskStatus::Cancelled;
-    let is_satisfied = |id: &u64| tasks.iter().any(|row| row.id == *id && (allows_dependents(row) || passed(row)));
-    let held_up = |row: &TaskRow| {
-        let busy = matches!(row.status, TaskStatus::Waiting | TaskStatus::InProgress | TaskStatus::Paused);
-        row.run_id == task.run_id && busy
-    };
-    let in_turn = !task.is_plan_task() || !tasks.iter().any(held_up);
-    in_turn && task.depends_on.iter().all(is_satisfied)
-}
-
 /// Whether the task stopped and can resume.
 pub fn can_be_retried(task: &TaskRow) -> bool {
-    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
-        || task.outcome.is_some_and(OutcomeKind::needs_decision);
+    let stopped = task.status.is_failure() || task.outcome.is_some_and(OutcomeKind::needs_decision);
     task.run_id.is_some()
         && stopped
         && FinishedReview::for_task(task).is_none()
@@ -239,37 +219,12 @@ impl Urgency {
     }
 }
 
-/// How a task counts for the exit code. `Ord` goes from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskResult {
-    /// Approved, or done where review was turned off.
-    Done,
-    /// A person is needed, or the work is unfinished.
-    Attention,
-    /// It failed, is stuck, or waits for a task that did not pass.
-    Failed,
-}
-
-impl TaskResult {
-    pub fn for_task(task: &TaskRow) -> Self {
-        // Failed work never counts as done, whatever the status is.
-        let failed = task.outcome.is_some_and(OutcomeKind::is_failure) || task.status == TaskStatus::Stuck;
-        let state = task.state();
-        if failed || matches!(state, TaskState::Failed | TaskState::Blocked) {
-            Self::Failed
-        } else if state.is_approved() || matches!(state, TaskState::Unreviewed | TaskState::Cancelled) {
-            Self::Done
-        } else {
-            Self::Attention
-        }
-    }
-}
-
-impl RunState {
-    /// Whether the final review ended, or is under way, without an approval. That needs a person even if every task
-    /// is approved.
-    pub fn lacks_final_approval(&self) -> bool {
-        self.loop_state(&LoopId::final_review()).is_some_and(|whole| whole.approved_commit().is_none())
+/// Whether a task has ended and a person has to decide about it, because a retry would not help.
+pub fn awaits_decision(task: &TaskRow) -> bool {
+    match Urgency::for_task(task) {
+        Some(Urgency::Failed | Urgency::Stuck) => task.is_refused_by_person(),
+        Some(Urgency::Exhausted | Urgency::Discussion | Urgency::NotApproved) => true,
+        Some(Urgency::Blocked | Urgency::Paused) | None => false,
     }
 }
 
@@ -293,68 +248,4 @@ impl LoopNeeds {
 /// Whether a person ended the loop, who thus needs no notification.
 pub fn ended_by_person(this: &Loop) -> bool {
     matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
-}
-
-/// The preset of slot runs.
-const SLOTS: &str = "slots";
-
-impl RunRow {
-    /// Whether the run has groups, so that it needs an entry beside those of its tasks.
-    pub fn has_groups(&self) -> bool {
-        self.groups.is_some()
-    }
-
-    /// Whether the run fills slots. It needs an entry only for the command that resumes it.
-    fn fills_slots(&self) -> bool {
-        self.preset == SLOTS
-    }
-
-    /// Whether the run needs a person.
-    pub fn needs_attention(&self) -> bool {
-        self.has_groups() && (self.status == RunStatus::Blocked || self.failed_as_a_whole())
-    }
-}
-
-impl<'a> ProjectSnapshot<'a> {
-    /// Whether task lists have an entry for this run.
-    pub fn lists_run(&self, run: &RunRow) -> bool {
-        run.has_groups() || (run.fills_slots() && self.is_run_interrupted(run))
-    }
-
-    /// Whether the run has started but no process is working on it.
-    pub fn is_run_interrupted(&self, run: &RunRow) -> bool {
-        (run.has_groups() || run.fills_slots()) && run.status == RunStatus::Running && !self.driven.contains(&run.id)
-    }
-
-    /// The tasks that a person must resolve before the run can continue.
-    pub fn blockers(&self, run: &RunRow) -> Vec<&'a TaskRow> {
-        let is_stopped = |task: &TaskRow| {
-            let needs_person = task.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome.is_failure());
-            needs_person || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
-        };
-        self.tasks.iter().filter(|task| task.run_id == Some(run.id) && is_stopped(task)).collect()
-    }
-
-    /// What a person has to resolve in a run.
-    pub fn run_block(&self, run: &RunRow) -> Option<RunBlock<'a>> {
-        let tasks = self.blockers(run);
-        match run.failed_as_a_whole() {
-            true if !tasks.is_empty() => Some(RunBlock::NotApproved { tasks }),
-            // A run that failed in planning is planned again.
-            true => Some(RunBlock::Failed { in_planning: run.groups == Some(0) }),
-            false if run.status == RunStatus::Blocked => Some(RunBlock::Blocked { tasks }),
-            false => None,
-        }
-    }
-}
-
-/// What stops a run until a person resolves it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RunBlock<'a> {
-    /// It failed because of these tasks.
-    NotApproved { tasks: Vec<&'a TaskRow> },
-    /// It failed in planning or in its final review.
-    Failed { in_planning: bool },
-    /// A group waits for these tasks.
-    Blocked { tasks: Vec<&'a TaskRow> },
 }

@@ -223,7 +223,7 @@ fn run_list(page: &HomePage) -> Markup {
 
 fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &HomePage) -> Markup {
     let driven = page.driven.contains(&run.id);
-    let state = runs::state(run, &page.tasks);
+    let state = run.state(&page.tasks);
     html! {
         li.row {
             (badges::state_badge(state, runs::status(run)))

@@ -38,7 +38,7 @@ pub fn name(run: &RunRow) -> String {
 
 fn head(page: &RunPage) -> Markup {
     let run = &page.run;
-    let state = runs::state(run, &page.tasks);
+    let state = run.state(&page.tasks);
     let driven: BTreeSet<u64> = page.driven.then_some(run.id).into_iter().collect();
     let runs = std::slice::from_ref(run);
     let entry = RunEntry::new(run, &ProjectSnapshot { tasks: &page.tasks, runs, driven: &driven });

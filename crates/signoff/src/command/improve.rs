@@ -2,7 +2,7 @@
 
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::{TaskRow, inbox};
 use signoff_engine::artifact;
 use signoff_store::Store;
 
@@ -75,7 +75,7 @@ pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow> {
     if row.base.is_none() {
         return Err(not_started(&row));
     }
-    if matches!(row.status, TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused) {
+    if inbox::is_under_way(&row) {
         return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
             .hint(format!("wait for it, or `signoff cancel {task}`")));
     }

@@ -15,10 +15,7 @@ use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
 use crate::source::json::{JsonMembers, error_message};
-use crate::workflow::GateKeys;
-
-/// The preset that has these phases.
-const PRESET: &str = "phases";
+use crate::workflow::{GateKeys, PHASES_PRESET};
 
 /// The current version.
 const VERSION: u32 = 2;
@@ -264,12 +261,12 @@ fn layer(file: &str, merged: &ConfigNode) -> Result<Layer, ConfigError> {
     };
     let is_of_gate = |key: &str| GateKeys::keys().contains(&key);
     let defaults = serde_json::to_value(review_defaults).unwrap_or_default();
-    write(format!("presets.{PRESET}"), &["reviewDefaults"], &defaults, &|_| true);
+    write(format!("presets.{PHASES_PRESET}"), &["reviewDefaults"], &defaults, &|_| true);
     let phases = serde_json::to_value(phases).unwrap_or_default();
     for (number, name) in names::<IteratePhases>() {
         let path = ["phases", number];
-        write(format!("presets.{PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
-        write(format!("presets.{PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
+        write(format!("presets.{PHASES_PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
+        write(format!("presets.{PHASES_PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
     }
     Ok(layer)
 }

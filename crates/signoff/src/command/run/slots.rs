@@ -11,7 +11,7 @@ use signoff_core::source::{SourceState, SourceTask, Warning};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{TaskRow, TaskStatus};
-use signoff_core::workflow::{FixBound, GateKeys, Workflow};
+use signoff_core::workflow::{FixBound, GateKeys, SLOTS_PRESET, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
@@ -64,9 +64,6 @@ impl SlotArgs {
         flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
     }
 }
-
-/// The preset for slots.
-const PRESET: &str = "slots";
 
 /// Project and flags of one call.
 struct SlotRun<'a> {
@@ -252,7 +249,7 @@ fn flags(args: &Args) -> Result<TaskFlags> {
     let review = (slots.review || slots.no_review).then_some(slots.review);
     let max_fixes = slots.review_max_fix_attempts.map(|fixes| FixBound(Count::Number(fixes)));
     Ok(TaskFlags {
-        preset: Some(PRESET.to_owned()),
+        preset: Some(SLOTS_PRESET.to_owned()),
         review,
         effort: args.effort,
         gate: GateKeys { max_fixes, ..GateKeys::default() },
