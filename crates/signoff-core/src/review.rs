@@ -52,6 +52,16 @@ impl Severity {
         Self::ALL.into_iter().find(is_it)
     }
 
+    /// The severity of a priority, `P0` to `P3`.
+    pub fn from_priority(word: &str) -> Option<Self> {
+        match word {
+            "P0" | "P1" => Some(Self::Critical),
+            "P2" => Some(Self::Important),
+            "P3" => Some(Self::Minor),
+            _ => None,
+        }
+    }
+
     /// The name in the severity contract.
     pub fn level(self) -> &'static str {
         match self {
@@ -119,6 +129,14 @@ pub enum FailThreshold {
 
 impl FailThreshold {
     pub const NAMES: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
+
+    /// The answers of `signoff configure`, in order.
+    pub const ANSWERS: [(&'static str, Self); 4] = [
+        ("LOW (any issue fails) [default]", Self::Low),
+        ("MEDIUM (MEDIUM and HIGH fail)", Self::Medium),
+        ("HIGH (only HIGH fails)", Self::High),
+        ("NONE (never fail)", Self::None),
+    ];
 
     pub fn parse(word: &str) -> Option<Self> {
         word.parse().ok()

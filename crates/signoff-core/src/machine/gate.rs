@@ -170,7 +170,7 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
             record(this, policy);
             let looks_again = unparsed_reviewers.is_empty()
                 && phases::current_gate_policy(this, policy)
-                    .is_some_and(|gate_policy| gate_policy.gate.on_failure == OnFailure::MiniLoop);
+                    .is_some_and(|gate_policy| gate_policy.gate.on_failure.fixes_in_place());
             if policy.fix_needs_review && this.has_only_unclear_reviews() && !looks_again {
                 return phases::end_unclear(this, policy);
             }

@@ -1,6 +1,8 @@
 //! The dialogue of `signoff configure` about the review phases, without a terminal: its questions, their order, and the
 //! changes that the answers make.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use strum::VariantArray;
 
@@ -16,6 +18,9 @@ pub const PHASES: &str = "phases";
 
 /// The gates with questions, in order. The last review of all has none: it only records its findings.
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
+
+static FAIL_ON: LazyLock<Vec<(&str, PhaseAnswer)>> =
+    LazyLock::new(|| FailThreshold::ANSWERS.map(|(words, fail_on)| (words, PhaseAnswer::FailOn(fail_on))).to_vec());
 
 /// One of the five questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
@@ -49,12 +54,7 @@ impl PhaseQuestion {
                 ("Proceed (note issues, continue anyway)", PhaseAnswer::OnFailure(OnFailure::Proceed)),
                 ("Stop (halt workflow)", PhaseAnswer::OnFailure(OnFailure::Stop)),
             ],
-            Self::FailOn => &[
-                ("LOW (any issue fails) [default]", PhaseAnswer::FailOn(FailThreshold::Low)),
-                ("MEDIUM (MEDIUM and HIGH fail)", PhaseAnswer::FailOn(FailThreshold::Medium)),
-                ("HIGH (only HIGH fails)", PhaseAnswer::FailOn(FailThreshold::High)),
-                ("NONE (never fail)", PhaseAnswer::FailOn(FailThreshold::None)),
-            ],
+            Self::FailOn => &FAIL_ON,
             Self::ParallelFixes => {
                 &[("Yes (recommended)", PhaseAnswer::ParallelFixes(true)), ("No", PhaseAnswer::ParallelFixes(false))]
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::keys::{BOUNDS, DefinitionKeys, REVIEWER_KEYS, RestartKeys, WorkKeys, WorkflowKeys};
 use super::{Completion, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
-use crate::policy::{Bound, FailureAction, Gate, OnExhausted, OnFailure};
+use crate::policy::{Bound, FailureAction, Gate};
 use crate::settings::rules::key_name;
 
 /// The keys that workflows and presets share.
@@ -181,13 +181,13 @@ fn text_of(key: &str, value: &Value) -> Option<String> {
 
 fn on_exhausted(gate: &Gate) -> (&'static str, String) {
     let what = word(&gate.on_exhausted);
-    let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", word(&gate.exhausted_as)));
+    let outcome = gate.on_exhausted.stops().then(|| format!(", as {}", word(&gate.exhausted_as)));
     (key_name!(GateKeys, on_exhausted), what + &outcome.unwrap_or_default())
 }
 
 /// Whether anything can lead back: the policy itself, or a person who is asked.
 fn may_restart(gate: &Gate) -> bool {
-    gate.on_failure == OnFailure::Restart
+    gate.on_failure.restarts()
         || gate.on_exhausted.may_restart()
         || gate.escalations().iter().any(|escalation| escalation.actions().contains(&FailureAction::Ask))
 }
@@ -208,7 +208,7 @@ fn bound(gate: &Gate) -> (&'static str, String) {
         Bound::MaxFixes(fixes) => (max_fixes, fixes),
         Bound::Unlimited => return (max_fixes, "unlimited".to_owned()),
     };
-    if gate.on_failure != OnFailure::MiniLoop {
+    if !gate.on_failure.fixes_in_place() {
         return (key, number.to_string());
     }
     let (reviews, fixes) = (gate.bound.reviews().unwrap_or(0), gate.bound.fixes().unwrap_or(0));
