@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::group::{RunEvent, RunPolicy};
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use crate::machine::{Event, Policy};
+use crate::machine::{AttemptRole, Event, Policy};
 use crate::review::{Review, Usage};
 use crate::sandbox::SandboxBackend;
 use crate::session::ResumedSession;
@@ -113,6 +113,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// The role, if this version knows it.
+    pub fn role(&self) -> Option<AttemptRole> {
+        AttemptRole::parse(&self.role)
+    }
+
     /// A launch of which only the agent is known.
     pub fn for_agent(agent: &str) -> Self {
         Self { agent: agent.to_owned(), ..Self::default() }

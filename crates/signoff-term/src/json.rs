@@ -2,7 +2,8 @@
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
-use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::group::{RunOutcome, RunStage, RunStageKind};
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::escaped_json;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::edit::ChangedKey;
@@ -53,10 +54,12 @@ pub struct RunReport {
     /// Null if there was nothing to work on.
     pub run_id: Option<u64>,
     #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done", null]))]
-    pub stage: Option<&'static str>,
+    #[schemars(with = "Option<String>")]
+    pub stage: Option<RunStageKind>,
     /// The result of the run; null until it has ended.
     #[schemars(extend("enum" = ["approved", "attention", "failed", "cancelled", null]))]
-    pub outcome: Option<&'static str>,
+    #[schemars(with = "Option<String>")]
+    pub outcome: Option<RunOutcome>,
     /// The tasks of this invocation.
     pub tasks: Vec<TaskRow>,
     pub questions: Vec<QuestionRow>,
@@ -69,9 +72,9 @@ impl RunReport {
         tasks: Vec<TaskRow>,
         questions: Vec<QuestionRow>,
     ) -> Self {
-        let outcome = stage.and_then(RunStage::outcome).map(RunOutcome::as_str);
+        let outcome = stage.and_then(RunStage::outcome);
         let tasks = tasks.into_iter().map(TaskRow::with_current_state).collect();
-        Self { version: VERSION, run_id, stage: stage.map(RunStage::as_str), outcome, tasks, questions }
+        Self { version: VERSION, run_id, stage: stage.map(RunStageKind::from), outcome, tasks, questions }
     }
 }
 
@@ -286,8 +289,8 @@ pub struct DisputeReport {
     pub finding: String,
     /// Null for a finding of a review of the checkout.
     pub task_id: Option<u64>,
-    #[schemars(extend("const" = "refuted"))]
-    pub state: &'static str,
+    #[schemars(with = "String", extend("const" = "refuted"))]
+    pub state: FindingState,
 }
 
 /// A line of `logs --json`: a part of the output of an attempt. Long text is split over several lines.
