@@ -9,7 +9,8 @@ use std::time::Duration;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
-use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus, inbox, void_approvals};
+use signoff_core::view::inbox::{self, Action};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus, void_approvals};
 use signoff_core::workflow::PHASES_PRESET;
 use signoff_engine::detect;
 use signoff_engine::git::{BranchTips, Git, Repository};
@@ -293,9 +294,9 @@ pub fn not_started(row: &TaskRow) -> CliError {
     }
     let not_started = CliError::usage(format!("task {task} has not been started"));
     if row.status == TaskStatus::Blocked {
-        return not_started.hint(format!("`signoff show {task}` shows what it waits for"));
+        return not_started.hint(format!("`{}` shows what it waits for", Action::Show(task)));
     }
-    not_started.hint(format!("`signoff work {task}` starts it"))
+    not_started.hint(format!("`{}` starts it", Action::Work(task)))
 }
 
 fn unknown_run(run: RunId) -> CliError {

@@ -335,9 +335,9 @@ impl RunResult {
         let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
-            "Interrupted: `signoff run --resume` continues".to_owned()
+            format!("Interrupted: `{}` continues", Action::ResumeRun(None))
         } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
-            "Interrupted: `signoff work` continues".to_owned()
+            format!("Interrupted: `{}` continues", Action::WorkQueue)
         } else {
             "Interrupted: nothing is left to do".to_owned()
         })

@@ -119,7 +119,8 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     });
     let failed = if tasks.is_empty() { project.read_only().failed_final_reviews()? } else { Vec::new() };
     for run in &failed {
-        console.note(&format!("The final review of run {run} failed: `signoff run --resume {run}` shows what to do"));
+        let resume = Action::ResumeRun(Some(run.0));
+        console.note(&format!("The final review of run {run} failed: `{resume}` shows what to do"));
     }
     Ok(if failed.is_empty() { exit } else { CommandExit::Failed })
 }
@@ -157,7 +158,7 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let failure =
         CliError::failed(format!("task {id} waits for task {cause}, which did not pass ({})", status_line(task)));
     if task.status == TaskStatus::Cancelled {
-        return failure.hint(format!("`signoff cancel {id}`, then add it again without `--depends-on`"));
+        return failure.hint(format!("`{}`, then add it again without `--depends-on`", Action::Cancel(id)));
     }
     let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
     failure.hint(NextStep::for_task(task, &snapshot).to_string())
@@ -196,6 +197,6 @@ fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     };
     let named: String = waiting.iter().take(NAMED).map(line).collect();
     let more = waiting.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
+    let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: {}", Action::Status) };
     format!("Nothing to do: these tasks need a decision:{named}{more}")
 }

@@ -1,6 +1,6 @@
 //! Rules for the source code that the compiler does not check.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -183,6 +183,47 @@ fn documents_and_prompts_are_plain() {
             assert_eq!(riddle(&prose), None, "{}:{}: {line}", path.display(), number + 1);
         }
     }
+}
+
+/// Commands about a task or a run. `view::inbox` decides which one to type next, and `Action` spells it.
+const TASK_COMMANDS: [&str; 10] =
+    ["work", "retry", "answer", "edit", "land", "merge", "show", "review", "improve", "cancel"];
+
+/// Files that spell such commands themselves: they name no task, or explain an error of git. The list only gets shorter.
+const SPELLED_BY_HAND: [&str; 12] = [
+    "signoff-engine/src/dispatcher/run_stages.rs",
+    "signoff-engine/src/landing/review_coverage.rs",
+    "signoff-engine/src/landing/run_branch.rs",
+    "signoff-term/src/inbox.rs",
+    "signoff-term/src/stats/report.rs",
+    "signoff/src/command/decide.rs",
+    "signoff/src/command/demo.rs",
+    "signoff/src/command/dispute.rs",
+    "signoff/src/command/doctor.rs",
+    "signoff/src/command/edit.rs",
+    "signoff/src/command/export.rs",
+    "signoff/src/command/run/resume.rs",
+];
+
+#[test]
+fn commands_to_type_next_come_from_the_inbox() {
+    let spells = |text: &str| {
+        let mut words = text
+            .split("signoff ")
+            .skip(1)
+            .map(|rest| rest.split(|letter: char| !letter.is_ascii_lowercase() && letter != '-'));
+        words.any(|mut rest| rest.next().is_some_and(|word| TASK_COMMANDS.contains(&word)))
+    };
+    let mut by_hand = BTreeSet::new();
+    for file in workspace_files().iter().filter(|file| file.is_product()) {
+        let is_inbox = file.path.starts_with("crates/signoff-core/src/view/inbox");
+        let is_apart =
+            is_inbox || file.path.starts_with("crates/signoff-testkit/") || file.path == "crates/signoff/src/error.rs";
+        let spelled = file.strings.iter().filter(|string| spells(&string.text) && !string.text.contains("Example"));
+        by_hand.extend(spelled.filter(|_| !is_apart).map(|_| file.path.clone()));
+    }
+    let known: BTreeSet<String> = SPELLED_BY_HAND.iter().map(|path| format!("crates/{path}")).collect();
+    assert_eq!(by_hand, known, "use `Action` or `NextStep`, and drop a file from the list once it does");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use signoff_core::policy::Count;
 use signoff_core::settings::TaskFlags;
 use signoff_core::source::{SourceState, SourceTask, Warning};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::inbox::TaskResult;
+use signoff_core::view::inbox::{Action, TaskResult};
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::workflow::{FixBound, GateKeys, SLOTS_PRESET, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
@@ -184,7 +184,7 @@ impl<'a> SlotRun<'a> {
                 0 => "is unfinished".to_owned(),
                 some => format!("has {}", count(some as u64, "unfinished task")),
             };
-            console.note(&format!("Run {run} {state}: `signoff run --resume {run}` continues it"));
+            console.note(&format!("Run {run} {state}: `{}` continues it", Action::ResumeRun(Some(run.0))));
         }
         Ok(())
     }
@@ -345,14 +345,15 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 /// `claimed by task 3 (failed): signoff show 3, then signoff retry 3`.
 fn exclusion_reason(excluded: &ExcludedTask) -> String {
     let ExcludedTask { id, by, status, next } = excluded;
-    let next_step = match status {
+    let resume = Action::ResumeRun(None);
+    let what_now = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
-            ": `signoff run --resume` continues it if no signoff is running".to_owned()
+            format!(": `{resume}` continues it if no signoff is running")
         }
         TaskStatus::Waiting => ": `signoff` shows what it waits for".to_owned(),
         TaskStatus::Completed => {
-            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds a new task")
+            format!(": `{resume}` closes {id} if it is still open, `signoff add` adds a new task")
         }
         TaskStatus::Cancelled => String::new(),
     };
