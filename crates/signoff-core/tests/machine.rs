@@ -1,5 +1,6 @@
 //! The loop machine: stories of single loops, and laws over all reachable states.
 
+mod actions;
 mod chain;
 mod explore;
 mod laws;

@@ -1,22 +1,26 @@
 //! Decides what needs a person, and what the person can do about it. Every user interface renders this.
 
+mod attention;
 mod dependencies;
+mod needs;
 mod next_step;
 mod result;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use attention::{Attention, InboxHints, RowHint};
 pub use dependencies::{
     TaskIndex, allows_dependents, blocking_task, blocks_dependents, can_begin, is_under_way, mark_blocked,
 };
+pub use needs::{LoopNeeds, RunNeeds, end_is_news};
 pub use next_step::{Action, BlockingTask, NextStep};
-pub use result::{InvocationScope, InvocationSummary, TaskResult, WorkedRuns};
+pub use result::{EndKind, InvocationScope, InvocationSummary, TaskResult, WorkedRuns};
 pub use runs::RunBlock;
 
-use super::{RunRow, TaskRow, TaskStatus};
-use crate::ids::QuestionId;
-use crate::machine::{FinalVerdict, Loop, OutcomeKind, Reason, Stage};
+use super::{LoopRow, RunRow, TaskRow, TaskStatus};
+use crate::ledger::FindingState;
+use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 use crate::task::TaskType;
 
 /// All tasks, the unfinished runs, and which runs have a running process.
@@ -36,7 +40,7 @@ impl ProjectSnapshot<'_> {
 
     /// Whether a task is in progress but no process is working on its run.
     pub fn is_interrupted(&self, task: &TaskRow) -> bool {
-        task.status == TaskStatus::InProgress && !self.is_driven(task)
+        is_interrupted(task, self.is_driven(task))
     }
 
     /// Whether a task waits for a rate limit and a running process will resume it.
@@ -116,6 +120,11 @@ fn latest(tasks: &[TaskRow]) -> BTreeMap<u64, u64> {
     latest
 }
 
+/// Whether a task is in progress but no process is working on its run. `driven`: one is.
+pub fn is_interrupted(task: &TaskRow, driven: bool) -> bool {
+    task.status == TaskStatus::InProgress && !driven
+}
+
 /// Whether a task waits for a rate limit.
 fn is_rate_limited(task: &TaskRow) -> bool {
     task.status == TaskStatus::Paused && task.reason == Some(Reason::RateLimited)
@@ -162,6 +171,14 @@ pub fn can_be_edited(task: &TaskRow) -> bool {
     task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
 }
 
+/// Whether a person can dispute a finding in this state.
+pub fn can_be_disputed(state: FindingState) -> bool {
+    match state {
+        FindingState::Open => true,
+        FindingState::Fixed | FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => false,
+    }
+}
+
 /// What a person can do with a task, as far as its row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskActions {
@@ -173,6 +190,12 @@ pub struct TaskActions {
 impl TaskActions {
     pub fn for_task(task: &TaskRow) -> Self {
         Self { retry: can_be_retried(task), cancel: can_be_cancelled(task), edit: can_be_edited(task) }
+    }
+
+    /// The same if it is known whether an attempt writes to the worktree. A verdict would judge unfinished work.
+    pub fn for_loop(task: &TaskRow, is_being_written: bool) -> Self {
+        let actions = Self::for_task(task);
+        Self { edit: actions.edit && !is_being_written, ..actions }
     }
 }
 
@@ -193,18 +216,27 @@ pub enum Urgency {
 impl Urgency {
     /// None if the task needs no person, or is listed by its question.
     pub fn for_task(task: &TaskRow) -> Option<Self> {
-        match task.status {
+        Self::new(task.status, task.outcome)
+    }
+
+    fn new(status: TaskStatus, outcome: Option<OutcomeKind>) -> Option<Self> {
+        match status {
             TaskStatus::Failed => Some(Self::Failed),
             TaskStatus::Stuck => Some(Self::Stuck),
-            TaskStatus::Completed => task.outcome.and_then(Self::for_outcome),
+            TaskStatus::Completed => outcome.and_then(Self::for_outcome),
             TaskStatus::Blocked => Some(Self::Blocked),
             TaskStatus::Paused => Some(Self::Paused),
             TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Cancelled => None,
         }
     }
 
+    /// The urgency of a loop, which may have no task.
+    pub fn for_loop(row: &LoopRow) -> Option<Self> {
+        Self::new(row.status, row.outcome)
+    }
+
     /// The urgency of a completed task with this outcome.
-    pub fn for_outcome(outcome: OutcomeKind) -> Option<Self> {
+    fn for_outcome(outcome: OutcomeKind) -> Option<Self> {
         match outcome {
             OutcomeKind::Exhausted => Some(Self::Exhausted),
             OutcomeKind::Discussion => Some(Self::Discussion),
@@ -226,26 +258,4 @@ pub fn awaits_decision(task: &TaskRow) -> bool {
         Some(Urgency::Exhausted | Urgency::Discussion | Urgency::NotApproved) => true,
         Some(Urgency::Blocked | Urgency::Paused) | None => false,
     }
-}
-
-/// What a loop needs from a person, for notifications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LoopNeeds {
-    pub question: Option<QuestionId>,
-    /// It failed or is stuck, and no person ended it.
-    pub stuck: bool,
-    pub over_budget: bool,
-}
-
-impl LoopNeeds {
-    pub fn for_loop(this: Option<&Loop>) -> Self {
-        let Some(this) = this else { return Self::default() };
-        let stuck = matches!(&this.stage, Stage::Done(ending) if ending.outcome.is_failure()) && !ended_by_person(this);
-        Self { question: this.open_question(), stuck, over_budget: this.pause_cause() == Some(Reason::Budget) }
-    }
-}
-
-/// Whether a person ended the loop, who thus needs no notification.
-pub fn ended_by_person(this: &Loop) -> bool {
-    matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::patch::PatchFile;
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::{TaskRow, inbox};
 use signoff_term::fit::{count, dollars};
 use signoff_term::report::result_of_report;
 
@@ -53,7 +53,7 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
     html! {
         section #head data-live aria-label="Status" {
             (status_line(page))
-            @if task.status == TaskStatus::InProgress && !page.driven { p.bad { "No process works on it now: it was interrupted." } }
+            @if inbox::is_interrupted(task, page.driven) { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
                 (forms::question(question, &[], &format!("/tasks/{}", task.id)))

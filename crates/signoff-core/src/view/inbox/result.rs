@@ -34,6 +34,43 @@ impl TaskResult {
     }
 }
 
+/// What the end of a task says in a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndKind {
+    Approved,
+    NotApproved,
+    /// It failed, is stuck, or was cancelled.
+    Broken,
+}
+
+impl EndKind {
+    /// None if the task has not ended.
+    pub fn for_task(task: &TaskRow) -> Option<Self> {
+        match task.status {
+            TaskStatus::Completed if task.outcome.is_some_and(OutcomeKind::is_approval) => Some(Self::Approved),
+            TaskStatus::Completed => Some(Self::NotApproved),
+            TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => Some(Self::Broken),
+            TaskStatus::Pending
+            | TaskStatus::InProgress
+            | TaskStatus::Waiting
+            | TaskStatus::Paused
+            | TaskStatus::Blocked => None,
+        }
+    }
+
+    pub fn for_outcome(outcome: OutcomeKind) -> Self {
+        match outcome {
+            OutcomeKind::Approved | OutcomeKind::Accepted => Self::Approved,
+            OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled => Self::Broken,
+            OutcomeKind::CompletedWithIssues
+            | OutcomeKind::Exhausted
+            | OutcomeKind::Discussion
+            | OutcomeKind::NothingToReview
+            | OutcomeKind::Rejected => Self::NotApproved,
+        }
+    }
+}
+
 impl TaskRow {
     /// Whether it has ended without the result that was wanted.
     pub fn ended_unsettled(&self) -> bool {
