@@ -11,10 +11,7 @@ use super::rules::key_name;
 use super::{ConfigError, Settings};
 use crate::policy::{Count, Gate, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::workflow::{GateKeys, Phase, PhaseKind};
-
-/// The preset whose review phases are asked about.
-pub const PHASES: &str = "phases";
+use crate::workflow::{GateKeys, PHASES_PRESET, Phase, PhaseKind};
 
 /// The gates with questions, in order. The last review of all has none: it only records its findings.
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
@@ -233,7 +230,7 @@ enum DialogueStep {
 impl ConfigureDialogue {
     /// Starts the dialogue with the configured values.
     pub fn new(settings: &Settings) -> Result<Self, ConfigError> {
-        let workflow = settings.workflow(PHASES)?;
+        let workflow = settings.workflow(PHASES_PRESET)?;
         let (mut phases, mut replies) = (Vec::new(), Vec::new());
         for (index, phase) in workflow.phases.iter().enumerate() {
             let Some(policy) = phase.policy().filter(|_| GATES.contains(&phase.gate_name())) else { continue };
@@ -328,7 +325,7 @@ impl ConfigureDialogue {
     /// The changes to write: only answers that differ from the configured values.
     pub fn changes(&self) -> Vec<KeyChange> {
         let change = |reply: &QuestionReply| {
-            let key = ["presets", PHASES, "gates", &self.phases[reply.phase].gate, reply.question.key()];
+            let key = ["presets", PHASES_PRESET, "gates", &self.phases[reply.phase].gate, reply.question.key()];
             reply.answer.written().map(|value| KeyChange::new(&key, value))
         };
         self.replies.iter().filter(|reply| reply.is_different()).filter_map(change).collect()
