@@ -46,6 +46,7 @@ fn a_pending_task_waits_for_dependencies_that_did_not_pass() {
 
 #[test]
 fn a_failure_blocks_the_whole_chain_behind_it() {
+    use TaskStatus::{Blocked, Cancelled, Failed, Pending};
     let mut tasks = [
         TaskRow { outcome: Some(OutcomeKind::Failed), ..task(1, TaskStatus::Failed) },
         after(2, &[1]),
@@ -57,7 +58,6 @@ fn a_failure_blocks_the_whole_chain_behind_it() {
         after(8, &[]),
     ];
     inbox::mark_blocked(&mut tasks, &BTreeSet::from([7]));
-    use TaskStatus::{Blocked, Cancelled, Failed, Pending};
     assert_eq!(statuses(&tasks), [Failed, Blocked, Blocked, Cancelled, Blocked, Pending, Blocked, Pending]);
     assert_eq!(inbox::blocking_task(&tasks[2], &tasks).id, 1);
     assert_eq!(inbox::blocking_task(&tasks[6], &tasks).id, 7, "its run is blocked");

@@ -24,11 +24,11 @@ impl RunState {
             RunOutcome::Approved | RunOutcome::Attention if all_cancelled() => TaskState::Cancelled,
             RunOutcome::Approved => TaskState::Approved,
             RunOutcome::Attention if self.lacks_final_approval() => TaskState::NeedsYou,
-            // Some tasks were cancelled: the others are approved, but the run is not.
-            RunOutcome::Attention => match combined_state(states()) {
-                TaskState::Approved | TaskState::Landed => TaskState::Cancelled,
-                combined => combined,
-            },
+            RunOutcome::Attention => {
+                let combined = combined_state(states());
+                // Some tasks were cancelled: the others are approved, but the run is not.
+                if combined.is_approved() { TaskState::Cancelled } else { combined }
+            }
         }
     }
 }
