@@ -89,16 +89,16 @@ impl PersonDecision {
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = if let Event::PersonAnswered { choice, by, .. } = event {
-            (PersonDecisionKind::Answer, by, some(choice.as_str()), None)
+            (PersonDecisionKind::Answer, by, non_empty(choice.as_str()), None)
         } else if let Event::PersonRetried { by } = event {
             (PersonDecisionKind::Retry, by, None, None)
         } else if let Event::PersonEdited { verdict, by, reason, .. } = event {
-            (PersonDecisionKind::Edit, by, some(verdict.as_str()), some(reason))
+            (PersonDecisionKind::Edit, by, non_empty(verdict.as_str()), non_empty(reason))
         } else if let Event::Cancelled { by } = event {
             (PersonDecisionKind::Cancel, by, None, None)
         } else if let Event::FindingDecided { finding, decision } = event {
             let DecidedBy::Person(by) = &decision.by else { return None };
-            (PersonDecisionKind::Dispute, by, some(finding.as_str()), some(&decision.evidence))
+            (PersonDecisionKind::Dispute, by, non_empty(finding.as_str()), non_empty(&decision.evidence))
         } else {
             return None;
         };

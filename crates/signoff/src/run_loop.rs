@@ -288,7 +288,7 @@ impl RunResult {
             named => InvocationScope::Tasks(named),
         };
         let tasks = scope.counted(&self.store.tasks()?, &self.summary.tasks);
-        let asked = |row: &QuestionRow| match row.task_id {
+        let is_relevant = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
             None => runs.contains(&row.run_id),
         };

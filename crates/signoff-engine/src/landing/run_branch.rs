@@ -152,9 +152,7 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
         MergeOutcome::Clean(head) | MergeOutcome::Different(head) => head.commit,
         MergeOutcome::Conflicting { .. } => {
             return Err(not_landed(
-                format!(
-                    "{branch} was moved to {tip}, which does not go together with what had landed on it ({landed})"
-                ),
+                format!("{branch} was moved to {tip}, which conflicts with the landed commit {landed}"),
                 format!("nothing is lost: `git merge {landed}` on {branch}, then `{}`", Action::ResumeRun(None)),
             ));
         }

@@ -288,11 +288,13 @@ pub fn stats_page(project: &str, report: &StatsReport) -> String {
 
 fn stats_section(report: &StatsReport) -> Markup {
     let cycles = report.cycles_to_approval.distribution.iter();
-    let cycles: Vec<(String, u64)> = cycles.map(|bucket| (count(bucket.cycles, "cycle"), bucket.tasks)).collect();
-    let stops = report.stop_reasons.iter();
-    let stops =
-        stops.map(|stop| (super::text::spaced(stop.reason_as_str().unwrap_or(stop.outcome_as_str())), stop.tasks));
-    let stops: Vec<(String, u64)> = stops.collect();
+    let cycles = cycles.map(|bucket| NamedCount { name: count(bucket.cycles, "cycle"), count: bucket.tasks });
+    let cycles: Vec<NamedCount> = cycles.collect();
+    let stops = report.stop_reasons.iter().map(|stop| NamedCount {
+        name: super::text::spaced(stop.reason_as_str().unwrap_or(stop.outcome_as_str())),
+        count: stop.tasks,
+    });
+    let stops: Vec<NamedCount> = stops.collect();
     html! {
         p.lead {
             (count(report.tasks.approved, "task")) " approved"

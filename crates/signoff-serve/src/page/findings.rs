@@ -63,7 +63,7 @@ fn finding(line: &LedgerLine, context: PageContext, anchors: &Anchors, finding_c
                 @for claim in &line.claims { (claimed(claim)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
-            @if setting.is_served && inbox::can_be_disputed(line.state) { (dispute(found, setting, anchors, context.typed)) }
+            @if context.is_served && inbox::can_be_disputed(line.state) { (dispute(found, context, anchors, finding_context.typed)) }
         }
     }
 }

@@ -71,10 +71,10 @@ fn effect(choice: Choice, topic: &QuestionTopic, machine: &Loop, policy: &Policy
         Choice::Continue => "one more fix and review",
         Choice::Fix => "hand it to the fixer, then review again",
         Choice::Skip => "continue without approval",
-        Choice::Retry => retry(about),
-        Choice::Proceed => proceed(about),
-        Choice::Stop => return format!("end it here: {}", ending(about, this, policy)),
-        Choice::Restart => return restart(this, policy),
+        Choice::Retry => retry(topic),
+        Choice::Proceed => proceed(topic),
+        Choice::Stop => return format!("end it here: {}", ending(topic, machine, policy)),
+        Choice::Restart => return restart(machine, policy),
     };
     text.to_owned()
 }
@@ -101,9 +101,9 @@ fn proceed(topic: &QuestionTopic) -> &'static str {
 }
 
 /// How the loop ends if it stops here.
-fn ending(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
-    let gate_policy = policy.workflow.phases.get(this.position.phase).and_then(|phase| phase.policy());
-    match about {
+fn ending(topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> &'static str {
+    let gate_policy = policy.workflow.phases.get(machine.position.phase).and_then(|phase| phase.policy());
+    match topic {
         QuestionTopic::Exhausted(_) => {
             gate_policy.map_or(ExhaustedAs::Failed, |gate_policy| gate_policy.gate.exhausted_as).ending()
         }

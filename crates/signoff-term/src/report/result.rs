@@ -172,7 +172,7 @@ fn unfinished_text(task: &TaskRow, driven: bool) -> String {
         | TaskStatus::Completed
         | TaskStatus::Failed
         | TaskStatus::Stuck
-        | TaskStatus::Cancelled => at_work(&format!("Unfinished{}", place(task))),
+        | TaskStatus::Cancelled => at_work(&format!("Unfinished{}", phase_suffix(task))),
     }
 }
 
@@ -295,7 +295,10 @@ pub fn result_of_run(
         }
         RunStatus::Running => ReportResult::unfinished(
             driven,
-            format!("Left unfinished ({}) {of}, and no process is running: `{resume}` continues", run.stage.as_str()),
+            format!(
+                "Left unfinished ({}) {with_tasks}, and no process is running: `{resume}` continues",
+                run.stage.as_str()
+            ),
         ),
     }
 }

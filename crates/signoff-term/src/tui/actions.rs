@@ -231,9 +231,9 @@ impl Tui {
             self.show_note("nothing to dispute: the finding is not open");
             return;
         }
-        let what = selected.map(|line| {
-            let what = format!("{}: {}", line.finding.severity, line.finding.description);
-            (FindingId::new(line.finding.id.clone()), truncate_line(&what, 400))
+        let selected = selected.map(|line| {
+            let text = format!("{}: {}", line.finding.severity, line.finding.description);
+            (FindingId::new(line.finding.id.clone()), truncate_line(&text, 400))
         });
         match selected {
             Some((finding, what)) => {

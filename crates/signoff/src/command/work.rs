@@ -112,7 +112,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
         return Err(blocked_error(first, &all));
     }
     let exit = exit_of(&all, InvocationScope::named(tasks));
-    console.note(&match (of(TaskStatus::Pending).count(), of(TaskStatus::InProgress).count()) {
+    console.note(&match (with_status(TaskStatus::Pending).count(), with_status(TaskStatus::InProgress).count()) {
         (0, 0) => nothing_to_do_text(&rows, &all, tasks),
         (0, _) => "Nothing to do here: another signoff process is running".to_owned(),
         (_, _) => "Nothing is ready: pending tasks wait for other tasks (`signoff status`)".to_owned(),

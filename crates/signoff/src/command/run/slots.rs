@@ -346,7 +346,7 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 fn exclusion_reason(excluded: &ExcludedTask) -> String {
     let ExcludedTask { id, by, status, next } = excluded;
     let resume = Action::ResumeRun(None);
-    let what_now = match status {
+    let next_step = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
             format!(": `{resume}` continues it if no signoff is running")
