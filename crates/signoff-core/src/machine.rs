@@ -18,8 +18,8 @@ mod state;
 mod work;
 
 pub use event::{
-    AttemptLoss, CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job, JobActor,
-    JobKind, LandingReport, LimitPlan, NextAgent, WorkReport,
+    AttemptLoss, AttemptRole, CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job,
+    JobActor, JobKind, LandingReport, LimitPlan, NextAgent, WorkReport,
 };
 pub use fix::independent_groups;
 pub use gate::{blocking, overruled, round};

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::group::{RunOutcome, RunStage};
+use crate::group::RunOutcome;
 use crate::ids::{LoopId, RunId};
 use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 pub use crate::policy::{BindingCap, CapOwner};
 use crate::policy::{Caps, binding_cap};
 use crate::review::Usage;
-use crate::view::inbox::{LoopNeeds, ended_by_person};
+use crate::view::inbox::{self, LoopNeeds, RunNeeds};
 use crate::view::{LoopRow, RunOverview, RunState, Snapshot, Transition};
 use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
@@ -111,7 +111,7 @@ impl NotificationWatcher {
     /// The notifications about earlier events that still apply: they may not have been delivered.
     pub fn pending_notifications(&mut self) -> Vec<Notification> {
         let mut open = std::mem::take(&mut self.past);
-        let blockers = self.blockers();
+        let blockers = RunNeeds::for_run(&self.run_state).blockers;
         open.retain(|(loop_id, kind), _| self.still_applies(*kind, loop_id, &blockers));
         let entries = open.into_iter();
         entries
@@ -138,14 +138,14 @@ impl NotificationWatcher {
     }
 
     fn new_topics(&mut self, transition: &Transition) -> Vec<NotificationTopic> {
-        let (blockers, was_over) = match &transition.event.fact {
-            Fact::Run(RunFact::Transitioned(_)) => (self.blockers(), self.is_over()),
-            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Default::default(),
+        let before = match &transition.event.fact {
+            Fact::Run(RunFact::Transitioned(_)) => RunNeeds::for_run(&self.run_state),
+            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => RunNeeds::default(),
         };
         self.run_state.apply_transition(transition);
         match &transition.event.fact {
             Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, transition),
-            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(&blockers, was_over),
+            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(&before),
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Vec::new(),
         }
     }
@@ -180,38 +180,19 @@ impl NotificationWatcher {
         binding_cap(own, &self.task_caps, self.run_state.usage(), &self.run_caps)
     }
 
-    fn run_moved(&self, blockers: &[LoopId], was_over: bool) -> Vec<NotificationTopic> {
-        let new = self.blockers().into_iter().filter(|loop_id| !blockers.contains(loop_id));
+    fn run_moved(&self, before: &RunNeeds) -> Vec<NotificationTopic> {
+        let now = RunNeeds::for_run(&self.run_state);
+        let new = now.blockers.into_iter().filter(|loop_id| !before.blockers.contains(loop_id));
         let stuck = |loop_id| NotificationTopic { kind: NotificationKind::Stuck, loop_id: Some(loop_id) };
         let done = NotificationTopic { kind: NotificationKind::Done, loop_id: None };
-        new.map(stuck).chain((self.is_over() && !was_over).then_some(done)).collect()
+        new.map(stuck).chain((now.is_over && !before.is_over).then_some(done)).collect()
     }
 
-    /// The loops that block their group but did not fail. Failed ones were reported when they failed.
-    fn blockers(&self) -> Vec<LoopId> {
-        let RunStage::Blocked { by, .. } = self.run_state.stage() else { return Vec::new() };
-        let is_reported = |loop_id: &&LoopId| LoopNeeds::for_loop(self.run_state.loop_state(loop_id)).stuck;
-        let stopped = |loop_id: &&LoopId| self.run_state.loop_state(loop_id).is_some_and(ended_by_person);
-        by.iter().filter(|loop_id| !is_reported(loop_id) && !stopped(loop_id)).cloned().collect()
-    }
-
-    /// Whether the run is finished. A person can reopen a loop of a finished run.
-    fn is_over(&self) -> bool {
-        matches!(self.run_state.stage(), RunStage::Done(_)) && self.run_state.overview().tasks.open() == 0
-    }
-
-    /// The notification of a run's end, unless it is not new: a person cancelled the run, or its only loop was
-    /// reported as stuck.
+    /// The notification of a run's end, unless it is not new.
     fn done(&self, event: &RecordedFact) -> Option<Notification> {
-        let rows = self.run_state.rows();
-        let only = if let [only] = rows.as_slice() { Some(only) } else { None };
-        let is_reportable = match self.run_state.stage().outcome() {
-            Some(RunOutcome::Approved | RunOutcome::Attention) => true,
-            Some(RunOutcome::Failed) => rows.len() > 1,
-            Some(RunOutcome::Cancelled) | None => false,
-        };
-        let is_ended_by_person = only.is_some_and(|row| row.reason.is_some_and(Reason::is_by_person));
-        (is_reportable && !is_ended_by_person).then(|| self.build(NotificationKind::Done, only.cloned(), event))
+        let mut rows = self.run_state.rows();
+        let only = if rows.len() == 1 { rows.pop() } else { None };
+        inbox::end_is_news(&self.run_state).then(|| self.build(NotificationKind::Done, only, event))
     }
 
     fn notification(&self, topic: NotificationTopic, event: &RecordedFact) -> Option<Notification> {

@@ -32,6 +32,23 @@ pub enum OnFailure {
     Stop,
 }
 
+impl OnFailure {
+    /// Whether a fix and another review follow at the same gate.
+    pub fn fixes_in_place(self) -> bool {
+        self == Self::MiniLoop
+    }
+
+    /// Whether it leads back to an earlier phase.
+    pub fn restarts(self) -> bool {
+        self == Self::Restart
+    }
+
+    /// Whether the loop goes on with the findings open.
+    pub fn leaves_findings(self) -> bool {
+        self == Self::Proceed
+    }
+}
+
 /// What happens when a gate's limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -43,6 +60,16 @@ pub enum OnExhausted {
 }
 
 impl OnExhausted {
+    /// Whether the loop ends, as `exhausted_as` says.
+    pub fn stops(self) -> bool {
+        self == Self::Stop
+    }
+
+    /// Whether it leads back to an earlier phase without asking.
+    pub fn restarts(self) -> bool {
+        self == Self::Restart
+    }
+
     /// Whether the gate can be left with open findings.
     pub fn may_leave_findings(self) -> bool {
         matches!(self, Self::Proceed | Self::Ask)
@@ -62,6 +89,17 @@ pub enum ExhaustedAs {
     Attention,
     Failed,
     Stuck,
+}
+
+impl ExhaustedAs {
+    /// How the loop ends, in a word for people.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Attention => "MAX_CYCLES_REACHED",
+            Self::Failed => "failed",
+            Self::Stuck => "stuck",
+        }
+    }
 }
 
 /// The scope of a re-review.

@@ -40,6 +40,16 @@ impl Severity {
         Self::ALL.into_iter().find(is_it)
     }
 
+    /// The severity of a priority, `P0` to `P3`.
+    pub fn from_priority(word: &str) -> Option<Self> {
+        match word {
+            "P0" | "P1" => Some(Self::Critical),
+            "P2" => Some(Self::Important),
+            "P3" => Some(Self::Minor),
+            _ => None,
+        }
+    }
+
     /// The name in the severity contract.
     pub fn level(self) -> &'static str {
         match self {
@@ -107,6 +117,14 @@ pub enum FailThreshold {
 }
 
 impl FailThreshold {
+    /// The answers of `signoff configure`, in order.
+    pub const ANSWERS: [(&'static str, Self); 4] = [
+        ("LOW (any issue fails) [default]", Self::Low),
+        ("MEDIUM (MEDIUM and HIGH fail)", Self::Medium),
+        ("HIGH (only HIGH fails)", Self::High),
+        ("NONE (never fail)", Self::None),
+    ];
+
     pub fn is_reached_by(self, severity: Severity) -> bool {
         match self {
             Self::Low => true,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::group::{RunEvent, RunPolicy};
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use crate::machine::{Event, Policy};
+use crate::machine::{AttemptRole, Event, Policy};
 use crate::review::{Review, Usage};
 use crate::sandbox::SandboxBackend;
 use crate::session::ResumedSession;
@@ -110,6 +110,13 @@ pub struct Launch {
     /// The session that is resumed; none for a new session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumes: Option<ResumedSession>,
+}
+
+impl Launch {
+    /// The role, if this version supports it.
+    pub fn role(&self) -> Option<AttemptRole> {
+        AttemptRole::parse(&self.role)
+    }
 }
 
 /// Why a line of the log could not be parsed.

@@ -25,7 +25,14 @@ use crate::settings::AgentKind;
 use crate::settings::key;
 
 macro_rules! presets {
-    ($first:literal $(, $name:literal)*) => {
+    ($first_preset:ident = $first:literal $(, $preset:ident = $name:literal)*) => {
+        /// The name of this preset.
+        pub const $first_preset: &str = $first;
+        $(
+            /// The name of this preset.
+            pub const $preset: &str = $name;
+        )*
+
         /// The presets by name, in the order of the documentation.
         pub const PRESETS: [&str; PRESET_FILES.len()] = [$first $(, $name)*];
 
@@ -40,7 +47,13 @@ macro_rules! presets {
     };
 }
 
-presets!("task", "slots", "plan", "loops", "phases");
+presets!(
+    TASK_PRESET = "task",
+    SLOTS_PRESET = "slots",
+    PLAN_PRESET = "plan",
+    LOOPS_PRESET = "loops",
+    PHASES_PRESET = "phases"
+);
 
 static SHIPPED: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
     let presets = PRESETS.into_iter().zip(PRESET_FILES);

@@ -1,5 +1,6 @@
 //! The state machine of loops: stories of single loops, and invariants over all reachable states.
 
+mod actions;
 mod builders;
 mod chain;
 mod explore;

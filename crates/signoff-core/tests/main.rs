@@ -8,6 +8,7 @@ mod contract_stories;
 mod corpus;
 mod fast_hash;
 mod group;
+mod inbox;
 mod ledger;
 mod machine;
 mod merge;

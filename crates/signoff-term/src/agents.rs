@@ -38,8 +38,8 @@ pub struct AgentRow {
     pub least_version: Option<String>,
     pub too_old: bool,
     /// `unknown`: the login is stored where signoff cannot read it, or the agent needs none.
-    #[schemars(extend("enum" = ["logged_in", "not_logged_in", "unknown", "not_needed"]))]
-    pub login: &'static str,
+    #[schemars(with = "String", extend("enum" = ["logged_in", "not_logged_in", "unknown", "not_needed"]))]
+    pub login: LoginState,
     /// The environment variable that holds the key, or the location of the login.
     pub login_by: Option<String>,
     /// The configured model; null: the agent's default.
@@ -52,6 +52,16 @@ pub struct AgentRow {
     pub note: Option<String>,
     /// Result of the check; null without `--check`.
     pub check: Option<AgentCheckReport>,
+}
+
+/// Whether an agent is logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoginState {
+    LoggedIn,
+    NotLoggedIn,
+    Unknown,
+    NotNeeded,
 }
 
 /// Result of asking an agent for a one-word answer.
@@ -121,7 +131,7 @@ impl AgentRow {
 
     fn mark(&self) -> &'static str {
         let proven = self.check.as_ref().is_some_and(|check| check.works);
-        let doubtful = self.login == "not_logged_in" || self.note.is_some();
+        let doubtful = self.login == LoginState::NotLoggedIn || self.note.is_some();
         match (self.works(), doubtful && !proven) {
             (false, _) => "✗",
             (true, true) => "!",
@@ -132,12 +142,12 @@ impl AgentRow {
     /// The login state for people.
     pub fn login(&self) -> Option<String> {
         match (self.login, &self.login_by) {
-            ("logged_in", Some(by)) if by.starts_with('~') => Some(format!("logged in ({by})")),
-            ("logged_in", Some(by)) => Some(format!("logged in (key in {by})")),
-            ("logged_in", None) => Some("logged in".to_owned()),
-            ("not_logged_in", _) => Some("not logged in".to_owned()),
-            ("unknown", _) => Some("login unknown".to_owned()),
-            _ => None,
+            (LoginState::LoggedIn, Some(by)) if by.starts_with('~') => Some(format!("logged in ({by})")),
+            (LoginState::LoggedIn, Some(by)) => Some(format!("logged in (key in {by})")),
+            (LoginState::LoggedIn, None) => Some("logged in".to_owned()),
+            (LoginState::NotLoggedIn, _) => Some("not logged in".to_owned()),
+            (LoginState::Unknown, _) => Some("login unknown".to_owned()),
+            (LoginState::NotNeeded, _) => None,
         }
     }
 
@@ -147,7 +157,7 @@ impl AgentRow {
         let kind = (self.name != kind).then(|| format!("kind {kind}"));
         let program = match &self.program {
             Some(program) => Some(truncate_line(program, MESSAGE_WIDTH)),
-            None if self.login == "not_needed" => Some("part of signoff".to_owned()),
+            None if self.login == LoginState::NotNeeded => Some("part of signoff".to_owned()),
             None => None,
         };
         let model = self.model.as_ref().map(|model| format!("model {}", truncate_line(model, 60)));

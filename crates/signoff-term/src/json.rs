@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage, RunStageKind};
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::escaped_json;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::edit::ChangedKey;
@@ -282,8 +283,8 @@ pub struct DisputeReport {
     pub finding: String,
     /// Null for a finding of a review of the checkout.
     pub task_id: Option<u64>,
-    #[schemars(extend("const" = "refuted"))]
-    pub state: &'static str,
+    #[schemars(with = "String", extend("const" = "refuted"))]
+    pub state: FindingState,
 }
 
 /// A line of `logs --json`: a part of the output of an attempt. Long text is split over several lines.

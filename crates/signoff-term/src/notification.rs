@@ -8,8 +8,8 @@ use signoff_core::notify::{
     VERSION,
 };
 use signoff_core::policy::BudgetResource;
-use signoff_core::view::inbox::{Action, NextStep};
-use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
+use signoff_core::view::inbox::{Action, NextStep, Urgency};
+use signoff_core::view::{LoopRow, RunTaskCounts};
 
 use crate::fit::{capitalized, count, truncate_line};
 use crate::labels;
@@ -115,12 +115,11 @@ fn unknown_cap(row: &LoopRow) -> String {
 }
 
 fn failure_text(row: &LoopRow) -> &'static str {
-    if row.status == TaskStatus::Failed {
-        "failed"
-    } else if row.status == TaskStatus::Stuck {
-        "is stuck"
-    } else {
-        "needs you"
+    match Urgency::for_loop(row) {
+        Some(Urgency::Failed) => "failed",
+        Some(Urgency::Stuck) => "is stuck",
+        Some(Urgency::Exhausted | Urgency::Discussion | Urgency::NotApproved | Urgency::Blocked | Urgency::Paused)
+        | None => "needs you",
     }
 }
 

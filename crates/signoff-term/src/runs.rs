@@ -31,7 +31,7 @@ impl RunEntry {
             None if unfinished == 0 => format!("run {}: unfinished", run.id),
             None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
         };
-        Self { state: state(run, snapshot.tasks), text, next: next_commands(run, snapshot) }
+        Self { state: run.state(snapshot.tasks), text, next: next_commands(run, snapshot) }
     }
 }
 
@@ -55,35 +55,6 @@ pub fn status(run: &RunRow) -> &'static str {
         RunStatus::Completed => TaskStatus::Completed,
     };
     status.as_str()
-}
-
-/// The state of a run. The state of a completed run follows from those of its tasks, see `combined_state`.
-pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
-    match run.status {
-        RunStatus::Running => TaskState::Working,
-        RunStatus::Blocked => TaskState::Blocked,
-        RunStatus::Failed => TaskState::Failed,
-        RunStatus::Cancelled => TaskState::Cancelled,
-        RunStatus::Completed => {
-            let own = tasks.iter().filter(|task| task.run_id == Some(run.id)).map(TaskRow::state);
-            combined_state(own)
-        }
-    }
-}
-
-/// The combined state of finished tasks: approved only if all of them are. Cancelled tasks do not count.
-pub fn combined_state(states: impl IntoIterator<Item = TaskState>) -> TaskState {
-    let mut states: Vec<TaskState> = states.into_iter().collect();
-    states.retain(|state| *state != TaskState::Cancelled);
-    let contains = |state: TaskState| states.contains(&state);
-    match states.iter().copied().max() {
-        None => TaskState::Cancelled,
-        Some(TaskState::Failed) => TaskState::Failed,
-        Some(_) if states.iter().all(|state| *state == TaskState::Landed) => TaskState::Landed,
-        Some(_) if states.iter().all(|state| state.is_approved()) => TaskState::Approved,
-        Some(_) if contains(TaskState::NeedsYou) || contains(TaskState::Rejected) => TaskState::NeedsYou,
-        Some(_) => TaskState::Unreviewed,
-    }
 }
 
 /// The progress of a run with groups.

@@ -42,6 +42,9 @@ pub struct TaskReport {
     pub voided: Option<String>,
     /// The open question of the task.
     pub question: Option<QuestionRow>,
+    /// Whether an attempt writes to the worktree, or did so when the program was killed.
+    #[serde(skip)]
+    pub is_being_written: bool,
 }
 
 /// A decision of a person.
@@ -50,10 +53,29 @@ pub struct PersonDecision {
     pub at: String,
     pub by: String,
     /// `answer`, `retry`, `edit`, `cancel` or `dispute`.
-    pub what: &'static str,
+    #[schemars(with = "String")]
+    pub what: PersonDecisionKind,
     /// The choice, the verdict or the finding.
     pub choice: Option<String>,
     pub reason: Option<String>,
+}
+
+/// The kind of a person's decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum PersonDecisionKind {
+    Answer,
+    Retry,
+    Edit,
+    Cancel,
+    Dispute,
+}
+
+impl PersonDecisionKind {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl PersonDecision {
@@ -61,22 +83,22 @@ impl PersonDecision {
     pub(crate) fn text(&self, separator: &str) -> String {
         let choice = self.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
         let reason = self.reason.as_deref().map(|reason| format!("{separator}{reason}")).unwrap_or_default();
-        format!("{} {}: {}{choice}{reason}", timestamp(&self.at), self.by, self.what)
+        format!("{} {}: {}{choice}{reason}", timestamp(&self.at), self.by, self.what.as_str())
     }
 
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = if let Event::PersonAnswered { choice, by, .. } = event {
-            ("answer", by, non_empty(choice.as_str()), None)
+            (PersonDecisionKind::Answer, by, non_empty(choice.as_str()), None)
         } else if let Event::PersonRetried { by } = event {
-            ("retry", by, None, None)
+            (PersonDecisionKind::Retry, by, None, None)
         } else if let Event::PersonEdited { verdict, by, reason, .. } = event {
-            ("edit", by, non_empty(verdict.as_str()), non_empty(reason))
+            (PersonDecisionKind::Edit, by, non_empty(verdict.as_str()), non_empty(reason))
         } else if let Event::Cancelled { by } = event {
-            ("cancel", by, None, None)
+            (PersonDecisionKind::Cancel, by, None, None)
         } else if let Event::FindingDecided { finding, decision } = event {
             let DecidedBy::Person(by) = &decision.by else { return None };
-            ("dispute", by, non_empty(finding.as_str()), non_empty(&decision.evidence))
+            (PersonDecisionKind::Dispute, by, non_empty(finding.as_str()), non_empty(&decision.evidence))
         } else {
             return None;
         };

@@ -1,10 +1,9 @@
 //! The text of `signoff status`: a line per task, then the runs and the open questions.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_core::view::inbox::{Action, ProjectSnapshot};
+use signoff_core::view::inbox::{Action, ProjectSnapshot, TaskIndex};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
 use crate::fit::{columns, count, pad, truncate_line};
@@ -42,14 +41,14 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
     let kind = tasks.iter().map(|task| task.kind.as_str().len()).max().unwrap_or(0);
-    let open: BTreeMap<u64, TaskStatus> = tasks.iter().map(|task| (task.id, task.status)).collect();
+    let all = TaskIndex::new(tasks);
     let mut out = String::with_capacity(tasks.len() * 96);
     for (task, title) in tasks.iter().zip(&titles) {
         let (mark, id, word) = (task.state().mark(), task.id, task.kind.as_str());
         // Writing to a string cannot fail.
         let _ = write!(out, "  {mark} {id:>number$}. {word:kind$} {}    {}", pad(title, widest), status_text(task));
         out.truncate(out.trim_end().len());
-        out.push_str(&waits_for(task, &open));
+        out.push_str(&waits_for(task, &all));
         out.push('\n');
     }
     out
@@ -164,17 +163,8 @@ fn reason(task: &TaskRow) -> Option<&'static str> {
     task.reason.filter(|reason| !is_implied(reason)).map(Reason::as_str)
 }
 
-/// The unfinished dependencies of a pending task.
-fn waits_for(task: &TaskRow, all: &BTreeMap<u64, TaskStatus>) -> String {
-    if task.status != TaskStatus::Pending {
-        return String::new();
-    }
-    let open = |id: &&u64| match all.get(id) {
-        // A run continues past cancelled tasks.
-        Some(TaskStatus::Cancelled) => task.run_id.is_none(),
-        Some(status) => *status != TaskStatus::Completed,
-        None => false,
-    };
-    let ids: Vec<_> = task.depends_on.iter().filter(open).map(u64::to_string).collect();
+/// The tasks that a pending task waits for.
+fn waits_for(task: &TaskRow, all: &TaskIndex) -> String {
+    let ids: Vec<_> = all.unmet_dependencies(task).iter().map(u64::to_string).collect();
     if ids.is_empty() { String::new() } else { format!("     (waits for {})", ids.join(", ")) }
 }

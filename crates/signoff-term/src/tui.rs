@@ -17,6 +17,7 @@ mod screen;
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, FindingId, LoopId, RunId, TaskId};
 use signoff_core::machine::FinalVerdict;
+use signoff_core::view::inbox::InboxHints;
 use signoff_core::view::{TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact};
 
@@ -28,7 +29,6 @@ use crate::question_queue::{QuestionDecision, QuestionQueue};
 use crate::show::TaskReport;
 
 pub use canvas::Theme;
-pub use row::InboxHints;
 
 /// How the UI is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

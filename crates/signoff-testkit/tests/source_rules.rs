@@ -1,6 +1,6 @@
 //! Rules for names, words and parameters in the files of the workspace. `scripts/check` runs them after every change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -56,11 +56,51 @@ fn vague_texts<'a>(path: &str, texts: impl IntoIterator<Item = &'a SourceText>) 
     vague.map(|text| format!("{path}:{}: a vague word: {}", text.line, text.text.trim())).collect()
 }
 
+/// Commands about a task or a run. `view::inbox` decides which one to type next, and `Action` spells it.
+const TASK_COMMANDS: [&str; 10] =
+    ["work", "retry", "answer", "edit", "land", "merge", "show", "review", "improve", "cancel"];
+
+/// Files that spell such commands themselves: they name no task, or explain an error of git. The list only gets shorter.
+const SPELLED_BY_HAND: [&str; 12] = [
+    "signoff-engine/src/dispatcher/run_stages.rs",
+    "signoff-engine/src/landing/review_coverage.rs",
+    "signoff-engine/src/landing/run_branch.rs",
+    "signoff-term/src/inbox.rs",
+    "signoff-term/src/stats/report.rs",
+    "signoff/src/command/decide.rs",
+    "signoff/src/command/demo.rs",
+    "signoff/src/command/dispute.rs",
+    "signoff/src/command/doctor.rs",
+    "signoff/src/command/edit.rs",
+    "signoff/src/command/export.rs",
+    "signoff/src/command/run/resume.rs",
+];
+
+/// Files that spell commands to type next, or no longer do though they are listed.
+fn commands_by_hand(files: &[SourceFile]) -> Vec<String> {
+    let is_command = |rest: &str| {
+        let word = rest.split(|letter: char| !letter.is_ascii_lowercase() && letter != '-').next();
+        word.is_some_and(|word| TASK_COMMANDS.contains(&word))
+    };
+    let spells =
+        |string: &SourceText| !string.text.contains("Example") && string.text.split("signoff ").skip(1).any(is_command);
+    let apart = ["crates/signoff-core/src/view/inbox", "crates/signoff-testkit/", "crates/signoff/src/error.rs"];
+    let is_apart = |path: &str| apart.iter().any(|prefix| path.starts_with(prefix));
+    let product = files.iter().filter(|file| file.is_product() && !is_apart(&file.path));
+    let by_hand: BTreeSet<&str> =
+        product.filter(|file| file.strings.iter().any(spells)).map(|file| file.path.as_str()).collect();
+    let listed: Vec<String> = SPELLED_BY_HAND.iter().map(|path| format!("crates/{path}")).collect();
+    let listed: BTreeSet<&str> = listed.iter().map(String::as_str).collect();
+    let differs = by_hand.symmetric_difference(&listed);
+    differs.map(|path| format!("{path}: use `Action` or `NextStep`, and drop the file from SPELLED_BY_HAND")).collect()
+}
+
 /// All rules are one test, since parsing all files takes seconds. It fails with all places at once.
 #[test]
 fn source_files_follow_the_rules() {
     let files = workspace_files();
-    let broken: Vec<String> = files.iter().flat_map(broken_rules).chain(shared_names(&files)).collect();
+    let broken = files.iter().flat_map(broken_rules).chain(shared_names(&files));
+    let broken: Vec<String> = broken.chain(commands_by_hand(&files)).collect();
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 

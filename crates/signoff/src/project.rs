@@ -1,8 +1,7 @@
 //! The project a command runs in: repository, settings and store.
 
-use signoff_core::view::inbox;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +9,15 @@ use std::time::Duration;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
+use signoff_core::view::inbox::{self, Action};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus, void_approvals};
+use signoff_core::workflow::PHASES_PRESET;
 use signoff_engine::detect;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
-use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError};
+use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError, StoredRun};
 
-use crate::command::iterate;
 use crate::error::not_a_repository;
 use crate::{CliError, Result, host, settings};
 
@@ -106,22 +106,9 @@ impl ReadOnlyProject {
     /// Like `tasks`, but reads only the tables and no log. Rate limits and phase positions are missing.
     pub fn tasks_from_tables(&self) -> Result<Vec<TaskRow>> {
         let mut rows = self.store.tasks()?;
-        let mut blocking: BTreeSet<u64> =
-            rows.iter().filter(|row| inbox::blocks_dependents(row)).map(|row| row.id).collect();
-        let cancelled: BTreeSet<u64> =
-            rows.iter().filter(|row| row.status == TaskStatus::Cancelled).map(|row| row.id).collect();
-        let blocked_runs: Vec<u64> =
-            self.store.open_runs()?.iter().filter(|run| run.status == RunStatus::Blocked).map(|run| run.id.0).collect();
-        for row in rows.iter_mut().filter(|row| row.status == TaskStatus::Pending) {
-            // A run continues past a cancelled task; a queued task does not.
-            let passed = |task: &u64| row.run_id.is_some() && cancelled.contains(task);
-            let behind = row.depends_on.iter().any(|task| blocking.contains(task) && !passed(task));
-            if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
-                row.status = TaskStatus::Blocked;
-                // Tasks depend only on earlier tasks, so one pass in order is enough.
-                blocking.insert(row.id);
-            }
-        }
+        let open_runs = self.store.open_runs()?;
+        let is_blocked = |run: &&StoredRun| run.status == RunStatus::Blocked;
+        inbox::mark_blocked(&mut rows, &open_runs.iter().filter(is_blocked).map(|run| run.id.0).collect());
         let (mut tips, git) = (BranchTips::new(&self.root), user_git());
         void_approvals(&mut rows, |branch| {
             tips.commit(branch, &git).filter(|tip| self.check_off_commit(branch).as_ref() != Some(tip))
@@ -154,7 +141,7 @@ impl ReadOnlyProject {
     /// Reads the log of each run at most once.
     fn add_log_details(&self, rows: &mut [TaskRow]) -> Result<()> {
         let iterations: Vec<u64> =
-            self.store.open_runs()?.iter().filter(|run| run.preset == iterate::PRESET).map(|run| run.id.0).collect();
+            self.store.open_runs()?.iter().filter(|run| run.preset == PHASES_PRESET).map(|run| run.id.0).collect();
         let mut runs = BTreeMap::new();
         let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| iterations.contains(&run));
         let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited);
@@ -307,9 +294,9 @@ pub fn not_started(row: &TaskRow) -> CliError {
     }
     let not_started = CliError::usage(format!("task {task} has not been started"));
     if row.status == TaskStatus::Blocked {
-        return not_started.hint(format!("`signoff show {task}` shows what it waits for"));
+        return not_started.hint(format!("`{}` shows what it waits for", Action::Show(task)));
     }
-    not_started.hint(format!("`signoff work {task}` starts it"))
+    not_started.hint(format!("`{}` starts it", Action::Work(task)))
 }
 
 fn unknown_run(run: RunId) -> CliError {

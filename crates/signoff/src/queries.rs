@@ -7,7 +7,7 @@ use std::sync::Arc;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{AttemptSlot, Reason};
 use signoff_core::settings::{AgentKind, Settings};
-use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::{Action, ProjectSnapshot};
 use signoff_core::view::{RunRow, RunState, RunStatus, TaskRow, TaskStatus};
 use signoff_core::wire::{QUEUE, RecordedFact};
 use signoff_engine::artifact;
@@ -76,7 +76,7 @@ pub fn is_voided(row: &TaskRow) -> bool {
 pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<String> {
     let branch = row.branch.as_ref().filter(|_| is_voided(row))?;
     let tip = BranchTips::new(&project.root).commit(branch, &Git::new(host::environment()))?;
-    Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))
+    Some(format!("{branch} has moved to {tip}, which is not reviewed: `{}`", Action::Review(row.id)))
 }
 
 /// All tasks and runs, and the runs being driven: the context of one task.

@@ -7,11 +7,11 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::report_token::{ReportArguments, ReportRefusal, ReportTool};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot, TaskResult};
+use signoff_core::view::inbox::{Action, InvocationScope, InvocationSummary, NextStep, ProjectSnapshot, WorkedRuns};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Scheduling;
@@ -282,18 +282,15 @@ impl RunResult {
     /// Returns the tasks that changed or were named, and their open questions. If no task was named, it also returns
     /// the tasks of the runs that are unfinished or need the user.
     pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>)> {
-        let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
-        let all = self.store.tasks()?;
-        let unsettled = inbox::unsettled(&all);
-        let selected = |row: &TaskRow| match self.requested.as_slice() {
-            [] => driven(row) && (!row.status.is_over() || unsettled.contains(&row.id)),
-            requested => requested.contains(&TaskId(row.id)),
+        let runs = self.summary.runs.iter().map(|(run, _)| run.0).collect();
+        let scope = match self.requested.as_slice() {
+            [] => InvocationScope::Runs(&runs),
+            named => InvocationScope::Tasks(named),
         };
-        let own = |row: &TaskRow| self.has_changed(row.id) || selected(row);
-        let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
+        let tasks = scope.counted(&self.store.tasks()?, &self.summary.tasks);
         let is_relevant = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
-            None => self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id),
+            None => runs.contains(&row.run_id),
         };
         let questions = self.store.questions()?.into_iter().filter(is_relevant).collect();
         Ok((tasks, questions))
@@ -305,9 +302,8 @@ impl RunResult {
 
     /// Prints what waits for the user in tasks that did not change during this run.
     fn print_pending(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
-        let is_unchanged = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
-        let is_open = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
-        for row in tasks.iter().filter(is_unchanged) {
+        let waits = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
+        for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
                 Some(question) => console.note(&format!(
@@ -319,7 +315,7 @@ impl RunResult {
                 None if waits_for_its_group(row) => {
                     console.note(&format!("Task #{id} is approved and waits for its group"));
                 }
-                None if is_open(row) => console.note(&format!(
+                None if row.ended_unsettled() => console.note(&format!(
                     "Task #{id} is not approved ({}): {}",
                     status_line(row),
                     NextStep::for_task(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),
@@ -339,9 +335,9 @@ impl RunResult {
         let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
-            "Interrupted: `signoff run --resume` continues".to_owned()
+            format!("Interrupted: `{}` continues", Action::ResumeRun(None))
         } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
-            "Interrupted: `signoff work` continues".to_owned()
+            format!("Interrupted: `{}` continues", Action::WorkQueue)
         } else {
             "Interrupted: nothing is left to do".to_owned()
         })
@@ -355,32 +351,12 @@ impl RunResult {
         }
     }
 
-    /// Returns the stage of a stopped run if it counts for the exit code. A run that was already blocked does not
-    /// count, nor does a run stopped by a task that was not named.
-    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>> {
-        let stopped = |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
-        let is_in_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
-        let moved = |run: RunId| tasks.iter().any(|row| is_in_run(row, run) && self.has_changed(row.id));
-        let all = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
-        let by_another = |run: RunId| {
-            let failed = |row: &TaskRow| row.status.is_over() && TaskResult::for_task(row) != TaskResult::Done;
-            all.iter().any(|row| is_in_run(row, run) && !self.has_changed(row.id) && failed(row))
-        };
-        let counts = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
-        let runs = || self.summary.runs.iter().filter(|(run, _)| counts(*run)).map(|(_, stage)| stage);
-        if let Some(stage) = runs().find(|stage| stopped(stage)) {
-            return Ok(Some(stage));
-        }
-        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| counts(*run)) {
-            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.lacks_final_approval(*run) {
-                return Ok(Some(stage));
-            }
-        }
-        Ok(None)
-    }
-
-    fn lacks_final_approval(&self, run: RunId) -> bool {
-        self.summary.states.get(&run).is_some_and(|state| state.lacks_final_approval())
+    /// Returns the stage of a stopped run if it counts for the exit code. A run stopped by a task that was not named
+    /// does not count.
+    fn stopped_stage(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>> {
+        let others = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
+        let worked = WorkedRuns { runs: &self.summary.states, changed: &self.summary.tasks };
+        Ok(worked.stopped_stage(tasks, &others))
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.
@@ -394,18 +370,13 @@ impl RunResult {
             console.json(&RunReport::new(run_id, stage, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
-        let failed = self.stopped_run(&tasks)?;
+        let failed = self.stopped_stage(&tasks)?;
         if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
             console.note("Nothing to do: resolve the tasks that block the run first (`signoff` shows them)");
         }
-        let invocation = exit::InvocationSummary {
-            run: failed,
-            tasks: &tasks,
-            questions: &questions,
-            no_ask: self.no_ask,
-            interrupted,
-        };
-        let code = invocation.code();
+        let invocation =
+            InvocationSummary { run: failed, tasks: &tasks, questions: &questions, no_ask: self.no_ask, interrupted };
+        let code = exit::code(&invocation);
         if interrupted {
             console.note(&self.resume_hint(&tasks)?);
         }

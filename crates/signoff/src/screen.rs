@@ -23,10 +23,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use signoff_core::view::inbox::InboxHints;
 use signoff_core::view::{TaskRow, Transition};
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::notify::TerminalWriter;
-use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
+use signoff_term::tui::{Theme, Tui, TuiData, TuiMode, TuiRequest};
 
 use self::drawing::DrawingThread;
 use self::terminal::TerminalSignal;

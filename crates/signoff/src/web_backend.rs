@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use signoff_core::ids::{AttemptId, RunId, TaskId};
 use signoff_core::settings::Settings;
-use signoff_core::view::inbox::NextStep;
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_core::view::{RunRow, TaskRow};
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
@@ -180,7 +180,7 @@ impl WebBackend {
         let attempt_row = report.attempts.iter().find(|attempt_row| attempt_row.id == id);
         let none = || {
             CliError::usage(format!("task {task} has no attempt {id}"))
-                .hint(format!("`signoff show {task}` lists them"))
+                .hint(format!("`{}` lists them", Action::Show(task)))
         };
         let attempt_row = attempt_row.ok_or_else(none)?.clone();
         let (run, loop_id) = read_only.loop_of(TaskId(task))?;

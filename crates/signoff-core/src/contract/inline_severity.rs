@@ -69,15 +69,10 @@ fn first(text: &str, states: fn(&SeverityWord<'_>) -> bool) -> Option<(Severity,
     None
 }
 
-/// The severity of `[P0]` to `[P3]`. P0 and P1 are critical.
+/// The severity of `[P0]` to `[P3]`.
 fn priority(text: &str, range: &Range<usize>) -> Option<Severity> {
     let bracketed = text[..range.start].ends_with('[') && text[range.end..].starts_with(']');
-    match &text[range.clone()] {
-        "P0" | "P1" if bracketed => Some(Severity::Critical),
-        "P2" if bracketed => Some(Severity::Important),
-        "P3" if bracketed => Some(Severity::Minor),
-        _ => None,
-    }
+    Severity::from_priority(&text[range.clone()]).filter(|_| bracketed)
 }
 
 pub(super) fn severity_word(word: &str) -> Option<Severity> {

@@ -343,11 +343,9 @@ impl LabelledLine {
 /// The severity of a part that is only its word, perhaps with a noun: `High`, `Medium severity`, `P2`.
 fn parse_severity(part: &str) -> Option<Severity> {
     let (word, noun) = part.split_once([' ', '-']).unwrap_or((part, "severity"));
-    let severity = match word {
-        "P2" => Some(Severity::Important),
-        "P3" => Some(Severity::Minor),
-        _ => inline_severity::severity_word(word),
-    };
+    // A critical priority is a label of its own.
+    let priority = Severity::from_priority(word).filter(|severity| *severity != Severity::Critical);
+    let severity = priority.or_else(|| inline_severity::severity_word(word));
     severity.filter(|_| is_listed(noun, "severity priority issue bug finding"))
 }
 

@@ -291,6 +291,41 @@ pub struct Job {
     pub kind: JobKind,
 }
 
+/// The role of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AttemptRole {
+    Agent(Role),
+    Review,
+    Check,
+    Combine,
+    Land,
+}
+
+impl AttemptRole {
+    const OWN: [Self; 4] = [Self::Review, Self::Check, Self::Combine, Self::Land];
+
+    /// The name in the log and in the JSON interfaces.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent(role) => role.as_str(),
+            Self::Review => "review",
+            Self::Check => "check",
+            Self::Combine => "combine",
+            Self::Land => "land",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        let agent = || word.parse().ok().map(Self::Agent);
+        Self::OWN.into_iter().find(|role| role.as_str() == word).or_else(agent)
+    }
+
+    /// Whether an agent plays it, which costs something.
+    pub fn is_by_agent(self) -> bool {
+        matches!(self, Self::Agent(_) | Self::Review)
+    }
+}
+
 /// What an attempt does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -319,6 +354,18 @@ pub enum JobKind {
     Combine { parts: Vec<(usize, Commit)> },
     /// Lands the work.
     Land,
+}
+
+impl JobKind {
+    pub fn role(&self) -> AttemptRole {
+        match self {
+            Self::Work { role, .. } | Self::Research { role, .. } | Self::Fix { role, .. } => AttemptRole::Agent(*role),
+            Self::Review { .. } => AttemptRole::Review,
+            Self::Check => AttemptRole::Check,
+            Self::Combine { .. } => AttemptRole::Combine,
+            Self::Land => AttemptRole::Land,
+        }
+    }
 }
 
 impl Job {

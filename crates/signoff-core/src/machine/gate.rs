@@ -171,7 +171,7 @@ fn settle_panel(machine: &mut Loop, policy: &Policy) {
             record(machine, policy);
             let looks_again = unparsed_reviewers.is_empty()
                 && phases::current_gate_policy(machine, policy)
-                    .is_some_and(|gate_policy| gate_policy.gate.on_failure == OnFailure::MiniLoop);
+                    .is_some_and(|gate_policy| gate_policy.gate.on_failure.fixes_in_place());
             if policy.fix_needs_review && machine.has_only_unclear_reviews() && !looks_again {
                 return phases::end_unclear(machine, policy);
             }

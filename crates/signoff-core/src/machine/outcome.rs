@@ -4,12 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::FinalVerdict;
+use super::event::{AttemptRole, FinalVerdict};
 use super::state::{Loop, Stage};
 use crate::agent_output::{AgentError, manual_check_hint};
 use crate::ids::Commit;
 use crate::settings::CHECKS;
 use crate::wire::Launch;
+use crate::workflow::Role;
 
 /// How a loop ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -355,13 +356,15 @@ impl AttemptFailure {
 /// those of an agent.
 fn timeout_setting(launch: &Launch) -> String {
     let agent = &launch.agent;
-    match (launch.role.as_str(), &launch.reviewer) {
-        ("check", _) => "`review_timeout` of the gate".to_owned(),
+    match (launch.role(), &launch.reviewer) {
+        (Some(AttemptRole::Check), _) => "`review_timeout` of the gate".to_owned(),
         (_, Some(reviewer)) if reviewer.as_str() == CHECKS && agent == CHECKS => {
             "`review_timeout` of the gate".to_owned()
         }
         (_, Some(reviewer)) => format!("`[reviewers.{reviewer}] timeout`"),
-        ("fix", None) => format!("`fix_timeout` of the gate, or without one `[agents.{agent}] timeout`,"),
+        (Some(AttemptRole::Agent(Role::Fix)), None) => {
+            format!("`fix_timeout` of the gate, or without one `[agents.{agent}] timeout`,")
+        }
         (_, None) => {
             format!("`timeout_minutes` of the task's type, or without one `[agents.{agent}] timeout`,")
         }

@@ -3,7 +3,7 @@
 use super::outcome::{Ending, Outcome, Reason, RetryAction};
 use super::state::{GateEnd, GateRecord, Loop, Panel, Question, QuestionTopic, Stage};
 use super::{Choice, Policy, gate, land, outside_findings, work};
-use crate::policy::{ExhaustedAs, OnExhausted, OnFailure};
+use crate::policy::{ExhaustedAs, OnExhausted};
 use crate::workflow::{GatePolicy, Phase, PhaseKind};
 
 /// Starts the current phase, skipping disabled ones. After the last phase the loop is signed off.
@@ -147,7 +147,7 @@ pub fn or_unclear(machine: &Loop, reason: Reason, policy: &Policy) -> Reason {
 /// says so.
 pub fn end_unclear(machine: &mut Loop, policy: &Policy) {
     let Some(gate_policy) = current_gate_policy(machine, policy) else { return };
-    if gate_policy.gate.on_failure == OnFailure::Proceed {
+    if gate_policy.gate.on_failure.leaves_findings() {
         return proceed_with_findings(machine, Reason::UnclearReview, policy);
     }
     end_resumable(machine, outcome_for(gate_policy.gate.exhausted_as), Reason::UnclearReview);
@@ -155,8 +155,7 @@ pub fn end_unclear(machine: &mut Loop, policy: &Policy) {
 
 /// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
 pub fn restarts_exhausted(machine: &mut Loop, policy: &Policy) {
-    match current_gate_policy(machine, policy).filter(|gate_policy| gate_policy.gate.on_exhausted == OnExhausted::Stop)
-    {
+    match current_gate_policy(machine, policy).filter(|gate_policy| gate_policy.gate.on_exhausted.stops()) {
         Some(gate_policy) => {
             end(machine, outcome_for(gate_policy.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
         }

@@ -1,6 +1,8 @@
 //! The dialogue of `signoff configure` about the review phases, without a terminal: its questions, their order, and the
 //! changes that the answers make.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use strum::VariantArray;
 
@@ -9,13 +11,13 @@ use super::rules::key_name;
 use super::{ConfigError, Settings, key};
 use crate::policy::{Count, Gate, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::workflow::{GateKeys, Phase, PhaseKind};
-
-/// The preset whose review phases are asked about.
-pub const PHASES: &str = "phases";
+use crate::workflow::{GateKeys, PHASES_PRESET, Phase, PhaseKind};
 
 /// The gates with questions, in order. The last review of all has none: it only records its findings.
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
+
+static FAIL_ON: LazyLock<Vec<(&str, PhaseAnswer)>> =
+    LazyLock::new(|| FailThreshold::ANSWERS.map(|(words, fail_on)| (words, PhaseAnswer::FailOn(fail_on))).to_vec());
 
 /// One of the five questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
@@ -49,12 +51,7 @@ impl PhaseQuestion {
                 ("Proceed (note issues, continue anyway)", PhaseAnswer::OnFailure(OnFailure::Proceed)),
                 ("Stop (halt workflow)", PhaseAnswer::OnFailure(OnFailure::Stop)),
             ],
-            Self::FailOn => &[
-                ("LOW (any issue fails) [default]", PhaseAnswer::FailOn(FailThreshold::Low)),
-                ("MEDIUM (MEDIUM and HIGH fail)", PhaseAnswer::FailOn(FailThreshold::Medium)),
-                ("HIGH (only HIGH fails)", PhaseAnswer::FailOn(FailThreshold::High)),
-                ("NONE (never fail)", PhaseAnswer::FailOn(FailThreshold::None)),
-            ],
+            Self::FailOn => &FAIL_ON,
             Self::ParallelFixes => {
                 &[("Yes (recommended)", PhaseAnswer::ParallelFixes(true)), ("No", PhaseAnswer::ParallelFixes(false))]
             }
@@ -233,7 +230,7 @@ enum DialogueStep {
 impl ConfigureDialogue {
     /// Starts the dialogue with the configured values.
     pub fn new(settings: &Settings) -> Result<Self, ConfigError> {
-        let workflow = settings.workflow(PHASES)?;
+        let workflow = settings.workflow(PHASES_PRESET)?;
         let (mut phases, mut replies) = (Vec::new(), Vec::new());
         for (index, phase) in workflow.phases.iter().enumerate() {
             let Some(policy) = phase.policy().filter(|_| GATES.contains(&phase.gate_name())) else { continue };
@@ -328,7 +325,7 @@ impl ConfigureDialogue {
     /// The changes to write: only answers that differ from the configured values.
     pub fn changes(&self) -> Vec<KeyChange> {
         let change = |reply: &QuestionReply| {
-            let key = [key::PRESETS, PHASES, key::GATES, &self.phases[reply.phase].gate, reply.question.key()];
+            let key = [key::PRESETS, PHASES_PRESET, key::GATES, &self.phases[reply.phase].gate, reply.question.key()];
             reply.answer.written().map(|value| KeyChange::new(&key, value))
         };
         self.replies.iter().filter(|reply| reply.is_different()).filter_map(change).collect()

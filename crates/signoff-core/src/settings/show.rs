@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::file::{AUTO_REVIEW, MAX_REVIEW_CYCLES, REVIEW_ENABLED, REVIEW_MAX_FIX_ATTEMPTS};
 use super::layer::{ConfigNode, excluded_by};
 use super::preset::{PhaseTable, are_same};
-use super::questions::{PHASES, PhaseQuestion, title};
+use super::questions::{PhaseQuestion, title};
 use super::rules::key_name;
-use super::workflows::{SLOTS, other_bound};
+use super::workflows::other_bound;
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::task::TaskSpec;
 use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS};
-use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
+use crate::workflow::{GateKeys, PHASES_PRESET, Phase, PhaseKind, SLOTS_PRESET, Workflow};
 
 /// One value under its dotted key.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -136,8 +136,8 @@ impl Settings {
             [key::DEFAULTS, AUTO_REVIEW | MAX_REVIEW_CYCLES] if !self.defaults_apply() => Vec::new(),
             [key::DEFAULTS, AUTO_REVIEW] => self.deciding_keys_for_gates(self.preset(), enabled),
             [key::DEFAULTS, MAX_REVIEW_CYCLES] => self.deciding_keys_for_gates(self.preset(), max_cycles),
-            [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS, enabled),
-            [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS, max_fixes),
+            [REVIEW_ENABLED] => self.deciding_keys_for_gates(SLOTS_PRESET, enabled),
+            [REVIEW_MAX_FIX_ATTEMPTS] => self.deciding_keys_for_gates(SLOTS_PRESET, max_fixes),
             [key::PRESETS, name, key::GATES, gate, key] => {
                 self.deciding_gate_key(name, gate, key).into_iter().collect()
             }
@@ -255,7 +255,7 @@ const ORDER: [PhaseQuestion; 5] = [
 impl Settings {
     /// The phases of the preset `phases`, in their order. A gate that is off is left out.
     pub fn phase_rows(&self) -> Result<Vec<PhaseRow>, ConfigError> {
-        let workflow = self.workflow(PHASES)?;
+        let workflow = self.workflow(PHASES_PRESET)?;
         let on = workflow.phases.iter().enumerate().filter(|(_, phase)| !phase.is_off());
         let row = |(index, phase): (usize, &Phase)| {
             let mut settings = self.agent_settings(&workflow, phase);
@@ -343,12 +343,12 @@ impl Settings {
         let Some(policy) = phase.policy() else { return Vec::new() };
         let questions = ORDER.into_iter().filter(|question| question.applies_to(phase));
         let one = |question: PhaseQuestion| {
-            let origin = self.gate_origin(PHASES, phase.gate_name(), question.key());
+            let origin = self.gate_origin(PHASES_PRESET, phase.gate_name(), question.key());
             let value = question.now(&policy.gate).value().filter(|value| value != "unlimited");
             PhaseSetting {
                 name: question.setting(),
                 value: value.unwrap_or_default(),
-                origin: origin.unwrap_or(SettingOrigin::Preset { name: PHASES.to_owned() }),
+                origin: origin.unwrap_or(SettingOrigin::Preset { name: PHASES_PRESET.to_owned() }),
             }
         };
         questions.map(one).collect()

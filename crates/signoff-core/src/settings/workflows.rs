@@ -19,10 +19,9 @@ use crate::review::ReviewerKind;
 use crate::workflow;
 use crate::workflow::keys::CycleBound;
 use crate::workflow::resolve::{Reviewers, nothing_to_restart, restart_key};
-use crate::workflow::{FixBound, GateKeys, GatePolicy, PRESETS, Phase, PhaseKind, Workflow, WorkflowReviewer};
-
-/// The preset whose keys may be at the top of the file.
-pub(super) const SLOTS: &str = "slots";
+use crate::workflow::{
+    FixBound, GateKeys, GatePolicy, PRESETS, Phase, PhaseKind, SLOTS_PRESET, Workflow, WorkflowReviewer,
+};
 
 const REVIEWERS: &str = key_name!(GateKeys, reviewers);
 
@@ -65,7 +64,7 @@ impl Settings {
             let gate = phase.gate_name().to_owned();
             self.gate_layers(name, &gate).iter().for_each(|layer| apply_gate(&layer.keys, phase));
         }
-        if name == SLOTS {
+        if name == SLOTS_PRESET {
             let (developer, reviewer) = (&self.file.developerPromptPath, &self.file.reviewerPromptPath);
             workflow.set_prompts(developer.as_ref().map(Text::as_str), reviewer.as_ref().map(Text::as_str));
         }
@@ -97,7 +96,7 @@ impl Settings {
             }
             layers.push(GateLayer::table(&[key::GATE], &file.gate));
         }
-        if workflow == SLOTS {
+        if workflow == SLOTS_PRESET {
             let max_fixes = file.reviewMaxFixAttempts.map(|fixes| FixBound(Count::Number(fixes.0)));
             let keys = GateKeys { max_fixes, ..GateKeys::default() };
             layers.push(GateLayer::setting(&[REVIEW_MAX_FIX_ATTEMPTS], keys));
@@ -283,7 +282,7 @@ impl Settings {
 
     /// Whether tasks of a workflow are reviewed if no key decides it: a reviewer or a check exists. `slots` must ask for it.
     pub(super) fn reviews_by_default(&self, workflow: &str) -> bool {
-        workflow != SLOTS && (self.configures_reviewer(workflow) || !self.project_checks().is_empty())
+        workflow != SLOTS_PRESET && (self.configures_reviewer(workflow) || !self.project_checks().is_empty())
     }
 
     /// Whether the configuration names a reviewer.

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::ids::LoopId;
 use crate::machine::{Event, GateEnd, Loop, Outcome, Position, Stage};
-use crate::policy::OnFailure;
 use crate::review::FailThreshold;
 use crate::task::TaskSpec;
 use crate::view::{LoopTransition, RunState, Transition};
@@ -265,7 +264,7 @@ fn phases_with_number(workflow: &Workflow, number: u32) -> impl Iterator<Item = 
 /// Whether a failure at this number restarts the workflow.
 fn restarts(workflow: &Workflow, number: u32) -> bool {
     let mut judges = phases_with_number(workflow, number).filter_map(Phase::policy);
-    judges.any(|gate_policy| gate_policy.gate.on_failure == OnFailure::Restart)
+    judges.any(|gate_policy| gate_policy.gate.on_failure.restarts())
 }
 
 fn is_numbered(workflow: &Workflow) -> bool {

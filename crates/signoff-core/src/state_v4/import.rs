@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ids::FindingId;
 use crate::machine::{EarlierFindings, Event, GateEnd, GateRecord, Head, ImportedProgress, Policy, Position, Reason};
-use crate::policy::{Gate, OnFailure};
+use crate::policy::Gate;
 use crate::review::{Finding, Severity};
 use crate::settings::formats::{self, JsonProblem, PositionedText};
 use crate::settings::layer::{ConfigData, ConfigNode};
@@ -250,7 +250,7 @@ pub fn resume(state: &IterationState, head: Head, policy: &Policy) -> Event {
     let here = workflow.number(phase) == state.current_phase;
     let left = state.iterations.last().map(|iteration| &iteration.phases).filter(|_| here);
     let fixes = match gate_policy {
-        Some(gate_policy) if gate_policy.gate.on_failure != OnFailure::Restart => {
+        Some(gate_policy) if !gate_policy.gate.on_failure.restarts() => {
             left.and_then(|phases| phases.retries(state.current_phase)).unwrap_or(0)
         }
         Some(_) | None => 0,
@@ -348,7 +348,7 @@ fn inferred_end(phases: &PhaseStates, number: u32, phase: &Phase) -> Option<Infe
 /// Whether a gate can be left with open findings.
 fn may_go_on(gate: &Gate) -> bool {
     let exhausted = gate.on_exhausted.may_leave_findings();
-    gate.on_failure == OnFailure::Proceed || (gate.on_failure == OnFailure::MiniLoop && exhausted)
+    gate.on_failure.leaves_findings() || (gate.on_failure.fixes_in_place() && exhausted)
 }
 
 /// A review with findings is followed by a fix, or by nothing that could have closed them. Issues stay in the file
@@ -359,7 +359,7 @@ fn reviewed(phases: &PhaseStates, number: u32, gate: &Gate) -> InferredEnd {
         return InferredEnd::Passed;
     }
     let fixes = phases.retries(number).unwrap_or(0);
-    let in_place = gate.on_failure == OnFailure::MiniLoop;
+    let in_place = gate.on_failure.fixes_in_place();
     let used_up = in_place && !gate.bound.allows_another_fix(fixes, 0);
     if used_up && (fixes == 0 || may_go_on(gate)) {
         InferredEnd::Ended(GateEnd::LeftFindings { reason: Reason::CyclesExhausted })

@@ -1,14 +1,26 @@
 //! Decides what needs a person, and what the person can do about it. Every user interface renders this.
 
+mod attention;
+mod dependencies;
+mod needs;
 mod next_step;
+mod result;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use attention::{Attention, InboxHints, RowHint};
+pub use dependencies::{
+    TaskIndex, allows_dependents, blocking_task, blocks_dependents, can_begin, is_under_way, mark_blocked,
+};
+pub use needs::{LoopNeeds, RunNeeds, end_is_news};
 pub use next_step::{Action, BlockingTask, NextStep};
+pub use result::{EndKind, InvocationScope, InvocationSummary, TaskResult, WorkedRuns};
+pub use runs::RunBlock;
 
-use super::{RunRow, RunState, RunStatus, TaskRow, TaskState, TaskStatus};
-use crate::ids::{LoopId, QuestionId};
-use crate::machine::{FinalVerdict, Loop, OutcomeKind, Reason, Stage};
+use super::{LoopRow, RunRow, TaskRow, TaskStatus};
+use crate::ledger::FindingState;
+use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 use crate::task::TaskType;
 
 /// All tasks, the unfinished runs, and which runs have a running process.
@@ -28,7 +40,7 @@ impl ProjectSnapshot<'_> {
 
     /// Whether a task is in progress but no process is working on its run.
     pub fn is_interrupted(&self, task: &TaskRow) -> bool {
-        task.status == TaskStatus::InProgress && !self.is_driven(task)
+        is_interrupted(task, self.is_driven(task))
     }
 
     /// Whether a task waits for a rate limit and a running process will resume it.
@@ -108,20 +120,14 @@ fn latest(tasks: &[TaskRow]) -> BTreeMap<u64, u64> {
     latest
 }
 
+/// Whether a task is in progress but no process is working on its run. `driven`: one is.
+pub fn is_interrupted(task: &TaskRow, driven: bool) -> bool {
+    task.status == TaskStatus::InProgress && !driven
+}
+
 /// Whether a task waits for a rate limit.
 fn is_rate_limited(task: &TaskRow) -> bool {
     task.status == TaskStatus::Paused && task.reason == Some(Reason::RateLimited)
-}
-
-/// Whether a task is done, so that other tasks can build on it.
-pub fn allows_dependents(task: &TaskRow) -> bool {
-    let allows = |outcome: OutcomeKind| outcome.is_approval() || outcome == OutcomeKind::CompletedWithIssues;
-    task.status == TaskStatus::Completed && task.outcome.is_none_or(allows)
-}
-
-/// Whether a task is over, and other tasks cannot build on it.
-pub fn blocks_dependents(task: &TaskRow) -> bool {
-    task.status.is_over() && !allows_dependents(task)
 }
 
 /// Whether a task is over and approved, so that its work may land.
@@ -129,26 +135,9 @@ pub fn may_land(task: &TaskRow) -> bool {
     task.status == TaskStatus::Completed && task.final_verdict == Some(FinalVerdict::Approved)
 }
 
-/// Whether `signoff work` would start the task now.
-pub fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
-    if task.status != TaskStatus::Pending {
-        return false;
-    }
-    // A run continues past cancelled tasks.
-    let passed = |row: &TaskRow| task.run_id.is_some() && row.status == TaskStatus::Cancelled;
-    let is_satisfied = |id: &u64| tasks.iter().any(|row| row.id == *id && (allows_dependents(row) || passed(row)));
-    let held_up = |row: &TaskRow| {
-        let busy = matches!(row.status, TaskStatus::Waiting | TaskStatus::InProgress | TaskStatus::Paused);
-        row.run_id == task.run_id && busy
-    };
-    let in_turn = !task.is_plan_task() || !tasks.iter().any(held_up);
-    in_turn && task.depends_on.iter().all(is_satisfied)
-}
-
 /// Whether the task stopped and can resume.
 pub fn can_be_retried(task: &TaskRow) -> bool {
-    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
-        || task.outcome.is_some_and(OutcomeKind::needs_decision);
+    let stopped = task.status.is_failure() || task.outcome.is_some_and(OutcomeKind::needs_decision);
     task.run_id.is_some()
         && stopped
         && FinishedReview::for_task(task).is_none()
@@ -182,6 +171,14 @@ pub fn can_be_edited(task: &TaskRow) -> bool {
     task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
 }
 
+/// Whether a person can dispute a finding in this state.
+pub fn can_be_disputed(state: FindingState) -> bool {
+    match state {
+        FindingState::Open => true,
+        FindingState::Fixed | FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => false,
+    }
+}
+
 /// What a person can do with a task, as far as its row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskActions {
@@ -193,6 +190,12 @@ pub struct TaskActions {
 impl TaskActions {
     pub fn for_task(task: &TaskRow) -> Self {
         Self { retry: can_be_retried(task), cancel: can_be_cancelled(task), edit: can_be_edited(task) }
+    }
+
+    /// The same if it is known whether an attempt writes to the worktree. A verdict would judge unfinished work.
+    pub fn for_loop(task: &TaskRow, is_being_written: bool) -> Self {
+        let actions = Self::for_task(task);
+        Self { edit: actions.edit && !is_being_written, ..actions }
     }
 }
 
@@ -213,18 +216,27 @@ pub enum Urgency {
 impl Urgency {
     /// None if the task needs no person, or is listed by its question.
     pub fn for_task(task: &TaskRow) -> Option<Self> {
-        match task.status {
+        Self::new(task.status, task.outcome)
+    }
+
+    fn new(status: TaskStatus, outcome: Option<OutcomeKind>) -> Option<Self> {
+        match status {
             TaskStatus::Failed => Some(Self::Failed),
             TaskStatus::Stuck => Some(Self::Stuck),
-            TaskStatus::Completed => task.outcome.and_then(Self::for_outcome),
+            TaskStatus::Completed => outcome.and_then(Self::for_outcome),
             TaskStatus::Blocked => Some(Self::Blocked),
             TaskStatus::Paused => Some(Self::Paused),
             TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Cancelled => None,
         }
     }
 
+    /// The urgency of a loop, which may have no task.
+    pub fn for_loop(row: &LoopRow) -> Option<Self> {
+        Self::new(row.status, row.outcome)
+    }
+
     /// The urgency of a completed task with this outcome.
-    pub fn for_outcome(outcome: OutcomeKind) -> Option<Self> {
+    fn for_outcome(outcome: OutcomeKind) -> Option<Self> {
         match outcome {
             OutcomeKind::Exhausted => Some(Self::Exhausted),
             OutcomeKind::Discussion => Some(Self::Discussion),
@@ -239,123 +251,11 @@ impl Urgency {
     }
 }
 
-/// How a task counts for the exit code. `Ord` goes from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskResult {
-    /// Approved, or done where review was turned off.
-    Done,
-    /// A person is needed, or the work is unfinished.
-    Attention,
-    /// It failed, is stuck, or waits for a task that did not pass.
-    Failed,
-}
-
-impl TaskResult {
-    pub fn for_task(task: &TaskRow) -> Self {
-        // Failed work never counts as done, whatever the status is.
-        let failed = task.outcome.is_some_and(OutcomeKind::is_failure) || task.status == TaskStatus::Stuck;
-        let state = task.state();
-        if failed || matches!(state, TaskState::Failed | TaskState::Blocked) {
-            Self::Failed
-        } else if state.is_approved() || matches!(state, TaskState::Unreviewed | TaskState::Cancelled) {
-            Self::Done
-        } else {
-            Self::Attention
-        }
+/// Whether a task has ended and a person has to decide about it, because a retry would not help.
+pub fn awaits_decision(task: &TaskRow) -> bool {
+    match Urgency::for_task(task) {
+        Some(Urgency::Failed | Urgency::Stuck) => task.is_refused_by_person(),
+        Some(Urgency::Exhausted | Urgency::Discussion | Urgency::NotApproved) => true,
+        Some(Urgency::Blocked | Urgency::Paused) | None => false,
     }
-}
-
-impl RunState {
-    /// Whether the final review ended, or is under way, without an approval. That needs a person even if every task
-    /// is approved.
-    pub fn lacks_final_approval(&self) -> bool {
-        self.loop_state(&LoopId::final_review()).is_some_and(|whole| whole.approved_commit().is_none())
-    }
-}
-
-/// What a loop needs from a person, for notifications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LoopNeeds {
-    pub question: Option<QuestionId>,
-    /// It failed or is stuck, and no person ended it.
-    pub stuck: bool,
-    pub over_budget: bool,
-}
-
-impl LoopNeeds {
-    pub fn for_loop(machine: Option<&Loop>) -> Self {
-        let Some(machine) = machine else { return Self::default() };
-        let stuck =
-            matches!(&machine.stage, Stage::Done(ending) if ending.outcome.is_failure()) && !ended_by_person(machine);
-        Self { question: machine.open_question(), stuck, over_budget: machine.pause_cause() == Some(Reason::Budget) }
-    }
-}
-
-/// Whether a person ended the loop. That person needs no notification.
-pub fn ended_by_person(machine: &Loop) -> bool {
-    matches!(&machine.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_by_person))
-}
-
-/// The preset of slot runs.
-const SLOTS: &str = "slots";
-
-impl RunRow {
-    /// Whether the run has groups, so that it needs an entry beside those of its tasks.
-    pub fn has_groups(&self) -> bool {
-        self.groups.is_some()
-    }
-
-    /// Whether the run fills slots. It needs an entry only for the command that resumes it.
-    fn fills_slots(&self) -> bool {
-        self.preset == SLOTS
-    }
-
-    /// Whether the run needs a person.
-    pub fn needs_attention(&self) -> bool {
-        self.has_groups() && (self.status == RunStatus::Blocked || self.failed_as_a_whole())
-    }
-}
-
-impl<'a> ProjectSnapshot<'a> {
-    /// Whether task lists have an entry for this run.
-    pub fn lists_run(&self, run: &RunRow) -> bool {
-        run.has_groups() || (run.fills_slots() && self.is_run_interrupted(run))
-    }
-
-    /// Whether the run has started but no process is working on it.
-    pub fn is_run_interrupted(&self, run: &RunRow) -> bool {
-        (run.has_groups() || run.fills_slots()) && run.status == RunStatus::Running && !self.driven.contains(&run.id)
-    }
-
-    /// The tasks that a person must resolve before the run can continue.
-    pub fn blockers(&self, run: &RunRow) -> Vec<&'a TaskRow> {
-        let is_stopped = |task: &TaskRow| {
-            let needs_person = task.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome.is_failure());
-            needs_person || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
-        };
-        self.tasks.iter().filter(|task| task.run_id == Some(run.id) && is_stopped(task)).collect()
-    }
-
-    /// What a person has to resolve in a run.
-    pub fn run_block(&self, run: &RunRow) -> Option<RunBlock<'a>> {
-        let tasks = self.blockers(run);
-        match run.failed_as_a_whole() {
-            true if !tasks.is_empty() => Some(RunBlock::NotApproved { tasks }),
-            // A run that failed in planning is planned again.
-            true => Some(RunBlock::Failed { in_planning: run.groups == Some(0) }),
-            false if run.status == RunStatus::Blocked => Some(RunBlock::Blocked { tasks }),
-            false => None,
-        }
-    }
-}
-
-/// What stops a run until a person resolves it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RunBlock<'a> {
-    /// It failed because of these tasks.
-    NotApproved { tasks: Vec<&'a TaskRow> },
-    /// It failed in planning or in its final review.
-    Failed { in_planning: bool },
-    /// A group waits for these tasks.
-    Blocked { tasks: Vec<&'a TaskRow> },
 }

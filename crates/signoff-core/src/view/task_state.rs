@@ -165,6 +165,11 @@ impl TaskStatus {
         matches!(self, Self::Completed | Self::Failed | Self::Stuck | Self::Cancelled)
     }
 
+    /// Whether the work ended because it failed or got stuck.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Stuck)
+    }
+
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::keys::{BOUNDS, DefinitionKeys, REVIEWER_KEYS, RestartKeys, WorkKeys, WorkflowKeys};
 use super::{Completion, GateKeys, GatePolicy, Landing, Phase, PhaseKind, Role, Scheduling, Workflow};
-use crate::policy::{Bound, FailureAction, Gate, OnExhausted, OnFailure};
+use crate::policy::{Bound, FailureAction, Gate};
 use crate::settings::key;
 use crate::settings::rules::key_name;
 
@@ -182,13 +182,13 @@ fn text_of(key: &str, value: &Value) -> Option<String> {
 
 fn on_exhausted(gate: &Gate) -> (&'static str, String) {
     let what = toml_value(&gate.on_exhausted);
-    let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", toml_value(&gate.exhausted_as)));
+    let outcome = gate.on_exhausted.stops().then(|| format!(", as {}", toml_value(&gate.exhausted_as)));
     (key_name!(GateKeys, on_exhausted), what + &outcome.unwrap_or_default())
 }
 
 /// Whether a restart is possible, by the policy or by a person's answer.
 fn may_restart(gate: &Gate) -> bool {
-    gate.on_failure == OnFailure::Restart
+    gate.on_failure.restarts()
         || gate.on_exhausted.may_restart()
         || gate.escalations().iter().any(|escalation| escalation.actions().contains(&FailureAction::Ask))
 }
@@ -209,7 +209,7 @@ fn bound(gate: &Gate) -> (&'static str, String) {
         Bound::MaxFixes(fixes) => (max_fixes, fixes),
         Bound::Unlimited => return (max_fixes, "unlimited".to_owned()),
     };
-    if gate.on_failure != OnFailure::MiniLoop {
+    if !gate.on_failure.fixes_in_place() {
         return (key, number.to_string());
     }
     let (reviews, fixes) = (gate.bound.reviews().unwrap_or(0), gate.bound.fixes().unwrap_or(0));

@@ -320,9 +320,9 @@ impl PhaseReader<'_> {
 
 /// The key that restarts, if the gate does.
 pub fn restart_key(gate: &Gate) -> Option<&'static str> {
-    if gate.on_failure == OnFailure::Restart {
+    if gate.on_failure.restarts() {
         Some(key_name!(GateKeys, on_failure))
-    } else if gate.on_exhausted == OnExhausted::Restart {
+    } else if gate.on_exhausted.restarts() {
         Some(key_name!(GateKeys, on_exhausted))
     } else {
         None

@@ -326,11 +326,7 @@ impl<'a> Grid<'a> {
     fn plan(&mut self) -> String {
         let long = PromptTask { description: self.text(), ..self.pool.tasks[0] };
         let tasks = [&[long], self.choices.few(&self.pool.tasks)].concat();
-        prompt::plan(&PlanContext {
-            opening: self.maybe(),
-            tasks: self.choices.few(&tasks),
-            retry: self.retry(),
-        })
+        prompt::plan(&PlanContext { opening: self.maybe(), tasks: self.choices.few(&tasks), retry: self.retry() })
     }
 
     fn work(&mut self) -> Work<'a> {

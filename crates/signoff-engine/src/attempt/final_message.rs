@@ -6,7 +6,7 @@ use signoff_core::contract::{self, ReviewAnswer};
 use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, ReviewerName, Tree};
 use signoff_core::ledger::read_claims;
-use signoff_core::machine::{AttemptFailure, Event, Head, JobKind, WorkReport};
+use signoff_core::machine::{AttemptFailure, AttemptRole, Event, Head, JobKind, WorkReport};
 use signoff_core::prompt::marker;
 use signoff_core::review::{Review, Violation};
 use signoff_core::settings::AssignedReviewer;
@@ -61,7 +61,7 @@ pub fn planner_end(spec: &AttemptSpec, text: &[u8]) -> (AttemptEnd, Vec<LoopFact
 }
 
 fn parse_planner_answer(spec: &AttemptSpec, text: &[u8]) -> Result<PlannerAnswer, Violation> {
-    match (&spec.part, spec.launch.role == Role::Enumerate.as_str()) {
+    match (&spec.part, spec.launch.role() == Some(AttemptRole::Agent(Role::Enumerate))) {
         (Some(RunPart::Planning { tasks, .. }), false) => read_groups(text, tasks).map(PlannerAnswer::Groups),
         (_, _) => read_tasks(text).map(PlannerAnswer::Tasks),
     }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::Event;
+use signoff_core::machine::{AttemptRole, Event};
 use signoff_core::policy::{Budget, BudgetResource, Caps, ResourceAmounts};
 use signoff_core::review::Usage;
 use signoff_core::view::LoopState;
@@ -17,9 +17,6 @@ use crate::executor::AttemptKey;
 
 /// Usage is checked once in this number of ticks, about every second.
 const TICKS_PER_CHECK: u32 = 5;
-
-/// The roles that cost nothing.
-const FREE_ROLES: [&str; 3] = ["check", "combine", "land"];
 
 impl Dispatcher<'_> {
     /// Whether any budget cap is configured.
@@ -192,8 +189,8 @@ impl BudgetScope<'_> {
         let mut agents = Vec::new();
         for (loop_id, loop_state) in &self.loops {
             let own = self.active.running.keys().filter(|(other, _)| other == *loop_id);
-            let costs = |attempt: &AttemptId| !FREE_ROLES.contains(&role_of(loop_state, *attempt));
-            agents.extend(own.map(|(_, attempt)| *attempt).filter(costs).map(|attempt| (*loop_state, attempt)));
+            let is_paid = |attempt: &AttemptId| costs(role_of(loop_state, *attempt));
+            agents.extend(own.map(|(_, attempt)| *attempt).filter(is_paid).map(|attempt| (*loop_state, attempt)));
         }
         agents
     }
@@ -248,13 +245,18 @@ impl BudgetScope<'_> {
                 let at_work = self.active.running.contains_key(&(loop_id.clone(), *attempt));
                 let role = role_of(loop_state, *attempt);
                 let is_meaningful = usage.cost_micro_usd > 0 || loop_state.answered.contains(attempt);
-                if is_meaningful && !at_work && !FREE_ROLES.contains(&role) {
+                if is_meaningful && !at_work && costs(role) {
                     known.push((role, Usage { duration_ms: 0, ..*usage }.into()));
                 }
             }
         }
         known
     }
+}
+
+/// Whether attempts of a role cost something. Unknown roles count as agents.
+fn costs(role: &str) -> bool {
+    AttemptRole::parse(role).is_none_or(AttemptRole::is_by_agent)
 }
 
 fn role_of(loop_state: &LoopState, attempt: AttemptId) -> &str {

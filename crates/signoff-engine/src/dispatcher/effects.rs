@@ -212,7 +212,7 @@ impl Dispatcher<'_> {
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         let sandbox = self.ctx.sandbox_backend(&job.kind, &agent);
-        let role = role_name(job).to_owned();
+        let role = job.kind.role().as_str().to_owned();
         Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox, resumes: None }
     }
 
@@ -368,17 +368,6 @@ impl Dispatcher<'_> {
             // A cap is raised in the configuration, which the next process reads. The run's machine ends checkpoints.
             PauseReason::Budget | PauseReason::Checkpoint => {}
         }
-    }
-}
-
-/// The value of `SIGNOFF_ROLE` for a job.
-pub(crate) fn role_name(job: &Job) -> &'static str {
-    match &job.kind {
-        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => role.as_str(),
-        JobKind::Review { .. } => "review",
-        JobKind::Check => "check",
-        JobKind::Combine { .. } => "combine",
-        JobKind::Land => "land",
     }
 }
 

@@ -69,7 +69,7 @@ impl Dispatcher<'_> {
         if !self.is_free(&agent) {
             return LaunchDecision::Wait;
         }
-        self.budget_for(*run, loop_id, super::effects::role_name(job))
+        self.budget_for(*run, loop_id, job.kind.role().as_str())
     }
 
     pub(super) fn note_paused(&mut self, run: RunId, loop_id: &LoopId, reason: &str) {

@@ -219,17 +219,8 @@ pub fn ready(store: &dyn Store, only: &[TaskId], max: usize) -> Result<Vec<TaskI
 /// Whether no other task works on the branch that a task continues. `taken` are branches that were just assigned.
 fn branch_is_free(store: &dyn Store, task: TaskId, taken: &mut Vec<u64>) -> Result<bool, StoreError> {
     let Some(root) = store.task(task)?.and_then(|row| row.continues) else { return Ok(true) };
-    let at_work = |row: &TaskRow| match row.status {
-        TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused => true,
-        TaskStatus::Pending
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked
-        | TaskStatus::Cancelled => false,
-    };
     let same = |row: &&TaskRow| row.id == root || row.continues == Some(root);
-    let busy = taken.contains(&root) || store.tasks()?.iter().filter(same).any(at_work);
+    let busy = taken.contains(&root) || store.tasks()?.iter().filter(same).any(inbox::is_under_way);
     if !busy {
         taken.push(root);
     }

@@ -153,7 +153,7 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
         MergeOutcome::Conflicting { .. } => {
             return Err(not_landed(
                 format!("{branch} was moved to {tip}, which conflicts with the landed commit {landed}"),
-                format!("nothing is lost: `git merge {landed}` on {branch}, then `signoff run --resume`"),
+                format!("nothing is lost: `git merge {landed}` on {branch}, then `{}`", Action::ResumeRun(None)),
             ));
         }
     };

@@ -81,7 +81,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<TrackerOffer,
         spec.depends_on = task.into_iter().flat_map(|task| &task.depends_on).filter_map(before).collect();
     }
     let status = |by: TaskId| row(by).map_or(TaskStatus::Pending, |row| row.status);
-    let failed = |by: TaskId| matches!(status(by), TaskStatus::Failed | TaskStatus::Stuck);
+    let failed = |by: TaskId| status(by).is_failure();
     let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == SourceState::Done);
     let excluded = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
     let next = |by: TaskId| row(by).map_or(NextStep::Do(Action::Work(by.0)), |row| NextStep::to_approve(row, &rows));

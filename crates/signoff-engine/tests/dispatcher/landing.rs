@@ -9,7 +9,7 @@ use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_engine::error::EngineError;
 use signoff_engine::landing::{self, ApprovedRange, DirectLanding, LandingResult};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::story::{DriveEnd, GitProject, Story};
+use signoff_testkit::story::{GitProject, RunLoopEnd, Story};
 
 use crate::dispatcher::groups::{developers, planners};
 use crate::dispatcher::scripts::{FEATURE, approves, changes_requested, developer, lines_after, strict_reviewer};
@@ -254,7 +254,7 @@ fn grants_of_undisturbed_run() -> Vec<usize> {
 fn run_killed_after(story: &mut Story, facts: usize) {
     story.kill_after(facts);
     let end = story.try_run_spec(None, 1);
-    assert!(matches!(end, DriveEnd::Killed), "the run ended before fact {facts}");
+    assert!(matches!(end, RunLoopEnd::Killed), "the run ended before fact {facts}");
     story.never_kill();
 }
 

@@ -87,7 +87,7 @@ pub fn decisions(decisions: &[PersonDecision]) -> Markup {
         ol.history {
             @for decision in decisions {
                 li {
-                    (badges::timestamp(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what)
+                    (badges::timestamp(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what.as_str())
                     @if let Some(choice) = &decision.choice { " " (text::line(choice)) }
                     @if let Some(reason) = &decision.reason { " – " (text::line(reason)) }
                 }

@@ -291,7 +291,7 @@ fn stats_section(report: &StatsReport) -> Markup {
     let cycles = cycles.map(|bucket| NamedCount { name: count(bucket.cycles, "cycle"), count: bucket.tasks });
     let cycles: Vec<NamedCount> = cycles.collect();
     let stops = report.stop_reasons.iter().map(|stop| NamedCount {
-        name: super::text::spaced(stop.reason.as_ref().unwrap_or(&stop.outcome)),
+        name: super::text::spaced(stop.reason_as_str().unwrap_or(stop.outcome_as_str())),
         count: stop.tasks,
     });
     let stops: Vec<NamedCount> = stops.collect();

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::{location, one_line};
 use signoff_core::patch::PatchFile;
+use signoff_core::view::inbox;
 use signoff_term::fit::truncate_line;
 use signoff_term::show::{ClaimLine, DeciderKind, FindingLine, LedgerLine, Sighting, StateChange};
 
@@ -62,7 +63,7 @@ fn finding(line: &LedgerLine, context: PageContext, anchors: &Anchors, finding_c
                 @for claim in &line.claims { (claimed(claim)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
-            @if is_open && context.is_served { (dispute(found, context, anchors, finding_context.typed)) }
+            @if context.is_served && inbox::can_be_disputed(line.state) { (dispute(found, context, anchors, finding_context.typed)) }
         }
     }
 }

@@ -3,32 +3,24 @@
 use maud::{Markup, html};
 use signoff_core::machine::FinalVerdict;
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, TaskRow, inbox};
+use signoff_core::view::inbox::TaskActions;
+use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_term::fit::{capitalized, count, truncate_line};
-use signoff_term::show::{AttemptRow, TaskReport};
+use signoff_term::show::TaskReport;
 
 use super::frame::{self, PageFrame, PageSubject};
 use super::text;
 use super::{AddPage, PageNotice, TypedFields};
 
-/// Roles that never write to the worktree.
-const READ_ONLY_ROLES: [&str; 2] = ["review", "check"];
-
-/// Whether a user can set the verdict: no attempt is writing, or was writing when the program was killed.
-fn can_be_edited(report: &TaskReport) -> bool {
-    let writes = |attempt: &AttemptRow| attempt.outcome.is_none() && !READ_ONLY_ROLES.contains(&attempt.role.as_str());
-    inbox::can_be_edited(&report.task) && !report.attempts.iter().any(writes)
-}
-
 /// All forms that apply now.
 pub fn actions(report: &TaskReport, typed: Option<&TypedFields>) -> Markup {
-    let task = &report.task;
-    let (id, back) = (task.id, format!("/tasks/{}", task.id));
+    let (id, back) = (report.task.id, format!("/tasks/{}", report.task.id));
+    let possible = TaskActions::for_loop(&report.task, report.is_being_written);
     html! {
         div.actions {
-            @if inbox::can_be_retried(task) { (retry(id, &back)) }
-            @if can_be_edited(report) { (edit(id, &back, typed)) }
-            @if inbox::can_be_cancelled(task) { (cancel(id, &back)) }
+            @if possible.retry { (retry(id, &back)) }
+            @if possible.edit { (edit(id, &back, typed)) }
+            @if possible.cancel { (cancel(id, &back)) }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::view::inbox::{self, Action, InboxTasks, NextStep, ProjectSnapshot};
-use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState};
 use signoff_term::fit::dollars;
 use signoff_term::runs::{self, RunEntry};
 
@@ -99,9 +99,9 @@ fn attention_section(page: &HomePage, snapshot: &ProjectSnapshot, attention_item
     }
 }
 
-/// Whether tasks are pending and no process works on them.
+/// Whether tasks could start and no process works on them.
 fn is_idle(page: &HomePage) -> bool {
-    page.driven.is_empty() && page.tasks.iter().any(|task| task.status == TaskStatus::Pending)
+    page.driven.is_empty() && page.tasks.iter().any(|task| inbox::can_begin(task, &page.tasks))
 }
 
 fn number_of(number: usize) -> Markup {
@@ -223,7 +223,7 @@ fn run_list(page: &HomePage) -> Markup {
 
 fn run_row(run: &RunRow, counted: Option<&RunProgress>, page: &HomePage) -> Markup {
     let driven = page.driven.contains(&run.id);
-    let state = runs::state(run, &page.tasks);
+    let state = run.state(&page.tasks);
     html! {
         li.row {
             (badges::state_badge(state, runs::status(run)))

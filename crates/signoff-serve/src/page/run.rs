@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use signoff_core::view::inbox::ProjectSnapshot;
-use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
+use signoff_core::view::inbox::{ProjectSnapshot, Urgency};
+use signoff_core::view::{RunRow, TaskRow, TaskStatus};
 use signoff_term::fit::dollars;
 use signoff_term::runs::{self, RunEntry};
 
@@ -38,7 +38,7 @@ pub fn name(run: &RunRow) -> String {
 
 fn head(page: &RunPage) -> Markup {
     let run = &page.run;
-    let state = runs::state(run, &page.tasks);
+    let state = run.state(&page.tasks);
     let driven: BTreeSet<u64> = page.driven.then_some(run.id).into_iter().collect();
     let runs = std::slice::from_ref(run);
     let entry = RunEntry::new(run, &ProjectSnapshot { tasks: &page.tasks, runs, driven: &driven });
@@ -92,9 +92,8 @@ impl RunProgress {
     }
 
     pub fn add(&mut self, task: &TaskRow) {
-        let state = task.state();
-        self.approved += u64::from(state.is_approved() && task.status == TaskStatus::Completed);
-        self.unsettled += u64::from(state == TaskState::NeedsYou && task.status == TaskStatus::Completed);
+        self.approved += u64::from(task.state().is_approved() && task.status == TaskStatus::Completed);
+        self.unsettled += u64::from(task.status == TaskStatus::Completed && Urgency::for_task(task).is_some());
         let number = match task.status {
             TaskStatus::Completed | TaskStatus::Cancelled => &mut self.done,
             TaskStatus::InProgress => &mut self.at_work,

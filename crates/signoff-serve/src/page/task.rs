@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::ledger::FindingState;
 use signoff_core::patch::PatchFile;
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::{TaskRow, inbox};
 use signoff_term::fit::{count, dollars};
 use signoff_term::report::result_of_report;
 
@@ -53,7 +53,7 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
     html! {
         section #head data-live aria-label="Status" {
             (status_line(page))
-            @if task.status == TaskStatus::InProgress && !page.driven { p.bad { "No process works on it now: it was interrupted." } }
+            @if inbox::is_interrupted(task, page.driven) { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
                 (forms::question(question, &[], &format!("/tasks/{}", task.id)))
@@ -74,10 +74,10 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
 /// The status, with the reason if the task failed.
 fn status_line(page: &TaskPage) -> Markup {
     let task = &page.report.task;
-    let has_stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck);
+    let has_failed = task.status.is_failure();
     let result_text = result_of_report(&page.report, page.driven).text;
-    let why = result_text.split_once(": ").map(|(_, why)| why).filter(|_| has_stopped);
-    let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
+    let why = result_text.split_once(": ").map(|(_, why)| why).filter(|_| has_failed);
+    let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_failed);
     html! {
         p.lead { (badges::task_badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (badges::status_details(task)) } }
         @if let Some(error) = last_error { p.bad { (text::line(error)) } }

@@ -30,7 +30,6 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
     let mut stats = sample::stats();
     stats.reviewers.iter_mut().for_each(|reviewer| reviewer.reviewer = text.to_owned());
     stats.roles.iter_mut().for_each(|role| role.role = text.to_owned());
-    stats.stop_reasons.iter_mut().for_each(|stop| stop.reason = Some(text.to_owned()));
     let mut transcript = sample::transcript();
     transcript.transcript.tail = format!("x{text}");
     transcript.title = format!("x{text}");

@@ -8,11 +8,12 @@ use signoff_core::merge::merge;
 use signoff_core::review::{
     Confidence, FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, VerdictKind,
 };
+use signoff_core::sandbox::SandboxBackend;
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_serve::page::{AddPage, DiffText, HomePage, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
-    AttemptOutcome, AttemptRow, ClaimLine, Cycle, DeciderKind, FindingLine, LedgerLine, PersonDecision, ReviewReport,
-    RoundVerdict, Sighting, StateChange, TaskReport,
+    AttemptOutcome, AttemptRow, ClaimLine, Cycle, DeciderKind, FindingLine, LedgerLine, PersonDecision,
+    PersonDecisionKind, ReviewReport, RoundVerdict, Sighting, StateChange, TaskReport,
 };
 use signoff_term::stats::{
     Convergence, CostTotals, CycleCount, CyclesToApproval, ReviewerStats, RoleStats, StatsCollector, StatsReport,
@@ -327,7 +328,7 @@ pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Atte
         model: Some("large".into()),
         phase: if role == "implement" { "implement" } else { "review" }.into(),
         cycle,
-        sandbox: Some("landlock"),
+        sandbox: Some(SandboxBackend::Landlock),
         session: None,
         resumes: None,
         started_at: "2026-01-29T10:01:10Z".into(),
@@ -417,7 +418,7 @@ pub fn task() -> TaskPage {
     let decision = PersonDecision {
         at: "2026-01-29T10:08:30Z".into(),
         by: "ann".into(),
-        what: "dispute",
+        what: PersonDecisionKind::Dispute,
         choice: Some("f-77aa01bb02".into()),
         reason: Some("the mail is queued, not sent".into()),
     };
@@ -434,6 +435,7 @@ pub fn task() -> TaskPage {
             approved_commit: None,
             voided: None,
             question: None,
+            is_being_written: false,
         },
         spec: "Add user authentication\n\nWith a password of at least 8 characters (R3: no empty passwords).\nSessions are kept in memory.".into(),
         diff: Some(DiffText {
@@ -487,9 +489,9 @@ pub fn stats() -> StatsReport {
     };
     let none = StatsCollector::default().report();
     let distribution = [(1, 6), (2, 11), (3, 4)].map(|(cycles, tasks)| CycleCount { cycles, tasks });
-    let stops = [("cycles_exhausted", 3), ("task_stuck", 1), ("budget", 1)];
+    let stops = [(Reason::CyclesExhausted, 3), (Reason::TaskStuck, 1), (Reason::Budget, 1)];
     let stop =
-        |(reason, tasks): (&str, u64)| StopReason { outcome: "stuck".into(), reason: Some(reason.into()), tasks };
+        |(reason, tasks): (Reason, u64)| StopReason { outcome: Some(OutcomeKind::Stuck), reason: Some(reason), tasks };
     StatsReport {
         reviewers: vec![
             reviewer("spec", [14, 1, 2, 0], 3.2),

@@ -6,13 +6,13 @@ use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::OutcomeKind;
 use signoff_core::view::inbox::{Action, NextStep};
-use signoff_core::view::{Blocker, LoopRow, TaskState, TaskStatus};
+use signoff_core::view::{Blocker, LoopRow, TaskStatus};
 use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Landing, Scheduling};
 
 use super::LineRenderer;
 use crate::fit::{count, first, truncate_line};
-use crate::{labels, progress, runs};
+use crate::{labels, progress};
 
 /// Maximum number of tasks a line names; the others are counted.
 const MAX_NAMED_TASKS: usize = 8;
@@ -141,16 +141,14 @@ impl LineRenderer {
         }
         let run = self.state.run;
         let all_cancelled = tasks.iter().all(|row| row.status == TaskStatus::Cancelled) && !tasks.is_empty();
-        let (state, word) = match outcome {
-            RunOutcome::Approved | RunOutcome::Attention if all_cancelled => {
-                (TaskState::Cancelled, "ended, all tasks cancelled".to_owned())
-            }
-            RunOutcome::Approved => (TaskState::Approved, all_approved(&rows)),
-            RunOutcome::Attention => (self.not_all_approved(&tasks), "completed, not all approved".to_owned()),
-            RunOutcome::Failed => (TaskState::Failed, "failed".to_owned()),
-            RunOutcome::Cancelled => (TaskState::Cancelled, "cancelled".to_owned()),
+        let word = match outcome {
+            RunOutcome::Approved | RunOutcome::Attention if all_cancelled => "ended, all tasks cancelled".to_owned(),
+            RunOutcome::Approved => all_approved(&rows),
+            RunOutcome::Attention => "completed, not all approved".to_owned(),
+            RunOutcome::Failed => "failed".to_owned(),
+            RunOutcome::Cancelled => "cancelled".to_owned(),
         };
-        let mark = state.mark();
+        let mark = self.state.final_state(outcome).mark();
         if tasks.is_empty() {
             return vec![format!("{mark} Run {run} {word} before its first task")];
         }
@@ -191,17 +189,6 @@ impl LineRenderer {
             },
             RunOutcome::Cancelled => format!("    The landed work is on {branch}"),
         })
-    }
-
-    /// The state of a completed run that is not approved as a whole. Cancelled tasks and tasks without review need no
-    /// person.
-    fn not_all_approved(&self, tasks: &[&LoopRow]) -> TaskState {
-        if self.unapproved_whole().is_some() {
-            return TaskState::NeedsYou;
-        }
-        let together = runs::combined_state(tasks.iter().map(|row| row.state));
-        // Some tasks were cancelled: the others are approved, but the run is not.
-        if together.is_approved() { TaskState::Cancelled } else { together }
     }
 
     /// The run, if its final review did not approve it.

@@ -1,7 +1,7 @@
 //! A question with everything a person needs to answer it.
 
 use signoff_core::ids::{LoopId, QuestionId, RunId};
-use signoff_core::machine::{Choice, Loop, Policy, QuestionTopic, Stage, blocking};
+use signoff_core::machine::{Choice, FinalVerdict, Loop, Policy, QuestionTopic, Stage, blocking};
 use signoff_core::policy::ExhaustedAs;
 use signoff_core::review::Finding;
 use signoff_core::view::RunState;
@@ -73,7 +73,7 @@ fn effect(choice: Choice, topic: &QuestionTopic, machine: &Loop, policy: &Policy
         Choice::Skip => "continue without approval",
         Choice::Retry => retry(topic),
         Choice::Proceed => proceed(topic),
-        Choice::Stop => stop(topic, machine, policy),
+        Choice::Stop => return format!("end it here: {}", ending(topic, machine, policy)),
         Choice::Restart => return restart(machine, policy),
     };
     text.to_owned()
@@ -100,21 +100,19 @@ fn proceed(topic: &QuestionTopic) -> &'static str {
     }
 }
 
-fn stop(topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> &'static str {
+/// How the loop ends if it stops here.
+fn ending(topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> &'static str {
     let gate_policy = policy.workflow.phases.get(machine.position.phase).and_then(|phase| phase.policy());
-    match (topic, gate_policy.map(|gate_policy| gate_policy.gate.exhausted_as)) {
-        (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Attention)) => "end it here: MAX_CYCLES_REACHED",
-        (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Stuck)) => "end it here: stuck",
-        (QuestionTopic::Discussion { .. }, _) => "end it here: NEEDS_DISCUSSION",
-        (
-            QuestionTopic::Exhausted(_)
-            | QuestionTopic::PartialReview { .. }
-            | QuestionTopic::UnclearReview { .. }
-            | QuestionTopic::NoReview { .. }
-            | QuestionTopic::FixerFailed
-            | QuestionTopic::ImplementerFailed,
-            _,
-        ) => "end it here: failed",
+    match topic {
+        QuestionTopic::Exhausted(_) => {
+            gate_policy.map_or(ExhaustedAs::Failed, |gate_policy| gate_policy.gate.exhausted_as).ending()
+        }
+        QuestionTopic::Discussion { .. } => FinalVerdict::NeedsDiscussion.as_str(),
+        QuestionTopic::PartialReview { .. }
+        | QuestionTopic::UnclearReview { .. }
+        | QuestionTopic::NoReview { .. }
+        | QuestionTopic::FixerFailed
+        | QuestionTopic::ImplementerFailed => ExhaustedAs::Failed.ending(),
     }
 }
 

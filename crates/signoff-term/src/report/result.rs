@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{Action, EndKind};
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
 use crate::fit::{count, counts};
@@ -27,13 +27,19 @@ pub enum ReportResultKind {
 impl ReportResultKind {
     /// The kind for a loop without a task; `driven` is whether a process is working on it.
     pub(super) fn for_outcome(outcome: Option<OutcomeKind>, driven: bool) -> Self {
-        match outcome {
-            Some(outcome) if outcome.is_approval() => Self::Passed,
-            Some(OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled) => Self::Broken,
-            Some(_) => Self::Open,
-            None if driven => Self::Unfinished,
-            None => Self::Left,
+        outcome.map_or(Self::unfinished(driven), |outcome| Self::from_end(EndKind::for_outcome(outcome)))
+    }
+
+    fn from_end(end: EndKind) -> Self {
+        match end {
+            EndKind::Approved => Self::Passed,
+            EndKind::NotApproved => Self::Open,
+            EndKind::Broken => Self::Broken,
         }
+    }
+
+    fn unfinished(driven: bool) -> Self {
+        if driven { Self::Unfinished } else { Self::Left }
     }
 
     /// Whether it ended with an answer of its reviewers.
@@ -115,7 +121,7 @@ impl ReportResult {
 
     /// The result of unfinished work; `driven` is whether a process is working on it.
     fn unfinished(driven: bool, text: String) -> Self {
-        Self::new(if driven { ReportResultKind::Unfinished } else { ReportResultKind::Left }, text)
+        Self::new(ReportResultKind::unfinished(driven), text)
     }
 }
 
@@ -137,61 +143,66 @@ pub fn result_of_task(task: &TaskRow, driven: bool) -> ReportResult {
 }
 
 fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
-    let id = task.id;
-    let unfinished = |text: String| ReportResult::unfinished(driven, text);
-    let at_work = |text: &str| {
-        if driven {
-            unfinished(format!("{text}; the work continues"))
-        } else {
-            unfinished(format!("{text}, and no process is running: `signoff work {id}` continues"))
-        }
-    };
-    match task.status {
-        TaskStatus::Pending if task.run_id.is_none() => {
-            unfinished(format!("Never started: `signoff work {id}` works it"))
-        }
-        TaskStatus::Pending => unfinished("Not started yet".to_owned()),
-        // A task that never started waits for its dependencies; one that started is approved and waits for its group.
-        TaskStatus::Blocked if task.base.is_none() => unfinished("Blocked by its dependencies".to_owned()),
-        TaskStatus::Blocked => {
-            let hint = task.run_id.map(|run| format!(": `signoff run --resume {run}`")).unwrap_or_default();
-            unfinished(format!("Signed off, but its group is blocked{hint}"))
-        }
-        TaskStatus::Waiting => unfinished(format!("Waits for an answer: `signoff show {id}` shows the question")),
-        TaskStatus::Paused => at_work(&format!("Paused{}", labels::reason_suffix(task.reason))),
-        TaskStatus::InProgress if task.state().is_approved() => {
-            unfinished("Approved, waiting for its group".to_owned())
-        }
-        TaskStatus::InProgress => at_work(&format!("Unfinished{}", phase_suffix(task))),
-        TaskStatus::Completed => completed(task),
-        TaskStatus::Failed => {
-            ReportResult::new(ReportResultKind::Broken, format!("Failed{}", labels::reason_suffix(task.reason)))
-        }
-        TaskStatus::Stuck => {
-            ReportResult::new(ReportResultKind::Broken, format!("Stuck{}", labels::reason_suffix(task.reason)))
-        }
-        TaskStatus::Cancelled => ReportResult::new(ReportResultKind::Broken, "Cancelled".to_owned()),
+    match EndKind::for_task(task) {
+        Some(end) => ReportResult::new(ReportResultKind::from_end(end), end_text(task)),
+        None => ReportResult::unfinished(driven, unfinished_text(task, driven)),
     }
 }
 
-fn completed(task: &TaskRow) -> ReportResult {
+fn unfinished_text(task: &TaskRow, driven: bool) -> String {
+    let work = Action::Work(task.id);
+    let at_work = |what: &str| match driven {
+        true => format!("{what}; the work continues"),
+        false => format!("{what}, and no process is running: `{work}` continues"),
+    };
+    match task.status {
+        TaskStatus::Pending if task.run_id.is_none() => format!("Never started: `{work}` works it"),
+        TaskStatus::Pending => "Not started yet".to_owned(),
+        // A task that never started waits for its dependencies; one that started is approved and waits for its group.
+        TaskStatus::Blocked if task.base.is_none() => "Blocked by its dependencies".to_owned(),
+        TaskStatus::Blocked => {
+            let resume = task.run_id.map(|run| format!(": `{}`", Action::ResumeRun(Some(run)))).unwrap_or_default();
+            format!("Signed off, but its group is blocked{resume}")
+        }
+        TaskStatus::Waiting => format!("Waits for an answer: `{}` shows the question", Action::Show(task.id)),
+        TaskStatus::Paused => at_work(&format!("Paused{}", labels::reason_suffix(task.reason))),
+        TaskStatus::InProgress if task.state().is_approved() => "Approved, waiting for its group".to_owned(),
+        TaskStatus::InProgress
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Stuck
+        | TaskStatus::Cancelled => at_work(&format!("Unfinished{}", phase_suffix(task))),
+    }
+}
+
+fn end_text(task: &TaskRow) -> String {
+    let why = labels::reason_suffix(task.reason);
+    match task.status {
+        TaskStatus::Failed => format!("Failed{why}"),
+        TaskStatus::Stuck => format!("Stuck{why}"),
+        TaskStatus::Cancelled => "Cancelled".to_owned(),
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked
+        | TaskStatus::Completed => completion_text(task, &why),
+    }
+}
+
+fn completion_text(task: &TaskRow, why: &str) -> String {
     let reviews = match task.review_cycle {
         0 => String::new(),
         cycles => format!(" after {}", count(cycles, "review")),
     };
     let left = labels::open_findings(u64::from(task.open_findings));
-    let open = |text: &str| {
-        ReportResult::new(ReportResultKind::Open, format!("{text}{reviews}{}", labels::reason_suffix(task.reason)))
-    };
     match task.outcome {
-        Some(OutcomeKind::Approved) => ReportResult::new(ReportResultKind::Passed, format!("Approved{reviews}{left}")),
-        Some(OutcomeKind::Accepted) => {
-            ReportResult::new(ReportResultKind::Passed, format!("Approved by a person{left}"))
-        }
-        None => ReportResult::new(ReportResultKind::Open, "Done, not reviewed".to_owned()),
-        Some(OutcomeKind::Discussion) => open("To be discussed"),
-        Some(OutcomeKind::NothingToReview) => ReportResult::new(ReportResultKind::Open, "Nothing to review".to_owned()),
-        Some(_) => open("Not approved"),
+        Some(OutcomeKind::Approved) => format!("Approved{reviews}{left}"),
+        Some(OutcomeKind::Accepted) => format!("Approved by a person{left}"),
+        None => "Done, not reviewed".to_owned(),
+        Some(OutcomeKind::Discussion) => format!("To be discussed{reviews}{why}"),
+        Some(OutcomeKind::NothingToReview) => "Nothing to review".to_owned(),
+        Some(_) => format!("Not approved{reviews}{why}"),
     }
 }
 
@@ -233,23 +244,20 @@ fn question_text(question: &QuestionRow) -> String {
 pub fn result_of_checkout(row: &LoopRow, driven: bool) -> ReportResult {
     let reviews = count(row.cycle, "review");
     let why = labels::reason_suffix(row.reason);
-    match row.outcome {
-        Some(outcome) if outcome.is_approval() => {
-            ReportResult::new(ReportResultKind::Passed, format!("Approved after {reviews}"))
+    let Some(outcome) = row.outcome else {
+        let again = Action::ReviewCheckout;
+        let left = || format!("Left unfinished, and no process is running: `{again}` starts again");
+        return ReportResult::unfinished(driven, if driven { "Under review".to_owned() } else { left() });
+    };
+    let text = match EndKind::for_outcome(outcome) {
+        EndKind::Approved => format!("Approved after {reviews}"),
+        EndKind::NotApproved => format!("Not approved after {reviews}{why}"),
+        EndKind::Broken if outcome.is_failure() => format!("The review failed{why}"),
+        EndKind::Broken => {
+            return ReportResult::new(ReportResultKind::Broken, "Cancelled".to_owned()).marked(TaskState::Cancelled);
         }
-        Some(outcome) if outcome.is_failure() => {
-            ReportResult::new(ReportResultKind::Broken, format!("The review failed{why}"))
-        }
-        Some(OutcomeKind::Cancelled) => {
-            ReportResult::new(ReportResultKind::Broken, "Cancelled".to_owned()).marked(TaskState::Cancelled)
-        }
-        Some(_) => ReportResult::new(ReportResultKind::Open, format!("Not approved after {reviews}{why}")),
-        None if driven => ReportResult::unfinished(driven, "Under review".to_owned()),
-        None => {
-            let text = "Left unfinished, and no process is running: `signoff review` starts again";
-            ReportResult::unfinished(driven, text.to_owned())
-        }
-    }
+    };
+    ReportResult::new(ReportResultKind::for_outcome(row.outcome, driven), text)
 }
 
 /// The result of a run, from its outcome, the results of its tasks and its open questions.
@@ -260,7 +268,7 @@ pub fn result_of_run(
     questions: &[QuestionRow],
     driven: bool,
 ) -> ReportResult {
-    let id = run.id;
+    let resume = Action::ResumeRun(Some(run.id));
     let number = count(tasks.len() as u64, "task");
     let with_tasks = if tasks.is_empty() { "without a task".to_owned() } else { format!("with {number}") };
     match run.status {
@@ -276,19 +284,18 @@ pub fn result_of_run(
         }
         RunStatus::Failed => ReportResult::new(ReportResultKind::Broken, failure_text(&with_tasks, tasks)),
         RunStatus::Running | RunStatus::Blocked if !questions.is_empty() => {
-            ReportResult::unfinished(driven, waiting_text(id, questions, driven))
+            ReportResult::unfinished(driven, waiting_text(&resume, questions, driven))
         }
-        RunStatus::Blocked => ReportResult::unfinished(
-            driven,
-            format!("Blocked: a person has to decide, then `signoff run --resume {id}`"),
-        ),
+        RunStatus::Blocked => {
+            ReportResult::unfinished(driven, format!("Blocked: a person has to decide, then `{resume}`"))
+        }
         RunStatus::Running if driven => {
             ReportResult::unfinished(driven, format!("At work ({}) {with_tasks}", run.stage.as_str()))
         }
         RunStatus::Running => ReportResult::unfinished(
             driven,
             format!(
-                "Left unfinished ({}) {with_tasks}, and no process is running: `signoff run --resume {id}` continues",
+                "Left unfinished ({}) {with_tasks}, and no process is running: `{resume}` continues",
                 run.stage.as_str()
             ),
         ),
@@ -315,7 +322,7 @@ fn failure_text(with_tasks: &str, tasks: &[ReportResult]) -> String {
 }
 
 /// The first question in full, and the number of the others.
-fn waiting_text(run: u64, questions: &[QuestionRow], driven: bool) -> String {
+fn waiting_text(resume: &Action, questions: &[QuestionRow], driven: bool) -> String {
     let first = questions.first().map(question_text).unwrap_or_default();
     let task = questions.first().and_then(|question| question.task_id);
     let waits = task.map_or_else(|| "Waits".to_owned(), |task| format!("Task {task} waits"));
@@ -323,7 +330,7 @@ fn waiting_text(run: u64, questions: &[QuestionRow], driven: bool) -> String {
         0 | 1 => String::new(),
         all => format!("; and {}", count(all as u64 - 1, "more question")),
     };
-    let then = if driven { String::new() } else { format!("; then `signoff run --resume {run}` continues") };
+    let then = if driven { String::new() } else { format!("; then `{resume}` continues") };
     format!("{waits} for an answer: {first}{more}{then}")
 }
 

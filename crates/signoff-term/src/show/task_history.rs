@@ -141,7 +141,8 @@ impl RunHistory {
         let progress = task.progress.or_else(|| row.as_ref().and_then(|row| row.progress));
         let (task, question) = (TaskRow { progress, ..task.with_current_state() }, row.and_then(|row| row.question));
         let decisions = self.loops.get(loop_id).map(|kept| kept.decisions.clone());
-        let approved = self.state.loop_state(loop_id).and_then(Loop::approved_commit);
+        let machine = self.state.loop_state(loop_id);
+        let approved = machine.and_then(Loop::approved_commit);
         TaskReport {
             version: VERSION,
             cycles: self.cycles(loop_id),
@@ -152,6 +153,7 @@ impl RunHistory {
             approved_commit: approved.map(ToString::to_string),
             voided: None,
             question: question.map(|question| question_row(question, self.state.run, &task)),
+            is_being_written: machine.is_some_and(Loop::is_being_written),
             task,
         }
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ledger::FindingState;
+use signoff_core::machine::AttemptRole;
 
 use crate::show::{AttemptOutcome, AttemptRow, LedgerLine};
 
@@ -81,7 +82,7 @@ impl StatsByGroup {
     fn add_attempt(&mut self, attempt: &AttemptRow) {
         self.roles.entry(attempt.role.clone()).or_default().add_attempt(attempt);
         // Findings of the project's checks have this source, but `check` attempts have no reviewer.
-        let checks = (attempt.role == "check").then_some("checks");
+        let checks = (AttemptRole::parse(&attempt.role) == Some(AttemptRole::Check)).then_some("checks");
         if let Some(name) = attempt.reviewer.as_deref().or(checks) {
             let reviewer = self.reviewer(name);
             reviewer.attempts += 1;

@@ -1,8 +1,8 @@
 //! The report of `signoff stats`: its types, and its text.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use signoff_core::machine::OutcomeKind;
+use serde::{Serialize, Serializer};
+use signoff_core::machine::{OutcomeKind, Reason};
 
 use super::breakdown::round_to_thousandths;
 use super::{PhaseStats, ReviewerStats, RoleStats, StatsCollector};
@@ -64,10 +64,27 @@ pub struct CycleCount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StopReason {
     /// `approved`, `accepted`, `unreviewed`, `exhausted`, `failed`, …
-    pub outcome: String,
+    #[serde(serialize_with = "outcome_name")]
+    #[schemars(with = "String")]
+    pub outcome: Option<OutcomeKind>,
     /// A documented reason code; null if there is no reason.
-    pub reason: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<Reason>,
     pub tasks: u64,
+}
+
+impl StopReason {
+    pub fn outcome_as_str(&self) -> &'static str {
+        self.outcome.map_or("unreviewed", OutcomeKind::as_str)
+    }
+
+    pub fn reason_as_str(&self) -> Option<&'static str> {
+        self.reason.map(Reason::as_str)
+    }
+}
+
+fn outcome_name<S: Serializer>(outcome: &Option<OutcomeKind>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(outcome.map_or("unreviewed", OutcomeKind::as_str))
 }
 
 /// The total cost.
@@ -160,13 +177,11 @@ fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
 }
 
 fn stops(stats: &StatsCollector) -> Vec<StopReason> {
-    let stops = stats.stops.iter().map(|((outcome, reason), tasks)| StopReason {
-        outcome: outcome.map_or("unreviewed", OutcomeKind::as_str).to_owned(),
-        reason: reason.map(|reason| reason.as_str().to_owned()),
-        tasks: *tasks,
-    });
-    let mut stops: Vec<StopReason> = stops.collect();
-    stops.sort_by(|a, b| (b.tasks, &a.outcome, &a.reason).cmp(&(a.tasks, &b.outcome, &b.reason)));
+    let stops = stats.stops.iter();
+    let mut stops: Vec<StopReason> = stops
+        .map(|((outcome, reason), tasks)| StopReason { outcome: *outcome, reason: *reason, tasks: *tasks })
+        .collect();
+    stops.sort_by_key(|stop| (std::cmp::Reverse(stop.tasks), stop.outcome_as_str(), stop.reason_as_str()));
     stops
 }
 
@@ -238,7 +253,8 @@ fn cycles_table(report: &StatsReport) -> Option<String> {
 
 fn stops_table(report: &StatsReport) -> Option<String> {
     let row = |stop: &StopReason| {
-        vec![stop.outcome.clone(), stop.reason.clone().unwrap_or_default(), count(stop.tasks, "task")]
+        let reason = stop.reason_as_str().unwrap_or_default();
+        vec![stop.outcome_as_str().to_owned(), reason.to_owned(), count(stop.tasks, "task")]
     };
     section("Why tasks ended:", &[], report.stop_reasons.iter().map(row).collect())
 }

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::FindingId;
-use signoff_core::view::inbox::TaskActions;
+use signoff_core::view::inbox::{self, TaskActions};
 
 use super::dialog::{Dialog, DialogReply, DialogTask};
 use super::list::Navigation;
@@ -227,6 +227,10 @@ impl Tui {
 
     fn open_dispute(&mut self) {
         let selected = self.opened.as_ref().and_then(|opened| opened.finding());
+        if selected.is_some_and(|line| !inbox::can_be_disputed(line.state)) {
+            self.show_note("nothing to dispute: the finding is not open");
+            return;
+        }
         let selected = selected.map(|line| {
             let text = format!("{}: {}", line.finding.severity, line.finding.description);
             (FindingId::new(line.finding.id.clone()), truncate_line(&text, 400))

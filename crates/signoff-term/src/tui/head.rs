@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use ratatui::text::{Line, Span};
 use signoff_core::group::RunStage;
 use signoff_core::review::Usage;
+use signoff_core::view::inbox::Attention;
 use signoff_core::view::{RunOverview, RunTaskCounts};
 
 use super::canvas::{Theme, justified, span};
@@ -78,11 +79,11 @@ fn attention_text(model: &TuiModel, theme: Theme) -> Span<'static> {
 /// `1 ask, 2 stuck, 3 at work`: the head of a narrow screen.
 pub fn short_line(model: &TuiModel) -> String {
     let ranks = [
-        (Rank::Asking, "ask"),
-        (Rank::Stuck, "stuck"),
-        (Rank::NotApproved, "unsettled"),
-        (Rank::Interrupted, "interrupted"),
-        (Rank::Paused, "paused"),
+        (Rank::Needs(Attention::Asking), "ask"),
+        (Rank::Needs(Attention::Stuck), "stuck"),
+        (Rank::Needs(Attention::NotApproved), "unsettled"),
+        (Rank::Needs(Attention::Interrupted), "interrupted"),
+        (Rank::Needs(Attention::Paused), "paused"),
         (Rank::AtWork, "at work"),
         (Rank::Waiting, "wait"),
         (Rank::Done, "done"),

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
-use signoff_core::view::inbox::Action;
-use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition};
+use signoff_core::view::inbox::InboxHints;
+use signoff_core::view::{RunOverview, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::head::{RunTally, TuiRunProgress};
-use super::row::{InboxHints, Rank, RowKey, TuiRow};
+use super::row::{Rank, RowKey, TuiRow};
 use crate::fit::truncate_line;
 use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
@@ -101,7 +101,7 @@ impl TuiModel {
 
     fn list_queue(&mut self) {
         let row = |task: &TaskRow| match &self.hints {
-            Some(hints) => TuiRow::queued(task).with_hints(hints),
+            Some(hints) => TuiRow::queued(task).with_hint(&hints.for_queued(TaskId(task.id))),
             None => TuiRow::queued(task),
         };
         self.queue = self.queued.iter().map(|task| (RowKey::queued(task.id), row(task))).collect();
@@ -297,13 +297,7 @@ impl RunModel {
         let loop_row = self.lines.state().row(loop_id)?;
         let row = TuiRow::from_view(&loop_row);
         let mut row = match hints {
-            Some(hints) if !driven && loop_row.status == TaskStatus::InProgress => {
-                let run = self.lines.state().run;
-                let resume = row.task.is_none().then(|| Action::ResumeRun(Some(run.0)).to_string());
-                let next = hints.next_command(row.task).or(resume.as_deref());
-                row.interrupted(next)
-            }
-            Some(hints) => row.with_hints(hints),
+            Some(hints) => row.with_hint(&hints.for_loop(&loop_row, driven)),
             None => row,
         };
         if let Some(model) = self.loops.get_mut(loop_id) {

@@ -1,11 +1,9 @@
-//! One row of the list: a loop, or a queued task; and what the inbox says about tasks, which is not in their logs.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! One row of the list: a loop, or a queued task.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, TaskActions, Urgency};
+use signoff_core::view::inbox::{Attention, RowHint, TaskActions};
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
@@ -39,56 +37,39 @@ impl RowKey {
 /// The sort order of rows. Rows that need a person come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    Asking,
-    Stuck,
-    /// Ended, but not approved.
-    NotApproved,
-    /// Started, but no process is working on it.
-    Interrupted,
-    Paused,
+    Needs(Attention),
     AtWork,
     Waiting,
     Done,
 }
 
 impl Rank {
-    fn from_view(view: &LoopRow) -> Self {
-        match view.badge {
-            Badge::Ask => Self::Asking,
-            Badge::Stuck => Self::Stuck,
-            Badge::Paused => Self::Paused,
-            Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => Self::AtWork,
-            Badge::Wait => Self::Waiting,
-            Badge::Done if view.outcome.and_then(Urgency::for_outcome).is_some() => Self::NotApproved,
-            Badge::Done => Self::Done,
-        }
-    }
-
-    /// Corrects the rank with the inbox: a later task may have continued the work, or it resumes by itself.
-    fn with_hints(self, hints: &InboxHints, task: Option<TaskId>) -> Self {
-        let (needs, settled) = (hints.next_command(task).is_some(), hints.is_settled(task));
-        match self {
-            Self::Stuck | Self::NotApproved if settled => Self::Done,
-            Self::Paused if settled => Self::AtWork,
-            Self::Waiting | Self::Done if needs => Self::NotApproved,
-            Self::Asking
-            | Self::Stuck
-            | Self::NotApproved
-            | Self::Interrupted
-            | Self::Paused
-            | Self::AtWork
-            | Self::Waiting
-            | Self::Done => self,
+    fn new(badge: Badge, attention: Option<Attention>) -> Self {
+        match (attention, badge) {
+            (Some(attention), _) => Self::Needs(attention),
+            (None, Badge::Wait) => Self::Waiting,
+            (None, Badge::Done | Badge::Stuck) => Self::Done,
+            (
+                None,
+                Badge::Spawn
+                | Badge::Work
+                | Badge::Review
+                | Badge::Fix
+                | Badge::Check
+                | Badge::Land
+                | Badge::Ask
+                | Badge::Paused,
+            ) => Self::AtWork,
         }
     }
 
     pub fn needs_a_person(self) -> bool {
-        self <= Self::Paused
+        matches!(self, Self::Needs(_))
     }
 
     /// Whether the loop has stopped.
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Stuck | Self::NotApproved | Self::Done)
+        matches!(self, Self::Needs(Attention::Stuck | Attention::NotApproved) | Self::Done)
     }
 }
 
@@ -122,7 +103,7 @@ impl TuiRow {
             None => labels::subject(view),
         };
         Self {
-            rank: Rank::from_view(view),
+            rank: Rank::new(view.badge, Attention::for_loop(view)),
             task: view.task,
             badge: view.badge,
             state: view.state,
@@ -139,27 +120,24 @@ impl TuiRow {
     }
 
     /// Applies the information from outside the log.
-    pub fn with_hints(self, hints: &InboxHints) -> Self {
-        let rank = self.rank.with_hints(hints, self.task);
-        let message = match hints.next_command(self.task) {
-            Some(next) if rank != self.rank && self.badge == Badge::Wait => next.to_owned(),
-            Some(next) if rank != self.rank => format!("{}; {next}", self.message),
-            Some(_) | None => self.message,
-        };
-        // Do not show a voided approval as approved.
-        let is_voided = rank != self.rank && self.state.is_approved();
-        let state = if is_voided { TaskState::NeedsYou } else { self.state };
-        Self { rank, state, message: truncate_line(&message, MAX_MESSAGE_WIDTH), ..self }
-    }
-
-    /// Marks the row as interrupted, with the command that resumes it.
-    pub fn interrupted(self, next: Option<&str>) -> Self {
-        let next = next.map(|next| format!(": {next}")).unwrap_or_default();
-        Self {
-            rank: Rank::Interrupted,
-            message: truncate_line(&format!("interrupted{next}"), MAX_MESSAGE_WIDTH),
-            ..self
+    #[must_use]
+    pub fn with_hint(self, hint: &RowHint) -> Self {
+        let rank = Rank::new(self.badge, hint.attention);
+        if rank == self.rank {
+            return self;
         }
+        let message = match (hint.attention, &hint.next) {
+            (Some(Attention::Interrupted), Some(next)) => format!("interrupted: {next}"),
+            (Some(Attention::Interrupted), None) => "interrupted".to_owned(),
+            (_, Some(next)) if self.badge == Badge::Wait => next.to_string(),
+            (_, Some(next)) => format!("{}; {next}", self.message),
+            (_, None) => self.message,
+        };
+        let state = match hint.attention {
+            None | Some(Attention::Interrupted) => self.state,
+            Some(attention) => attention.state(self.state),
+        };
+        Self { rank, state, message: truncate_line(&message, MAX_MESSAGE_WIDTH), ..self }
     }
 
     /// The row of a task without a run.
@@ -219,41 +197,4 @@ fn result_text(view: &LoopRow) -> String {
         open => format!(", {} open", count(open, "finding")),
     };
     format!("{result}{why}{open}")
-}
-
-/// The content of the inbox (`signoff` without a command), so that the UI shows the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct InboxHints {
-    /// Unfinished runs that no process is working on.
-    pub interrupted: BTreeSet<RunId>,
-    /// The command to type next, for each task that needs a person.
-    next_commands: BTreeMap<TaskId, String>,
-    /// Stopped tasks that need no person.
-    settled: BTreeSet<TaskId>,
-}
-
-impl InboxHints {
-    pub fn new(snapshot: &ProjectSnapshot<'_>, interrupted: BTreeSet<RunId>) -> Self {
-        let InboxTasks { needs_attention, interrupted: interrupted_tasks, .. } = InboxTasks::new(snapshot);
-        let needing = needs_attention.into_iter().chain(interrupted_tasks);
-        let next_commands: BTreeMap<_, _> =
-            needing.map(|task| (TaskId(task.id), NextStep::for_task(task, snapshot).to_string())).collect();
-        // Only stopped tasks can be settled: an active task may need a person before the next update.
-        let stopped = snapshot.tasks.iter().filter(|task| has_stopped(task)).map(|task| TaskId(task.id));
-        let settled = stopped.filter(|task| !next_commands.contains_key(task)).collect();
-        Self { interrupted, next_commands, settled }
-    }
-
-    /// The command to type next, if the task needs a person.
-    pub fn next_command(&self, task: Option<TaskId>) -> Option<&str> {
-        self.next_commands.get(&task?).map(String::as_str)
-    }
-
-    pub fn is_settled(&self, task: Option<TaskId>) -> bool {
-        task.is_some_and(|task| self.settled.contains(&task))
-    }
-}
-
-fn has_stopped(task: &TaskRow) -> bool {
-    task.status == TaskStatus::Paused || task.status.is_over()
 }

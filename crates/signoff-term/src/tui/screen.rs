@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
+use signoff_core::view::inbox::Attention;
 
 use super::canvas::{Canvas, justified, span, styled};
 use super::dialog::{Dialog, draw};
@@ -140,7 +141,7 @@ impl Tui {
 
     /// Whether postponing this question ends the program: it is the only one, and nothing else is active.
     fn is_last_question(&self) -> bool {
-        let running = [Rank::Paused, Rank::AtWork, Rank::Waiting];
+        let running = [Rank::Needs(Attention::Paused), Rank::AtWork, Rank::Waiting];
         let alone = running.into_iter().all(|rank| self.model.count_rank(rank) == 0);
         self.mode == TuiMode::Driving && self.questions.waiting() == 1 && alone
     }

@@ -2,9 +2,9 @@
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
-use signoff_core::view::inbox::TaskResult;
+use signoff_core::view::inbox::{InvocationSummary, TaskResult};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
-use signoff_term::exit::InvocationSummary;
+use signoff_term::exit::code;
 
 use crate::rows::{ended, question, row};
 
@@ -72,7 +72,7 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
         ("cancelled", ended(TaskStatus::Cancelled, "cancelled")),
     ];
     let line = |(what, task): &(&str, TaskRow)| {
-        let code = invocation(std::slice::from_ref(task)).code();
+        let code = code(&invocation(std::slice::from_ref(task)));
         format!("{what:<29} {:<11} {} {code}", task.state().as_str(), task.state().mark())
     };
     let table: Vec<String> = situations.iter().map(line).collect();
@@ -100,7 +100,7 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
     cancelled                     cancelled   - 0
     ");
     for (what, task) in &situations {
-        let passes = invocation(std::slice::from_ref(task)).code() == 0;
+        let passes = code(&invocation(std::slice::from_ref(task))) == 0;
         let may_pass = matches!(
             task.state(),
             TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled
@@ -135,7 +135,7 @@ fn failed_work_never_exits_with_0() {
             let failed =
                 matches!(outcome, "failed" | "stuck") || matches!(status, TaskStatus::Failed | TaskStatus::Stuck);
             for no_ask in [false, true] {
-                let code = InvocationSummary { no_ask, ..invocation(&tasks) }.code();
+                let code = code(&InvocationSummary { no_ask, ..invocation(&tasks) });
                 assert!(!failed || code == 1, "{status:?} {outcome}: {code}");
             }
         }
@@ -154,17 +154,17 @@ fn the_rule() {
     let both = [tasks("exhausted"), [row(2, "b", TaskStatus::Failed)]].concat();
     let good = invocation(&good);
     let codes = [
-        ("approved", good.code()),
-        ("nothing to do", invocation(&[]).code()),
-        ("bound reached", invocation(&exhausted).code()),
-        ("open question", InvocationSummary { questions: &open_questions, ..good }.code()),
-        ("open question, no one to ask", InvocationSummary { questions: &open_questions, no_ask: true, ..good }.code()),
-        ("blocked run", InvocationSummary { run: Some(&blocked), ..good }.code()),
-        ("run that failed as a whole", InvocationSummary { run: Some(&failed), ..good }.code()),
-        ("final review noted", InvocationSummary { run: Some(&noted), ..good }.code()),
-        ("unreviewed", InvocationSummary { run: Some(&noted), ..invocation(&unreviewed) }.code()),
-        ("failed beside a bound reached", invocation(&both).code()),
-        ("interrupted", InvocationSummary { interrupted: true, run: Some(&failed), ..good }.code()),
+        ("approved", code(&good)),
+        ("nothing to do", code(&invocation(&[]))),
+        ("bound reached", code(&invocation(&exhausted))),
+        ("open question", code(&InvocationSummary { questions: &open_questions, ..good })),
+        ("open question, no one to ask", code(&InvocationSummary { questions: &open_questions, no_ask: true, ..good })),
+        ("blocked run", code(&InvocationSummary { run: Some(&blocked), ..good })),
+        ("run that failed as a whole", code(&InvocationSummary { run: Some(&failed), ..good })),
+        ("final review noted", code(&InvocationSummary { run: Some(&noted), ..good })),
+        ("unreviewed", code(&InvocationSummary { run: Some(&noted), ..invocation(&unreviewed) })),
+        ("failed beside a bound reached", code(&invocation(&both))),
+        ("interrupted", code(&InvocationSummary { interrupted: true, run: Some(&failed), ..good })),
     ];
     let table: Vec<_> = codes.iter().map(|(what, code)| format!("{what:<30}{code}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"

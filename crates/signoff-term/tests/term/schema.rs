@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ledger::FindingState;
 use signoff_core::notify::NotificationMessage;
 use signoff_core::review::Usage;
 use signoff_core::sandbox::SandboxBackend;
@@ -15,7 +16,7 @@ use signoff_core::settings::edit::ChangedKey;
 use signoff_core::state_v4::IterationState;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, RecordedFact, TaskFact};
-use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport, FailedAnswer};
+use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport, FailedAnswer, LoginState};
 use signoff_term::json::{
     AddReport, AnswerReport, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorCheck, DoctorReport,
     InitReport, LogLine, MergeReport, NotifyReport, PhasesReport, ProjectCheck, RunReport, ServeReport, StatusReport,
@@ -193,7 +194,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         stream: "stderr",
         text: text(),
     };
-    let dispute = DisputeReport { version: VERSION, finding: text(), task_id: None, state: "refuted" };
+    let dispute = DisputeReport { version: VERSION, finding: text(), task_id: None, state: FindingState::Refuted };
     let ready = ReadyTask { id: text(), title: text(), priority: None, auto_review: true };
     let left_out = SkippedTask { id: text(), title: text(), reason: text() };
     let slots = SlotsReport::new("bd", vec![ready], vec![left_out], vec![text()]);
@@ -211,7 +212,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         program_version: Some(text()),
         least_version: None,
         too_old: false,
-        login: "unknown",
+        login: LoginState::Unknown,
         login_by: None,
         model: None,
         problem: None,

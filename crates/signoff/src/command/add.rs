@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use signoff_core::ids::TaskId;
 use signoff_core::policy::Effort;
 use signoff_core::task::{PlanText, TaskSpec, TaskType};
+use signoff_core::view::inbox::Action;
 use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
@@ -80,7 +81,7 @@ pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result
     } else {
         let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.as_str()));
         console.text(&format!("Added task #{task}: {title}\n"))?;
-        console.note("`signoff work` starts it");
+        console.note(&format!("`{}` starts it", Action::WorkQueue));
     }
     Ok(CommandExit::Done)
 }

@@ -2,6 +2,7 @@
 
 use signoff_core::command::{LoopCommand, parse_choice};
 use signoff_core::ids::{LoopId, RunId};
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_store::{QuestionRef, Store};
 use signoff_term::json::{AnswerReport, VERSION};
@@ -71,12 +72,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended: &[String]) -> Result<Option<String>> {
     // The result of a loop of the run itself is applied when the run is resumed.
     if loop_id.is_run_level() {
-        return Ok(Some(format!("`signoff run --resume {run}` continues")));
+        return Ok(Some(format!("`{}` continues", Action::ResumeRun(Some(run.0)))));
     }
     let unfinished =
         |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
     let continues = ended.is_empty() || project.tasks()?.iter().any(unfinished);
-    Ok(continues.then(|| "`signoff work` continues".to_owned()))
+    Ok(continues.then(|| format!("`{}` continues", Action::WorkQueue)))
 }
 
 fn no_question(id: &str) -> CliError {

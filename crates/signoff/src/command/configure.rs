@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::settings::edit::{self, ChangedKey, EditedFile, KeyChange};
 use signoff_core::settings::foreign::{ForeignFormat, translate};
-use signoff_core::settings::questions::PHASES;
 use signoff_core::settings::{ConfigError, PhaseRow, SettingOrigin, Settings};
+use signoff_core::workflow::PHASES_PRESET;
 use signoff_term::json::{ConfigureReport, PhasesReport, VERSION};
 
 use crate::host::{self, replace::Replacement};
@@ -122,7 +122,7 @@ fn import<'t>(file: &Path, target: &'t ConfigTarget) -> Result<Proposal<'t>> {
 }
 
 fn reset(target: &ConfigTarget, dry_run: bool, console: &Console) -> Result<CommandExit> {
-    let edited = edit::remove(&target.name, &target.text, &["presets", PHASES])?;
+    let edited = edit::remove(&target.name, &target.text, &["presets", PHASES_PRESET])?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
     proposal.note_remaining();
     if !dry_run
@@ -197,7 +197,7 @@ impl<'t> Proposal<'t> {
 
     /// Notes files that still contain settings of the phases.
     pub fn note_remaining(&mut self) {
-        let rows = self.settings.workflow_rows(PHASES);
+        let rows = self.settings.workflow_rows(PHASES_PRESET);
         let files: BTreeSet<_> = rows.iter().filter_map(|row| file_of(&row.origin)).collect();
         let note = |file: &str| format!("{file} still contains settings of the phases");
         self.notes.extend(files.into_iter().map(note));

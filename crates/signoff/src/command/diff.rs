@@ -4,6 +4,7 @@ use std::path::Path;
 
 use signoff_core::ids::{Commit, TaskId};
 use signoff_core::view::TaskRow;
+use signoff_core::view::inbox::Action;
 use signoff_engine::git::{GitDiff, GitError, NewWorktree, Repository};
 use signoff_term::json::{DiffReport, VERSION};
 
@@ -56,7 +57,7 @@ pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff> {
         Ok(worktree) if worktree.exists() => Ok(worktree.preview_diff(&commit)?),
         Ok(_) | Err(GitError::WorktreeGone(_)) if !repository.has_branch(branch)? => {
             Err(CliError::from(GitError::BranchGone(branch.clone()))
-                .hint(format!("`signoff review {}` recreates it at its last commit, if git still has it", row.id)))
+                .hint(format!("`{}` recreates it at its last commit, if git still has it", Action::Review(row.id))))
         }
         // The worktree is gone, but the branch still has the commits.
         Ok(_) | Err(GitError::WorktreeGone(_)) => {

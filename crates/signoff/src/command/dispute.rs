@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::TaskId;
 use signoff_core::ledger::FindingState;
+use signoff_core::view::inbox::Action;
 use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
@@ -49,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     result.print_note(console);
     let text = format!("Finding {finding} is refuted by {}\n", host::user_name());
     let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
-    console.print(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" }, || text)
+    console.print(&DisputeReport { version: VERSION, finding, task_id, state: FindingState::Refuted }, || text)
 }
 
 pub fn unknown_finding(finding: &str) -> CliError {
@@ -62,7 +63,7 @@ fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result
         found.retain(|finding_ref| finding_ref.task == Some(task));
         if found.is_empty() {
             return Err(CliError::usage(format!("task {task} has no finding {prefix}"))
-                .hint(format!("`signoff show {task}` lists its findings")));
+                .hint(format!("`{}` lists its findings", Action::Show(task.0))));
         }
     }
     let ids: BTreeSet<&str> = found.iter().map(|finding_ref| finding_ref.finding.as_str()).collect();

@@ -4,6 +4,7 @@ use signoff_core::command::{LoopCommand, parse_verdict};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
 use signoff_core::view::TaskState;
+use signoff_core::view::inbox::Action;
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
@@ -38,12 +39,13 @@ fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, 
     }
     let Some(task) = task else {
         return Err(CliError::usage(format!("an agent is changing the files of the final review of run {run}"))
-            .hint(format!("wait for it, or continue it with `signoff run --resume {run}`")));
+            .hint(format!("wait for it, or continue it with `{}`", Action::ResumeRun(Some(run.0)))));
     };
+    let cancel = Action::Cancel(task.0);
     let hint = if project.store.is_held(run)? {
-        format!("wait for it (`signoff logs {task} -f`), or cancel it with `signoff cancel {task}`")
+        format!("wait for it (`{}`), or cancel it with `{cancel}`", Action::FollowLog(task.0))
     } else {
-        format!("`signoff work {task}` continues it; `signoff cancel {task}` cancels it")
+        format!("`{}` continues it; `{cancel}` cancels it", Action::Work(task.0))
     };
     Err(CliError::usage(format!("an agent is changing the files of task {task}")).hint(hint))
 }

@@ -2,7 +2,8 @@
 
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::TaskRow;
+use signoff_core::view::inbox::{self, Action};
 use signoff_engine::artifact;
 use signoff_store::Store;
 
@@ -42,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let tasks: Vec<TaskId> = rows.map(|row| TaskId(row.id)).collect();
     let Some((review, number)) = artifact::latest(&project.layout.reviews(), &tasks) else {
         return Err(CliError::usage(format!("task {} has no review to improve from", args.task))
-            .hint(format!("`signoff review {}` creates one", args.task)));
+            .hint(format!("`{}` creates one", Action::Review(args.task.0))));
     };
     let before = project.store.task_spec(root)?.unwrap_or_default();
     let spec = TaskSpec {
@@ -75,9 +76,9 @@ pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow> {
     if row.base.is_none() {
         return Err(not_started(&row));
     }
-    if matches!(row.status, TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused) {
+    if inbox::is_under_way(&row) {
         return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
-            .hint(format!("wait for it, or `signoff cancel {task}`")));
+            .hint(format!("wait for it, or `{}`", Action::Cancel(task.0))));
     }
     Ok(row)
 }

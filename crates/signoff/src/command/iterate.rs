@@ -4,16 +4,13 @@ use signoff_core::ids::TaskId;
 use signoff_core::settings::TaskFlags;
 use signoff_core::state_v4::{IterationMode, IterationState};
 use signoff_core::task::TaskSpec;
-use signoff_core::workflow::Workflow;
+use signoff_core::workflow::{PHASES_PRESET, Workflow};
 use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
 use super::add;
 use crate::run_loop::{self, RunRequest};
 use crate::{CliError, CommandExit, Console, Project, Result, preflight, settings};
-
-/// The preset that `signoff iterate` uses.
-pub const PRESET: &str = "phases";
 
 /// Work one task in nine phases: plan, implement, test and review
 ///
@@ -103,13 +100,13 @@ impl Args {
 
     /// The workflow with its phases.
     pub fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow> {
-        let flags = TaskFlags { preset: Some(PRESET.to_owned()), ..TaskFlags::default() };
+        let flags = TaskFlags { preset: Some(PHASES_PRESET.to_owned()), ..TaskFlags::default() };
         let mode = if self.lite { "lite" } else { "full" };
         let mut workflow = project
             .settings
             .task_workflow(spec, &flags)?
             .in_mode(mode)
-            .ok_or_else(|| CliError::usage(format!("workflow {PRESET} has no mode {mode}")))?;
+            .ok_or_else(|| CliError::usage(format!("workflow {PHASES_PRESET} has no mode {mode}")))?;
         // In lite mode the main agent reviews. A model configured together with another reviewer agent is dropped too.
         for gate in workflow.phases.iter_mut().filter(|phase| self.lite && phase.is_gate()) {
             gate.prefers = None;

@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{RunState, TaskStatus};
 use signoff_core::wire::Launch;
 use signoff_engine::executor::AttemptKey;
@@ -72,7 +73,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         match status {
             WorkStatus::Running if args.follow => host::sleep_briefly(),
             WorkStatus::Abandoned if args.follow => {
-                console.note(&format!("No signoff is running: `signoff work {}` continues", args.task));
+                console.note(&format!("No signoff is running: `{}` continues", Action::Work(args.task.0)));
                 return Ok(CommandExit::Done);
             }
             WorkStatus::Running | WorkStatus::Abandoned | WorkStatus::Over => return Ok(CommandExit::Done),

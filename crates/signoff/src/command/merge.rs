@@ -4,7 +4,7 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Stage};
 use signoff_core::view::LoopState;
-use signoff_core::view::inbox;
+use signoff_core::view::inbox::{self, Action};
 use signoff_store::Store;
 use signoff_term::json::{LandedStatus, LandedTask, MergeReport};
 
@@ -80,7 +80,7 @@ fn print_waiting(project: &ReadOnlyProject, task: TaskId, run: RunId, console: &
     let user = host::user_name();
     console.text(&format!("✓ Task #{task} is APPROVED by {user}, and lands with its group on {}\n", run.branch()))?;
     if !project.store.is_held(run)? {
-        console.note(&format!("`signoff run --resume {run}` continues"));
+        console.note(&format!("`{}` continues", Action::ResumeRun(Some(run.0))));
     }
     Ok(CommandExit::Done)
 }

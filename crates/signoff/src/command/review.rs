@@ -186,7 +186,8 @@ fn review_spec(project: &Project, task: TaskId) -> Result<TaskSpec> {
 
 fn task_branch(project: &Project, task: TaskId) -> Result<String> {
     project.store.task(task)?.and_then(|row| row.branch).ok_or_else(|| {
-        CliError::failed(format!("task {task} has no branch")).hint(format!("`signoff show {task}` shows its state"))
+        CliError::failed(format!("task {task} has no branch"))
+            .hint(format!("`{}` shows its state", Action::Show(task.0)))
     })
 }
 

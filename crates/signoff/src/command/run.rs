@@ -11,7 +11,7 @@ use signoff_core::group::RunPolicy;
 use signoff_core::policy::Effort;
 use signoff_core::source::{self, SourceState, SourceTask, TaskFile, TaskFormat};
 use signoff_core::task::{PlanOrigin, PlanText, TaskSpec};
-use signoff_core::workflow::Workflow;
+use signoff_core::workflow::{LOOPS_PRESET, PLAN_PRESET, Workflow};
 use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
@@ -166,9 +166,6 @@ fn is_called_plan(path: &Path, text: &str) -> bool {
     heading.is_some_and(is_plan) || path.file_stem().is_some_and(|stem| is_plan(&stem.to_string_lossy()))
 }
 
-/// The preset for the tasks of a plan.
-const PLAN_PRESET: &str = "plan";
-
 /// Works the open tasks of a plan.
 fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
@@ -220,9 +217,6 @@ fn task_spec(task: &SourceTask, file: &TaskFile, plan: &PlanText) -> TaskSpec {
     }
 }
 
-/// The preset that tasks are made and worked under.
-const SPECIFICATION_PRESET: &str = "loops";
-
 /// Plans and works a specification.
 fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
     if text.trim().is_empty() {
@@ -232,7 +226,7 @@ fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> 
     }
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
-    let workflow = args.workflow(&project, SPECIFICATION_PRESET)?;
+    let workflow = args.workflow(&project, LOOPS_PRESET)?;
     let spec = TaskSpec { title: name.to_owned(), description: text.to_owned(), ..TaskSpec::default() };
     for part in
         [workflow.run_level_workflow(&workflow.before), workflow.clone(), workflow.run_level_workflow(&workflow.after)]

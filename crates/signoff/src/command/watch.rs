@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
 use signoff_core::ids::RunId;
-use signoff_core::view::inbox::InboxTasks;
+use signoff_core::view::inbox::{Action, InboxHints, InboxTasks};
 use signoff_core::view::{RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_engine::executor::AttemptKey;
@@ -17,7 +17,7 @@ use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
 use signoff_term::json;
-use signoff_term::tui::{InboxHints, TuiMode, TuiRequest};
+use signoff_term::tui::{TuiMode, TuiRequest};
 
 use super::replay::naming;
 use crate::line_output::LineOutput;
@@ -367,8 +367,8 @@ pub fn check_run_exists(project: Option<&ReadOnlyProject>, run: RunId) -> Result
         return Ok(());
     }
     let hint = match runs.as_slice() {
-        [] => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
-        [only] => format!("the only one is run {}", only.id),
+        [] => format!("there are no runs yet: `{}` runs the queued tasks", Action::WorkQueue),
+        [one] => format!("the only one is run {}", one.id),
         [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
     };
     Err(CliError::usage(format!("there is no run {run}")).hint(hint))

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::inbox::{self, Action, NextStep, ProjectSnapshot};
-use signoff_core::view::{TaskRow, TaskState, TaskStatus};
+use signoff_core::view::inbox::{self, Action, InvocationScope, InvocationSummary, NextStep, ProjectSnapshot};
+use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, Store};
-use signoff_term::exit::InvocationSummary;
+use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::status::status_line;
 
@@ -111,7 +111,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     if let Some(first) = blocked.first() {
         return Err(blocked_error(first, &all));
     }
-    let exit = exit_of(&rows, &all, tasks);
+    let exit = exit_of(&all, InvocationScope::named(tasks));
     console.note(&match (with_status(TaskStatus::Pending).count(), with_status(TaskStatus::InProgress).count()) {
         (0, 0) => nothing_to_do_text(&rows, &all, tasks),
         (0, _) => "Nothing to do here: another signoff process is running".to_owned(),
@@ -119,19 +119,17 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
     });
     let failed = if tasks.is_empty() { project.read_only().failed_final_reviews()? } else { Vec::new() };
     for run in &failed {
-        console.note(&format!("The final review of run {run} failed: `signoff run --resume {run}` shows what to do"));
+        let resume = Action::ResumeRun(Some(run.0));
+        console.note(&format!("The final review of run {run} failed: `{resume}` shows what to do"));
     }
     Ok(if failed.is_empty() { exit } else { CommandExit::Failed })
 }
 
-/// The exit if there is nothing to do: that of the named tasks, or of all tasks that are unfinished or need the user.
-fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit {
-    let unsettled = inbox::unsettled(all);
-    let open = |row: &TaskRow| !row.status.is_over() || unsettled.contains(&row.id);
-    let selected = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
-    let tasks: Vec<TaskRow> = selected.cloned().collect();
+/// The exit if nothing was worked: that of the tasks in the scope.
+fn exit_of(all: &[TaskRow], scope: InvocationScope) -> CommandExit {
+    let tasks = scope.counted(all, &BTreeSet::new());
     let invocation = InvocationSummary { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
-    CommandExit::from_code(invocation.code())
+    CommandExit::from_code(exit::code(&invocation))
 }
 
 /// Whether a task failed, is blocked or needs the user.
@@ -141,27 +139,17 @@ pub fn has_unsettled(project: &Project) -> Result<bool> {
 
 /// The exit for all tasks that are unfinished or need the user.
 pub fn exit_of_all(project: &Project) -> Result<CommandExit> {
-    let all = project.read_only().tasks()?;
-    Ok(exit_of(&all.iter().collect::<Vec<_>>(), &all, &[]))
+    Ok(exit_of(&project.read_only().tasks()?, InvocationScope::Everything))
 }
 
 /// The exit for a finished run.
 pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit> {
-    let all = project.read_only().tasks()?;
-    let rows: Vec<&TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).collect();
-    Ok(exit_of(&rows, &all, &[]))
+    Ok(exit_of(&project.read_only().tasks()?, InvocationScope::Runs(&BTreeSet::from([run.0]))))
 }
 
 /// The error for a task that waits for another one that did not pass.
 fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
-    let mut task = blocked;
-    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || inbox::blocks_dependents(row);
-    while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && blocks(row)) {
-        task = next;
-        if task.status != TaskStatus::Blocked {
-            break;
-        }
-    }
+    let task = inbox::blocking_task(blocked, all);
     let (id, cause) = (blocked.id, task.id);
     if id == cause {
         return CliError::failed(format!("task {id} is blocked: another task of its run needs you"))
@@ -170,7 +158,7 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let failure =
         CliError::failed(format!("task {id} waits for task {cause}, which did not pass ({})", status_line(task)));
     if task.status == TaskStatus::Cancelled {
-        return failure.hint(format!("`signoff cancel {id}`, then add it again without `--depends-on`"));
+        return failure.hint(format!("`{}`, then add it again without `--depends-on`", Action::Cancel(id)));
     }
     let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
     failure.hint(NextStep::for_task(task, &snapshot).to_string())
@@ -179,16 +167,10 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
 /// The message if all named tasks, or all tasks, are over.
 fn nothing_to_do_text(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> String {
     let unsettled = inbox::unsettled(all);
-    let needs_person = |row: &&&TaskRow| {
-        let is_stopped = row.state() == TaskState::NeedsYou && row.status != TaskStatus::Stuck;
-        is_stopped || row.is_refused_by_person()
-    };
-    let waiting: Vec<&TaskRow> =
-        rows.iter().filter(|row| unsettled.contains(&row.id)).filter(needs_person).copied().collect();
-    let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
-    let can_retry =
-        |row: &TaskRow| matches!(row.status, TaskStatus::Failed | TaskStatus::Stuck) && !row.is_refused_by_person();
-    let failed: Vec<&TaskRow> = rows.iter().copied().filter(|row| can_retry(row) && !continued(row)).collect();
+    let ended = || rows.iter().copied().filter(|row| unsettled.contains(&row.id));
+    let waiting: Vec<&TaskRow> = ended().filter(|row| inbox::awaits_decision(row)).collect();
+    let has_failed = |row: &&TaskRow| row.status.is_failure() && !inbox::awaits_decision(row);
+    let failed: Vec<&TaskRow> = ended().filter(has_failed).collect();
     let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
     let next = |row: &TaskRow| NextStep::for_task(row, &snapshot);
     match (failed.as_slice(), tasks.is_empty()) {
@@ -215,6 +197,6 @@ fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     };
     let named: String = waiting.iter().take(NAMED).map(line).collect();
     let more = waiting.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
+    let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: {}", Action::Status) };
     format!("Nothing to do: these tasks need a decision:{named}{more}")
 }

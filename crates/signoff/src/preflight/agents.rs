@@ -9,7 +9,7 @@ use signoff_engine::agent_probe::{
     self, AgentLogin, AgentVersion, KnownAgent, ProgramStatus, VersionCache, VersionError,
 };
 use signoff_engine::layout::DIRECTORY;
-use signoff_term::agents::AgentRow;
+use signoff_term::agents::{AgentRow, LoginState};
 
 use crate::host::{self, TemporaryDirectory};
 use crate::{Result, settings};
@@ -149,10 +149,10 @@ impl AgentStatus {
     /// The row for `signoff agents`.
     pub fn row(&self) -> AgentRow {
         let (login, login_by) = match &self.login {
-            AgentLogin::Key(by) | AgentLogin::Stored(by) => ("logged_in", Some(by.clone())),
-            AgentLogin::None => ("not_logged_in", None),
-            AgentLogin::Unknown => ("unknown", None),
-            AgentLogin::NotNeeded => ("not_needed", None),
+            AgentLogin::Key(by) | AgentLogin::Stored(by) => (LoginState::LoggedIn, Some(by.clone())),
+            AgentLogin::None => (LoginState::NotLoggedIn, None),
+            AgentLogin::Unknown => (LoginState::Unknown, None),
+            AgentLogin::NotNeeded => (LoginState::NotNeeded, None),
         };
         let (problem, hint) = self.problem().map(|problem| (problem.message, problem.hint)).unzip();
         let version = self.version.as_ref().and_then(|version| version.as_ref().ok());

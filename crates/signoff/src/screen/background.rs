@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::TaskId;
+use signoff_core::view::inbox::Action;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::SqliteStore;
@@ -97,8 +98,10 @@ fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
 fn with_next_step(result: &DecisionResult, text: String) -> String {
     match result {
         DecisionResult::HandedOver => format!("{text}; the task continues"),
-        DecisionResult::Recorded { note: None } => format!("{text}; run `signoff work` to continue"),
-        DecisionResult::Recorded { note: Some(note) } => format!("{text}; run `signoff work` to continue; {note}"),
+        DecisionResult::Recorded { note } => {
+            let note = note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+            format!("{text}; run `{}` to continue{note}", Action::WorkQueue)
+        }
     }
 }
 

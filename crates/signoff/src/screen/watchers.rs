@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::RunId;
-use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::{InboxHints, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_store::Store;
-use signoff_term::tui::InboxHints;
 
 use super::{ScreenMessage, ScreenSender};
 use crate::{ReadOnlyProject, Result, host, queries};

@@ -5,6 +5,7 @@ use std::path::Path;
 use signoff_core::command::parse_verdict;
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::view::inbox::Action;
 use signoff_engine::git::Repository;
 use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
 use signoff_term::line;
@@ -63,7 +64,7 @@ fn retry_task(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
         DecisionResult::HandedOver => None,
         // No process is driving the task.
         DecisionResult::Recorded { note } => {
-            joined(note.into_iter().chain([format!("`signoff work {task}` starts it")]))
+            joined(note.into_iter().chain([format!("`{}` starts it", Action::Work(task))]))
         }
     };
     Ok(done(format!("Task #{task} continues"), hint))
@@ -98,7 +99,7 @@ fn add_task(new: AddTask) -> Result<ActionOutcome> {
     let task = add::add(&project, spec)?;
     Ok(ActionOutcome {
         message: format!("Added task #{task}: {title}"),
-        hint: Some("`signoff work` starts it".to_owned()),
+        hint: Some(format!("`{}` starts it", Action::WorkQueue)),
         added_task: Some(task.0),
     })
 }

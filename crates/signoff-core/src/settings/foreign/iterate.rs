@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::formats::{self, JsonProblem, PositionedText};
 use super::super::layer::ConfigNode;
-use super::super::questions::{PHASES, title};
+use super::super::questions::title;
 use super::super::reader::{Expected, ProblemKind, ReadProblem, checked, either, keys_of};
 use super::super::rules::key_name;
 use super::super::{ConfigError, Layer};
@@ -16,7 +16,7 @@ use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
 use crate::source::json::{JsonErrorKind, JsonText};
-use crate::workflow::GateKeys;
+use crate::workflow::{GateKeys, PHASES_PRESET};
 
 /// The key of the table of phases.
 const PHASES_KEY: &str = key_name!(IterateFile, phases);
@@ -266,12 +266,12 @@ fn layer(file: &str, merged: &ConfigNode) -> Result<Layer, ConfigError> {
     };
     let is_of_gate = |key: &str| GateKeys::keys().contains(&key);
     let defaults = serde_json::to_value(review_defaults).unwrap_or_default();
-    write(format!("presets.{PHASES}"), &["reviewDefaults"], &defaults, &|_| true);
+    write(format!("presets.{PHASES_PRESET}"), &["reviewDefaults"], &defaults, &|_| true);
     let phases = serde_json::to_value(phases).unwrap_or_default();
     for (number, name) in names::<IteratePhases>() {
         let path = [PHASES_KEY, number];
-        write(format!("presets.{PHASES}.gates.{name}"), &path, &phases[&name], &is_of_gate);
-        write(format!("presets.{PHASES}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
+        write(format!("presets.{PHASES_PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
+        write(format!("presets.{PHASES_PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
     }
     Ok(layer)
 }

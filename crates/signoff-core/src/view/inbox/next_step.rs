@@ -27,6 +27,8 @@ pub enum Action {
     Retry(u64),
     Improve(u64),
     Review(u64),
+    /// Reviews the changes in the checkout.
+    ReviewCheckout,
     /// Approves the task in the person's name.
     Accept(u64),
     /// The same, with the reason that some tasks require.
@@ -77,6 +79,7 @@ impl fmt::Display for Action {
             Self::Retry(task) => write!(f, "signoff retry {task}"),
             Self::Improve(task) => write!(f, "signoff improve {task} --review"),
             Self::Review(task) => write!(f, "signoff review {task}"),
+            Self::ReviewCheckout => f.write_str("signoff review"),
             Self::Accept(task) => write!(f, "signoff edit {task} --verdict APPROVED"),
             Self::AcceptWithReason(task) => write!(f, "signoff edit {task} --verdict APPROVED --reason TEXT"),
             Self::Cancel(task) => write!(f, "signoff cancel {task}"),

@@ -9,10 +9,10 @@ use ratatui::backend::TestBackend;
 use signoff_core::ids::RunId;
 use signoff_core::machine::OutcomeKind;
 use signoff_core::machine::{Event, FinalVerdict};
-use signoff_core::view::inbox::ProjectSnapshot as Listed;
+use signoff_core::view::inbox::{InboxHints, ProjectSnapshot as Listed};
 use signoff_core::view::{Badge, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact};
-use signoff_term::tui::{InboxHints, Theme, TuiMode};
+use signoff_term::tui::{Theme, TuiMode};
 
 use super::scene::{LARGE, SMALL, Scene, busy, judged, limited, queued, text};
 use crate::rows::{ended, row};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Loop;
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_serve::page::{ReportHead, TaskPage};
@@ -85,7 +86,7 @@ fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
         Some(last) => {
             format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
         }
-        None => "there are no runs yet: `signoff work` runs the queued tasks".to_owned(),
+        None => format!("there are no runs yet: `{}` runs the queued tasks", Action::WorkQueue),
     };
     CliError::usage(format!("there is no run {run}")).hint(hint)
 }

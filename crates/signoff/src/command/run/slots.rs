@@ -9,9 +9,9 @@ use signoff_core::policy::Count;
 use signoff_core::settings::TaskFlags;
 use signoff_core::source::{SourceState, SourceTask, Warning};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::inbox::TaskResult;
+use signoff_core::view::inbox::{Action, TaskResult};
 use signoff_core::view::{TaskRow, TaskStatus};
-use signoff_core::workflow::{FixBound, GateKeys, Workflow};
+use signoff_core::workflow::{FixBound, GateKeys, SLOTS_PRESET, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{RunLoopOptions, ready};
 use signoff_engine::tracker::{self, ExcludedTask, Tracker, TrackerOffer, is_nameable};
@@ -64,9 +64,6 @@ impl SlotArgs {
         flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
     }
 }
-
-/// The preset for slots.
-const PRESET: &str = "slots";
 
 /// Project and flags of one call.
 struct SlotRun<'a> {
@@ -187,7 +184,7 @@ impl<'a> SlotRun<'a> {
                 0 => "is unfinished".to_owned(),
                 some => format!("has {}", count(some as u64, "unfinished task")),
             };
-            console.note(&format!("Run {run} {state}: `signoff run --resume {run}` continues it"));
+            console.note(&format!("Run {run} {state}: `{}` continues it", Action::ResumeRun(Some(run.0))));
         }
         Ok(())
     }
@@ -252,7 +249,7 @@ fn flags(args: &Args) -> Result<TaskFlags> {
     let review = (slots.review || slots.no_review).then_some(slots.review);
     let max_fixes = slots.review_max_fix_attempts.map(|fixes| FixBound(Count::Number(fixes)));
     Ok(TaskFlags {
-        preset: Some(PRESET.to_owned()),
+        preset: Some(SLOTS_PRESET.to_owned()),
         review,
         effort: args.effort,
         gate: GateKeys { max_fixes, ..GateKeys::default() },
@@ -348,14 +345,15 @@ fn not_ready(task: &SourceTask) -> Option<String> {
 /// `claimed by task 3 (failed): signoff show 3, then signoff retry 3`.
 fn exclusion_reason(excluded: &ExcludedTask) -> String {
     let ExcludedTask { id, by, status, next } = excluded;
+    let resume = Action::ResumeRun(None);
     let next_step = match status {
         TaskStatus::Failed | TaskStatus::Stuck => format!(": {next}"),
         TaskStatus::InProgress | TaskStatus::Pending | TaskStatus::Paused | TaskStatus::Blocked => {
-            ": `signoff run --resume` continues it if no signoff is running".to_owned()
+            format!(": `{resume}` continues it if no signoff is running")
         }
         TaskStatus::Waiting => ": `signoff` shows what it waits for".to_owned(),
         TaskStatus::Completed => {
-            format!(": `signoff run --resume` closes {id} if it is still open, `signoff add` adds a new task")
+            format!(": `{resume}` closes {id} if it is still open, `signoff add` adds a new task")
         }
         TaskStatus::Cancelled => String::new(),
     };
