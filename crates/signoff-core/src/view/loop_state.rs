@@ -13,6 +13,7 @@ use crate::machine::{
 use crate::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
 use crate::session::Sessions;
 use crate::source::planner::{PlannedTask, PlannerAnswer};
+use crate::task::TaskSpec;
 use crate::wire::{Fact, Launch, LoopFact, RecordedFact};
 
 /// The state of one loop.
@@ -322,6 +323,10 @@ pub struct Snapshot {
     pub run: Arc<RunInfo>,
     /// The loop of the event; none for events of the run and of tasks, and before the loop exists.
     pub loop_state: Option<Arc<LoopState>>,
+    /// The specification of the task of the event.
+    pub(super) spec: Option<Arc<TaskSpec>>,
+    /// The loops that the event plans.
+    pub(super) planned: Vec<(LoopId, Arc<LoopState>)>,
     pub(super) question_count: u64,
 }
 
