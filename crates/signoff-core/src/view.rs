@@ -16,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-pub use loop_state::{AttemptStart, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace};
+pub use loop_state::{
+    AttemptStart, AttemptStarts, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace,
+};
 pub use row::{LoopRow, PhaseProgress, QuestionView, RateLimitWait};
 pub use run_row::{Blocker, RunOverview, RunRow, RunStatus, RunTaskCounts};
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};

@@ -31,7 +31,7 @@ pub struct LoopState {
     /// Usage of each attempt, as far as it is recorded.
     pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is recorded.
-    pub attempt_starts: BTreeMap<AttemptId, Arc<AttemptStart>>,
+    pub attempt_starts: AttemptStarts,
     /// The attempts that ended with an answer or with work.
     pub answered: BTreeSet<AttemptId>,
     /// The answers of the current round, parsable or not.
@@ -66,6 +66,9 @@ pub struct AttemptStart {
     pub at: Timestamp,
     pub launch: Launch,
 }
+
+/// The starts of a loop's attempts.
+pub type AttemptStarts = BTreeMap<AttemptId, Arc<AttemptStart>>;
 
 /// The worktree of a loop, and the base of its diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +110,7 @@ impl LoopState {
         question_count: &mut u64,
     ) {
         self.is_recorded = true;
-        self.sessions.apply(fact, &self.machine);
+        self.sessions.apply(fact, &self.machine, &self.attempt_starts);
         match fact {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
@@ -203,9 +206,9 @@ impl LoopState {
     pub fn sessions_after(&self, before: &[LoopFact], event: &Event, state: &Loop) -> Sessions {
         let mut sessions = self.sessions.clone();
         for fact in before {
-            sessions.apply(fact, &self.machine);
+            sessions.apply(fact, &self.machine, &self.attempt_starts);
         }
-        sessions.apply(&LoopFact::Transitioned(event.clone()), state);
+        sessions.apply(&LoopFact::Transitioned(event.clone()), state, &self.attempt_starts);
         sessions
     }
 
