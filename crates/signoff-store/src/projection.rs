@@ -95,14 +95,14 @@ fn is_blocked(state: &Snapshot) -> bool {
 }
 
 impl Projector {
-    pub fn new(run: RunId, numbered: QuestionIds) -> Self {
+    pub fn new(run: RunId) -> Self {
         Self {
             run,
             run_state: RunState::new(run),
             ended_at: None,
             loops: BTreeMap::new(),
             task_loops: BTreeMap::new(),
-            question_ids: numbered,
+            question_ids: QuestionIds::new(),
             written: BTreeMap::new(),
             new_rows: Vec::new(),
             changed_loops: BTreeSet::new(),
@@ -112,6 +112,11 @@ impl Projector {
     /// The run after the last applied event.
     pub fn run_state(&self) -> &RunState {
         &self.run_state
+    }
+
+    /// Sets the ids of the questions that are in the table.
+    pub fn set_question_ids(&mut self, ids: QuestionIds) {
+        self.question_ids = ids;
     }
 
     /// Applies one event. `last_question` is the id of the last question in any run.
