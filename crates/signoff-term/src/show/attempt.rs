@@ -130,7 +130,7 @@ pub struct AttemptRow {
 }
 
 /// Start, end, outcome and notes of an attempt.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct AttemptTimes {
     started: Option<Timestamp>,
     /// Time of its last own output.
