@@ -280,15 +280,12 @@ impl Projector {
     /// The review as the gate counts it: bound to its commit, with findings overriding the stated verdict.
     fn counted_review(&self, loop_id: &LoopId, state: &Loop, review: &Review) -> Box<Review> {
         let mut review = review.clone();
-        if let Stage::Reviewing(panel) = &state.stage {
-            review.judged.commit.get_or_insert_with(|| panel.commit.clone());
-            review = review.reject_other_commit(&panel.commit);
-        }
         let phases = self.run_state.policy(loop_id).map(|policy| &policy.workflow.phases);
         let gate_policy = phases.and_then(|phases| phases.get(state.position.phase)?.policy());
-        Box::new(match gate_policy {
-            Some(gate_policy) => review.with_verdict_from_findings(gate_policy.gate.fail_on),
-            None => review,
-        })
+        if let (Stage::Reviewing(panel), Some(gate_policy)) = (&state.stage, gate_policy) {
+            review.judged.commit.get_or_insert_with(|| panel.commit.clone());
+            review = review.counted(&panel.commit, gate_policy.gate.fail_on);
+        }
+        Box::new(review)
     }
 }

@@ -290,7 +290,7 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
     let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
         return None;
     };
-    let (name, _) = panel.reviewers.iter().find(|(_, seat)| seat.attempt() == Some(attempt))?;
+    let name = panel.reviewer_of(attempt)?;
     let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
@@ -346,6 +346,13 @@ pub struct LoopTransition<'a> {
 
 /// The state machine of a loop without events.
 static NEW_LOOP: LazyLock<Loop> = LazyLock::new(Loop::default);
+
+impl LoopTransition<'_> {
+    /// The review that the event brings, as the reviewer gave it. A failed reviewer counts as inconclusive.
+    pub fn review(&self) -> Option<Review> {
+        review_in_event(self.event, self.before, self.policy)
+    }
+}
 
 impl Transition {
     /// The loop of the event.
