@@ -4,6 +4,7 @@
 //! result from there: the tables, progress lines, the terminal UI, notifications and reports.
 
 pub mod inbox;
+mod loop_row_status;
 mod loop_state;
 mod row;
 mod run_row;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
+pub use loop_row_status::{LoopReviewStatus, LoopRowStatus};
 pub use loop_state::{
     AttemptStart, AttemptStarts, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace,
 };

@@ -6,7 +6,6 @@
 
 mod loop_tracker;
 mod rows;
-mod status;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};

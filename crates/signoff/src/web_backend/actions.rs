@@ -26,7 +26,9 @@ pub fn perform(store: &SharedStore, action: WebAction) -> Result<ActionOutcome, 
         WebAction::Edit { task, verdict, reason } => {
             edit_verdict(&open_project(store, task)?, task, &verdict, &reason).map_err(conflict)
         }
-        WebAction::Dispute { finding, task, reason } => dispute_finding(store, &finding, task, &reason).map_err(conflict),
+        WebAction::Dispute { finding, task, reason } => {
+            dispute_finding(store, &finding, task, &reason).map_err(conflict)
+        }
         WebAction::Add(new) => add_task(new).map_err(|failure| request_error(&failure, RequestErrorKind::Invalid)),
     }
 }
