@@ -14,8 +14,9 @@ use crate::record::{RowWrite, TableName, TableRow};
 use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
 use crate::{Lease, NewTask, RebuildStats, StoreError};
 
-/// Receives the transition of every event that a [`RunCache`] applies, in the order of the log. The transitions of a run
-/// start with its first event; they start again if the cache has dropped the run in between.
+/// Receives the transition of every event that a [`RunCache`] applies, in the order of the log.
+///
+/// The transitions of a run start with its first event. They start again if the cache has dropped the run in between.
 pub trait TransitionObserver: Send + Sync {
     fn apply(&self, transition: &Transition);
 
