@@ -77,7 +77,7 @@ fn other_facts(policy: &Policy) -> Vec<Fact> {
         Fact::Task(task, TaskFact::Added { spec, auto_review: true, max_review_cycles: None }),
         own(LoopFact::Added { task, title: "Log in".into(), branch: "signoff/task-1".into() }),
         own(LoopFact::PolicySet { policy: Box::new(policy.clone()) }),
-        own(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("fake") }),
+        own(LoopFact::AttemptStarted { attempt, launch: Launch { agent: "fake".to_owned(), ..Launch::default() } }),
         own(LoopFact::Session { attempt, session: "s1".into() }),
         own(LoopFact::AgentOutput { attempt, line: "reading".into() }),
         Fact::Loop("b".into(), LoopFact::PolicySet { policy: Box::new(policy.clone()) }),
