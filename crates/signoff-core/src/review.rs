@@ -463,6 +463,13 @@ impl Review {
         Self::new(reviewer, kind, Verdict::Inconclusive(why.into()))
     }
 
+    /// The review as a gate for this commit counts it: inconclusive if it judged another commit, and no approval if a
+    /// finding reaches the threshold.
+    #[must_use]
+    pub fn counted(self, commit: &Commit, threshold: FailThreshold) -> Self {
+        self.reject_other_commit(commit).with_verdict_from_findings(threshold)
+    }
+
     /// Marks the review as inconclusive if it judged another commit than this one.
     #[must_use]
     pub fn reject_other_commit(mut self, commit: &Commit) -> Self {

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::AttemptId;
 use crate::machine::{AttemptFailure, AttemptLoss, Event, JobKey, Loop, Position, Stage};
-use crate::wire::LoopFact;
+use crate::view::AttemptStarts;
+use crate::wire::{Launch, LoopFact};
 
 /// When an agent resumes an earlier session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,16 +36,21 @@ pub struct ResumedSession {
 /// The sessions of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sessions {
-    agents: BTreeMap<AttemptId, String>,
-    sessions: BTreeMap<AttemptId, String>,
-    /// The session that each attempt resumed.
-    resumed: BTreeMap<AttemptId, String>,
-    /// Lost sessions, each with its agent. They are not resumed again.
-    lost: BTreeSet<(String, String)>,
+    /// The session of each attempt that has one.
+    sessions: BTreeMap<AttemptId, AgentSession>,
+    /// They are not resumed again.
+    lost: BTreeSet<AgentSession>,
     /// The jobs whose last attempt was interrupted.
     cut_off: Vec<(JobPosition, AttemptId)>,
     /// The last attempt that changed the work.
     last_writer: Option<AttemptId>,
+}
+
+/// A session of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AgentSession {
+    agent: String,
+    session: String,
 }
 
 /// Whether a session id can be passed to the agent's program. It becomes an argument, and an agent may have made it
@@ -63,26 +69,25 @@ struct JobPosition {
 }
 
 impl Sessions {
-    /// Applies an event. `machine` is the loop's state before it.
-    pub fn apply(&mut self, fact: &LoopFact, machine: &Loop) {
-        if let LoopFact::AttemptStarted { attempt, launch } = fact {
-            self.agents.insert(*attempt, launch.agent.clone());
-            let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
-            self.resumed.extend(resumed);
-        } else if let LoopFact::Session { attempt, session } = fact
+    /// Applies an event. `machine` is the loop's state before it, and `starts` are its started attempts.
+    pub fn apply(&mut self, fact: &LoopFact, machine: &Loop, starts: &AttemptStarts) {
+        if let LoopFact::Session { attempt, session } = fact
             && is_session_name(session)
+            && let Some(start) = starts.get(attempt)
         {
-            self.sessions.insert(*attempt, session.clone());
+            let agent = start.launch.agent.clone();
+            self.sessions.insert(*attempt, AgentSession { agent, session: session.clone() });
         } else if let LoopFact::Transitioned(event) = fact {
-            self.apply_event(event, machine);
+            self.apply_event(event, machine, starts);
         }
     }
 
-    fn apply_event(&mut self, event: &Event, machine: &Loop) {
-        if let Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone } = event {
+    fn apply_event(&mut self, event: &Event, machine: &Loop, starts: &AttemptStarts) {
+        if let Event::AttemptLost { attempt, loss: AttemptLoss::SessionGone } = event
+            && let Some(Launch { agent, resumes: Some(resumed), .. }) = starts.get(attempt).map(|start| &start.launch)
+        {
             // The session that the attempt tried to resume is lost, also for other attempts.
-            let session = self.agents.get(attempt).zip(self.resumed.get(attempt));
-            self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
+            self.lost.insert(AgentSession { agent: agent.clone(), session: resumed.session.clone() });
         }
         let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(machine, attempt)?)));
         let Some((attempt, job)) = ended else { return };
@@ -126,10 +131,8 @@ impl Sessions {
 
     /// The session of an attempt, if it exists and belongs to the same agent.
     fn usable_session(&self, earlier: AttemptId, agent: &str) -> Option<ResumedSession> {
-        self.agents.get(&earlier).filter(|known| *known == agent)?;
-        let session = self.sessions.get(&earlier)?.clone();
-        let gone = self.lost.contains(&(agent.to_owned(), session.clone()));
-        (!gone).then_some(ResumedSession { attempt: earlier, session })
+        let known = self.sessions.get(&earlier).filter(|known| known.agent == agent && !self.lost.contains(known))?;
+        Some(ResumedSession { attempt: earlier, session: known.session.clone() })
     }
 
     fn cut_off_before(&self, machine: &Loop, attempt: AttemptId) -> Option<AttemptId> {
@@ -153,29 +156,35 @@ mod tests {
     use super::*;
     use crate::machine::{Head, LimitPlan, Policy, WorkReport, step};
     use crate::review::{Finding, Review, ReviewerKind, Severity, Verdict};
-    use crate::wire::Launch;
+    use crate::view::AttemptStart;
     use crate::workflow::{PhaseKind, preset};
     use jiff::Timestamp;
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     /// One job with attempts of two agents, each attempt with its own session.
     struct Scenario {
         state: Loop,
         sessions: Sessions,
+        starts: AttemptStarts,
         policy: Policy,
     }
 
     impl Scenario {
         fn new() -> Self {
             let policy = Policy::new(preset("task").expect("shipped"));
-            let mut scenario = Self { state: Loop::default(), sessions: Sessions::default(), policy };
+            let (state, sessions, starts) = Default::default();
+            let mut scenario = Self { state, sessions, starts, policy };
             scenario.apply(LoopFact::Transitioned(Event::Started { head: head(1) }));
             scenario
         }
 
         fn apply(&mut self, fact: LoopFact) {
-            self.sessions.apply(&fact, &self.state);
-            if let LoopFact::Transitioned(event) = fact {
+            self.sessions.apply(&fact, &self.state, &self.starts);
+            if let LoopFact::AttemptStarted { attempt, launch } = fact {
+                let at = Timestamp::UNIX_EPOCH;
+                self.starts.insert(attempt, Arc::new(AttemptStart { at, launch }));
+            } else if let LoopFact::Transitioned(event) = fact {
                 self.state = step(self.state.clone(), event, &self.policy).0;
             }
         }

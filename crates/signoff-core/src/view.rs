@@ -4,6 +4,7 @@
 //! result from there: the tables, progress lines, the terminal UI, notifications and reports.
 
 pub mod inbox;
+mod loop_row_status;
 mod loop_state;
 mod row;
 mod run_row;
@@ -12,12 +13,14 @@ mod task_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-pub use loop_state::{AttemptStart, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace};
+pub use loop_row_status::{LoopReviewStatus, LoopRowStatus};
+pub use loop_state::{
+    AttemptStart, AttemptStarts, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace,
+};
 pub use row::{LoopRow, PhaseProgress, QuestionView, RateLimitWait};
 pub use run_row::{Blocker, RunOverview, RunRow, RunStatus, RunTaskCounts};
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};
@@ -82,12 +85,21 @@ impl Deref for RunState {
     }
 }
 
-/// The number of events that this process applied.
-static APPLIED: AtomicU64 = AtomicU64::new(0);
+/// How often this process applied each event, by run and sequence number. Counted in debug builds only.
+pub type AppliedEvents = BTreeMap<(RunId, u64), u32>;
 
-/// The number of events that this process applied, over all states. A test compares it with the length of the logs.
-pub fn applied_events() -> u64 {
-    APPLIED.load(Ordering::Relaxed)
+static APPLIED: Mutex<AppliedEvents> = Mutex::new(BTreeMap::new());
+
+/// How often this process applied each event, over all states. A test compares it with the logs.
+pub fn applied_events() -> AppliedEvents {
+    APPLIED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn count_applied(recorded: &RecordedFact) {
+    if cfg!(debug_assertions) {
+        let mut applied = APPLIED.lock().unwrap_or_else(PoisonError::into_inner);
+        *applied.entry((recorded.run, recorded.seq)).or_default() += 1;
+    }
 }
 
 impl RunState {
@@ -112,7 +124,7 @@ impl RunState {
 
     /// Applies one event without computing its transition.
     pub fn replay(&mut self, recorded: &RecordedFact) {
-        APPLIED.fetch_add(1, Ordering::Relaxed);
+        count_applied(recorded);
         self.record_position(recorded);
         match &recorded.fact {
             Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
@@ -127,9 +139,8 @@ impl RunState {
         let event = &transition.event;
         self.record_position(event);
         match &event.fact {
-            Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
-            Fact::Run(RunFact::Transitioned(event)) => self.add_planned_loops(event),
-            Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) => {}
+            Fact::Task(task, _) => self.specs.extend(transition.after.spec.clone().map(|spec| (*task, spec))),
+            Fact::Run(_) => self.loops.extend(transition.after.planned.iter().cloned()),
             Fact::Loop(loop_id, fact) => {
                 let state = transition.after.loop_state.clone();
                 if let (LoopFact::PolicySet { .. }, Some(state)) = (fact, &state) {
@@ -146,11 +157,23 @@ impl RunState {
     }
 
     fn snapshot(&self, event: &RecordedFact) -> Snapshot {
-        let loop_state = match &event.fact {
-            Fact::Loop(loop_id, _) => self.loops.get(loop_id).cloned(),
-            Fact::Task(..) | Fact::Run(_) => None,
+        let mut snapshot = Snapshot {
+            run: self.info.clone(),
+            loop_state: None,
+            spec: None,
+            planned: Vec::new(),
+            question_count: self.question_count,
         };
-        Snapshot { run: self.info.clone(), loop_state, question_count: self.question_count }
+        match &event.fact {
+            Fact::Loop(loop_id, _) => snapshot.loop_state = self.loops.get(loop_id).cloned(),
+            Fact::Task(task, _) => snapshot.spec = self.specs.get(task).cloned(),
+            Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })) => {
+                let planned = groups.iter().flatten().filter_map(|loop_id| self.loops.get_key_value(loop_id));
+                snapshot.planned = planned.map(|(loop_id, state)| (loop_id.clone(), state.clone())).collect();
+            }
+            Fact::Run(_) => {}
+        }
+        snapshot
     }
 
     fn record_position(&mut self, recorded: &RecordedFact) {

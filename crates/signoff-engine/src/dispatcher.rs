@@ -172,7 +172,7 @@ impl<'r> Dispatcher<'r> {
         let run = lease.run();
         let renderer = &mut *self.renderer;
         let mut replayed = |transition: &Transition| renderer.show(&DispatcherNotice::Replayed(transition));
-        let run_state = self.store.load(&lease, &mut replayed)?;
+        let run_state = self.store.load(run, &mut replayed)?;
         self.renderer.show(&DispatcherNotice::Resumed { run });
         self.runs.insert(run, ActiveRun::new(lease, run_state));
         self.recover(run)?;

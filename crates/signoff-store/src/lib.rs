@@ -25,6 +25,7 @@ use signoff_core::wire::{Fact, RecordedFact};
 
 pub use error::StoreError;
 pub use lease::Lease;
+pub use operations::TransitionObserver;
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// The parts of a back end outside of this crate. It implements [`backend::Transaction`], and its [`Store`] calls the
@@ -161,8 +162,8 @@ pub trait Store: Send + Sync {
     /// Whether the run's lease is held now.
     fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
 
-    /// The state of the leased run. `observe` gets the transition of each event of its log, in order.
-    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError>;
+    /// The state of a run. `observe` gets the transition of each event of its log, in order.
+    fn load(&self, run: RunId, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError>;
 
     /// The state of a run that the caller may execute next. Keeps the transitions for the observer of the next
     /// `load`, so that no event is applied again.

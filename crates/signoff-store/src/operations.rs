@@ -1,6 +1,7 @@
 //! The operations of a store, independent of the back end: validation, recording and projection.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use signoff_core::ids::{RunId, TaskId};
@@ -8,47 +9,94 @@ use signoff_core::task::{TaskSpec, TrackerRef};
 use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, TaskFact};
 
-use crate::projection::{Projector, QuestionIds, task_row};
+use crate::projection::{Projector, task_row};
 use crate::record::{RowWrite, TableName, TableRow};
 use crate::transaction::{Counter, TableRows, TaskOwner, Transaction};
 use crate::{Lease, NewTask, RebuildStats, StoreError};
 
-/// The runs that this process has read from their logs, so that it applies each event once.
+/// Receives the transition of every event that a [`RunCache`] applies, in the order of the log.
+///
+/// The transitions of a run start with its first event. They start again if the cache has dropped the run in between.
+pub trait TransitionObserver: Send + Sync {
+    fn apply(&self, transition: &Transition);
+
+    /// The cache dropped the run.
+    fn forget(&self, run: RunId);
+}
+
+/// The number of runs with an observer from which on ended ones are dropped.
+const MAX_OBSERVED: usize = 32;
+
+/// The runs that this process has read from their logs, so that it applies each event once. Ended runs are dropped to
+/// limit its memory; the events of a dropped run are applied again when it is needed again.
 #[derive(Default)]
 pub struct RunCache {
-    /// The runs that this process executes or may execute.
+    /// The runs that this process executes or may execute; with an observer, all that it reads.
     projected: BTreeMap<RunId, ProjectedRun>,
     /// The runs that it only reads.
     read: BTreeMap<RunId, RunState>,
+    observer: Option<Arc<dyn TransitionObserver>>,
+    /// The run that the current transaction appends to.
+    appended: Option<RunId>,
 }
 
 /// A run with its projector.
 struct ProjectedRun {
-    /// The fence of the run when its log was read.
-    fence: u64,
     projector: Projector,
-    /// The transitions that no observer has received, until [`load`] has an observer.
+    /// The transitions that no caller has received, until [`load`] has a caller for them.
     unobserved: Option<Vec<Transition>>,
 }
 
 impl RunCache {
-    /// Drops what is known of a run. Required after an append whose transaction failed: the state is ahead of the log.
-    pub fn forget(&mut self, run: RunId) {
-        self.projected.remove(&run);
-        self.read.remove(&run);
+    /// Sets the observer. It gets the transitions of the known runs at once.
+    pub fn set_observer(&mut self, observer: Arc<dyn TransitionObserver>) {
+        self.projected.retain(|_, known| known.unobserved.is_some());
+        let unobserved = self.projected.values().flat_map(|known| &known.unobserved).flatten();
+        unobserved.for_each(|transition| observer.apply(transition));
+        self.observer = Some(observer);
+    }
+
+    /// Call this when a transaction has ended. After a failure the appended run is ahead of the log, and is dropped.
+    pub fn end_transaction(&mut self, committed: bool) {
+        if let Some(run) = self.appended.take().filter(|_| !committed) {
+            self.remove(|known, _| known == run);
+        }
     }
 
     /// Drops finished runs except `keep`, to limit the memory of a process that executes many runs.
     fn remove_finished(&mut self, keep: Option<RunId>) {
-        self.projected.retain(|run, known| Some(*run) == keep || !known.projector.is_over());
-        self.read.retain(|run, run_state| Some(*run) == keep || !run_state.machine.is_done());
+        self.remove(|run, is_over| is_over && Some(run) != keep);
     }
 
-    /// Takes the projection of a run out of the cache if it is at the end of the log.
-    fn take_current(&mut self, tx: &dyn Transaction, run: RunId) -> Result<Option<ProjectedRun>, StoreError> {
-        let Some(known) = self.projected.remove(&run) else { return Ok(None) };
-        let is_current = tx.fence(run)? == Some(known.fence) && tx.last_seq(run)? == known.projector.run_state().seq;
-        Ok(is_current.then_some(known))
+    /// Drops the runs that `is_removed` selects by their id and whether they are over.
+    fn remove(&mut self, is_removed: impl Fn(RunId, bool) -> bool) {
+        self.read.retain(|run, run_state| !is_removed(*run, run_state.machine.is_done()));
+        let observer = self.observer.as_deref();
+        self.projected.retain(|run, known| {
+            let removed = is_removed(*run, known.projector.is_over());
+            observer.filter(|_| removed).into_iter().for_each(|observer| observer.forget(*run));
+            !removed
+        });
+    }
+
+    /// Takes the projection of a run out of the cache, and applies the events that it does not have.
+    fn take(&mut self, tx: &dyn Transaction, run: RunId) -> Result<ProjectedRun, StoreError> {
+        if self.observer.is_some() && self.projected.len() >= MAX_OBSERVED && !self.projected.contains_key(&run) {
+            self.remove_finished(None);
+        }
+        let mut known = self.projected.remove(&run).unwrap_or_else(|| ProjectedRun {
+            projector: Projector::new(run),
+            unobserved: self.observer.is_none().then(Vec::new),
+        });
+        replay(tx, &mut known.projector, &mut |transition| {
+            self.observe(&transition);
+            known.unobserved.iter_mut().for_each(|unobserved| unobserved.push(transition.clone()));
+        })?;
+        Ok(known)
+    }
+
+    fn observe(&self, transition: &Transition) {
+        self.observer.iter().for_each(|observer| observer.apply(transition));
     }
 }
 
@@ -109,75 +157,78 @@ pub fn new_run(tx: &mut dyn Transaction, cache: &mut RunCache, at: Timestamp) ->
 /// Increments the fence for a new holder.
 pub fn next_fence(tx: &mut dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<u64, StoreError> {
     cache.remove_finished(Some(run));
-    let last_fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
-    let fence = last_fence + 1;
+    let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))? + 1;
     tx.set_fence(run, fence)?;
-    // The cache stays valid unless there was another holder since.
-    if let Some(known) = cache.projected.get_mut(&run).filter(|known| known.fence == last_fence) {
-        known.fence = fence;
-    }
     Ok(fence)
 }
 
 /// The state of a run, for a caller that only reads it. Only events that the cache does not have are applied.
 pub fn run_state(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
     check_run_exists(tx, run)?;
-    let last = tx.last_seq(run)?;
-    if let Some(known) = cache.projected.get(&run).filter(|known| known.projector.run_state().seq == last) {
-        return Ok(known.projector.run_state().clone());
+    if cache.observer.is_some() || cache.projected.contains_key(&run) {
+        return preload(tx, cache, run);
     }
     let run_state = cache.read.entry(run).or_insert_with(|| RunState::new(run));
     tx.log_after(run, run_state.seq)?.iter().for_each(|recorded| run_state.replay(recorded));
     Ok(run_state.clone())
 }
 
-/// The state of a run, for a caller that may execute it next. The observer of the next [`load`] gets the transitions.
+/// The state of a run, for a caller that may execute it next. The caller of the next [`load`] gets the transitions.
 pub fn preload(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
-    let known = match cache.take_current(tx, run)? {
-        Some(known) => known,
-        None => {
-            let mut unobserved = Vec::new();
-            let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
-            let projector = replay(tx, run, &mut |transition| unobserved.push(transition))?;
-            ProjectedRun { fence, projector, unobserved: Some(unobserved) }
-        }
-    };
+    check_run_exists(tx, run)?;
+    let known = cache.take(tx, run)?;
     let run_state = known.projector.run_state().clone();
     cache.projected.insert(run, known);
     Ok(run_state)
 }
 
-/// The state of a leased run. `observe` gets the transition of each event.
+/// The state of a run. `observe` gets the transition of each event.
 pub fn load(
     tx: &dyn Transaction,
     cache: &mut RunCache,
-    lease: &Lease,
+    run: RunId,
     observe: &mut dyn FnMut(&Transition),
 ) -> Result<RunState, StoreError> {
-    let run = lease.run();
-    let (projector, unobserved) = cache.take_current(tx, run)?.map(|known| (known.projector, known.unobserved)).unzip();
+    check_run_exists(tx, run)?;
+    let known = cache.projected.contains_key(&run).then(|| cache.take(tx, run)).transpose()?;
+    let (projector, unobserved) = known.map(|known| (known.projector, known.unobserved)).unzip();
     let projector = match (projector, unobserved.flatten()) {
         (Some(projector), Some(unobserved)) => {
             unobserved.iter().for_each(observe);
             projector
         }
-        _ => replay(tx, run, &mut |transition| observe(&transition))?,
+        _ => {
+            let mut projector = Projector::new(run);
+            replay(tx, &mut projector, &mut |transition| {
+                cache.observe(&transition);
+                observe(&transition);
+            })?;
+            projector
+        }
     };
     let run_state = projector.run_state().clone();
-    cache.projected.insert(run, ProjectedRun { fence: lease.fence(), projector, unobserved: None });
+    cache.projected.insert(run, ProjectedRun { projector, unobserved: None });
     Ok(run_state)
 }
 
-/// Creates the projector of a run and applies the run's log to it.
-fn replay(tx: &dyn Transaction, run: RunId, observe: &mut dyn FnMut(Transition)) -> Result<Projector, StoreError> {
-    let mut projector = Projector::new(run, tx.question_ids(run)?);
+/// Applies the events of a run that its projector does not have.
+fn replay(
+    tx: &dyn Transaction,
+    projector: &mut Projector,
+    observe: &mut dyn FnMut(Transition),
+) -> Result<(), StoreError> {
+    let RunState { run, seq, .. } = *projector.run_state();
+    if tx.last_seq(run)? == seq {
+        return Ok(());
+    }
+    projector.set_question_ids(tx.question_ids(run)?);
     // Questions without an id are in no table yet; a rebuild assigns their ids.
     let mut last_question = tx.last_question()?;
-    for recorded in tx.log_after(run, 0)? {
+    for recorded in tx.log_after(run, seq)? {
         observe(projector.apply(recorded, &mut last_question));
     }
     projector.changed_rows();
-    Ok(projector)
+    Ok(())
 }
 
 /// Replaces a state. Specifications from the queue are in no log of the run, so they stay.
@@ -200,13 +251,12 @@ pub fn append(
     }
     check_claims(tx, run, new.facts)?;
     let last = tx.last_seq(run)?;
-    let mut known = match cache.take_current(tx, run)? {
-        Some(known) => known,
-        None => {
-            let projector = replay(tx, run, &mut drop)?;
-            ProjectedRun { fence: lease.fence(), projector, unobserved: None }
-        }
-    };
+    let is_new = !cache.projected.contains_key(&run);
+    let mut known = cache.take(tx, run)?;
+    if is_new {
+        // The caller has the transitions that it needs.
+        known.unobserved = None;
+    }
     if state.seq != last {
         reset(state, known.projector.run_state().clone());
     }
@@ -217,6 +267,7 @@ pub fn append(
         tx.record(&recorded)?;
         let transition = known.projector.apply(recorded, &mut last_question);
         state.apply_transition(&transition);
+        cache.observe(&transition);
         transitions.push(transition);
     }
     for row in known.projector.changed_rows() {
@@ -226,6 +277,7 @@ pub fn append(
         unobserved.extend(transitions.iter().cloned());
     }
     cache.projected.insert(run, known);
+    cache.appended = Some(run);
     Ok(transitions)
 }
 
@@ -309,7 +361,7 @@ impl FullProjection {
             return;
         }
         let run = recorded.run;
-        let projector = self.runs.entry(run).or_insert_with(|| Projector::new(run, QuestionIds::new()));
+        let projector = self.runs.entry(run).or_insert_with(|| Projector::new(run));
         projector.apply(recorded, &mut self.last_question);
     }
 

@@ -6,7 +6,6 @@
 
 mod loop_tracker;
 mod rows;
-mod status;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,14 +94,14 @@ fn is_blocked(state: &Snapshot) -> bool {
 }
 
 impl Projector {
-    pub fn new(run: RunId, numbered: QuestionIds) -> Self {
+    pub fn new(run: RunId) -> Self {
         Self {
             run,
             run_state: RunState::new(run),
             ended_at: None,
             loops: BTreeMap::new(),
             task_loops: BTreeMap::new(),
-            question_ids: numbered,
+            question_ids: QuestionIds::new(),
             written: BTreeMap::new(),
             new_rows: Vec::new(),
             changed_loops: BTreeSet::new(),
@@ -112,6 +111,11 @@ impl Projector {
     /// The run after the last applied event.
     pub fn run_state(&self) -> &RunState {
         &self.run_state
+    }
+
+    /// Sets the ids of the questions that are in the table.
+    pub fn set_question_ids(&mut self, ids: QuestionIds) {
+        self.question_ids = ids;
     }
 
     /// Applies one event. `last_question` is the id of the last question in any run.
@@ -275,15 +279,12 @@ impl Projector {
     /// The review as the gate counts it: bound to its commit, with findings overriding the stated verdict.
     fn counted_review(&self, loop_id: &LoopId, state: &Loop, review: &Review) -> Box<Review> {
         let mut review = review.clone();
-        if let Stage::Reviewing(panel) = &state.stage {
-            review.judged.commit.get_or_insert_with(|| panel.commit.clone());
-            review = review.reject_other_commit(&panel.commit);
-        }
         let phases = self.run_state.policy(loop_id).map(|policy| &policy.workflow.phases);
         let gate_policy = phases.and_then(|phases| phases.get(state.position.phase)?.policy());
-        Box::new(match gate_policy {
-            Some(gate_policy) => review.with_verdict_from_findings(gate_policy.gate.fail_on),
-            None => review,
-        })
+        if let (Stage::Reviewing(panel), Some(gate_policy)) = (&state.stage, gate_policy) {
+            review.judged.commit.get_or_insert_with(|| panel.commit.clone());
+            review = review.counted(&panel.commit, gate_policy.gate.fail_on);
+        }
+        Box::new(review)
     }
 }

@@ -7,7 +7,7 @@ mod query;
 mod transaction;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use crate::operations::{self, NewFacts, RunCache};
+use crate::operations::{self, NewFacts, RunCache, TransitionObserver};
 use crate::record::{FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 use crate::transaction::Transaction as _;
 use crate::{
@@ -45,13 +45,16 @@ pub struct SqliteOptions {
 
 pub struct SqliteStore {
     leases: LeaseFiles,
+    options: SqliteOptions,
     session: Mutex<SqliteSession>,
+    /// Shared by the connections of [`SqliteStore::reconnect`]. It is locked after the session, and before a transaction
+    /// begins.
+    cache: Arc<Mutex<RunCache>>,
 }
 
-/// The connection and its caches, used by one thread at a time.
+/// The connection, used by one thread at a time.
 struct SqliteSession {
     connection: SqliteConnection,
-    cache: RunCache,
     commits: u64,
 }
 
@@ -67,10 +70,25 @@ impl SqliteStore {
     }
 
     pub fn open_with_options(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        Self::connect(dir, options, Arc::default())
+    }
+
+    /// Opens another connection, which sees what this one writes as the writes of another process. Both share the runs
+    /// that they have read.
+    pub fn reconnect(&self) -> Result<Self, StoreError> {
+        Self::connect(&self.leases.store_dir, self.options, self.cache.clone())
+    }
+
+    fn connect(dir: &Path, options: SqliteOptions, cache: Arc<Mutex<RunCache>>) -> Result<Self, StoreError> {
         let leases = LeaseFiles { store_dir: dir.to_owned() };
         let connection = SqliteConnection::open(Self::path(dir), options, &leases)?;
-        let session = SqliteSession { connection, cache: RunCache::default(), commits: 0 };
-        Ok(Self { leases, session: Mutex::new(session) })
+        let session = SqliteSession { connection, commits: 0 };
+        Ok(Self { leases, options, session: Mutex::new(session), cache })
+    }
+
+    /// Passes the transition of every event that this process applies to `observer`, also of events that are only read.
+    pub fn set_observer(&self, observer: Arc<dyn TransitionObserver>) {
+        self.cache().set_observer(observer);
     }
 
     /// The path of the database in this directory.
@@ -85,6 +103,10 @@ impl SqliteStore {
 
     fn session(&self) -> MutexGuard<'_, SqliteSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, RunCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T>(&self, read: impl FnOnce(&SqliteTransaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -131,10 +153,10 @@ impl SqliteStore {
         &self,
         read: impl FnOnce(&SqliteTransaction<'_>, &mut RunCache) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let SqliteSession { connection, cache, .. } = &mut *self.session();
-        connection.read(|connection| {
+        let (mut session, mut cache) = (self.session(), self.cache());
+        session.connection.read(|connection| {
             let snapshot = connection.unchecked_transaction()?;
-            read(&SqliteTransaction(&snapshot), cache)
+            read(&SqliteTransaction(&snapshot), &mut cache)
         })
     }
 
@@ -142,11 +164,11 @@ impl SqliteStore {
         &self,
         write: impl FnOnce(&mut SqliteTransaction<'_>, &mut RunCache) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let session = &mut *self.session();
-        let value =
-            session.connection.write(|transaction| write(&mut SqliteTransaction(transaction), &mut session.cache))?;
-        session.commits += 1;
-        Ok(value)
+        let (mut session, mut cache) = (self.session(), self.cache());
+        let result = session.connection.write(|transaction| write(&mut SqliteTransaction(transaction), &mut cache));
+        cache.end_transaction(result.is_ok());
+        session.commits += u64::from(result.is_ok());
+        result
     }
 }
 
@@ -183,8 +205,8 @@ impl Store for SqliteStore {
         self.leases.is_held(run)
     }
 
-    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
-        self.read_cached(|tx, cache| operations::load(tx, cache, lease, observe))
+    fn load(&self, run: RunId, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
+        self.read_cached(|tx, cache| operations::load(tx, cache, run, observe))
     }
 
     fn preload(&self, run: RunId) -> Result<RunState, StoreError> {
@@ -210,7 +232,6 @@ impl Store for SqliteStore {
         if appended.is_err() && state.seq != seq {
             // Some facts were applied, and none is in the log.
             operations::reset(state, RunState::new(lease.run()));
-            self.session().cache.forget(lease.run());
         }
         appended
     }

@@ -3,4 +3,5 @@
 mod child;
 mod faults;
 mod fixture;
+mod once;
 mod tables;

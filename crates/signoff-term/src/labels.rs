@@ -82,16 +82,19 @@ pub fn utc_time(time: Timestamp) -> String {
     time.strftime(if time.as_second() % 60 == 0 { "%H:%M UTC" } else { "%H:%M:%S UTC" }).to_string()
 }
 
+/// Maximum width of the description of a failure.
+const MAX_FAILURE_WIDTH: usize = 230;
+
 /// Why an attempt failed.
 pub fn failure(failure: &AttemptFailure) -> String {
-    truncate_line(&failure.to_string(), 230)
+    truncate_line(&failure.to_string(), MAX_FAILURE_WIDTH)
 }
 
 /// Why a review is inconclusive; `None` if it has a verdict.
 pub fn inconclusive_reason(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Inconclusive(Inconclusive::Missing(why)) if why.is_empty() => Some("no answer".to_owned()),
-        Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(why.clone()),
+        Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(truncate_line(why, MAX_FAILURE_WIDTH)),
         Verdict::Inconclusive(
             Inconclusive::Unparsable(violation)
             | Inconclusive::Contradictory(violation)

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, Commit, ReviewerName};
 use signoff_core::ledger::{FindingState, LedgerEntry};
-use signoff_core::machine::{
-    AttemptSlot, CheckReport, Event, GateEnd, Loop, Panel, Policy, Position, ReviewScope, ReviewerState, Stage,
-};
+use signoff_core::machine::{CheckReport, Event, GateEnd, Loop, Policy, Position, ReviewScope, Stage};
 use signoff_core::merge::{self, MergedIssue, MergedReview};
 use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict};
 use signoff_core::view::LoopTransition;
@@ -74,37 +72,15 @@ impl RoundTracker {
     fn record_review(&mut self, step: &LoopTransition) -> Option<GateRound> {
         let Stage::Reviewing(panel) = &step.before.stage else { return None };
         let round = self.current.as_mut()?;
-        let (name, review) = review_from_event(step, panel, round.threshold)?;
-        round.attempts.extend(step.event.ends_attempt().map(|attempt| (name.clone(), attempt)));
-        round.reviews.insert(name, review);
+        let attempt = step.event.ends_attempt()?;
+        let name = panel.reviewer_of(attempt)?;
+        let review = step.review()?.counted(&panel.commit, round.threshold);
+        round.attempts.insert(name.clone(), attempt);
+        round.reviews.insert(name.clone(), review);
         let same = step.before.counters.reviews == step.after.counters.reviews;
         let continues = same && matches!(step.after.stage, Stage::Reviewing(_));
         (!continues).then(|| round.clone())
     }
-}
-
-/// The reviewer and review of an event that ends a reviewer's attempt.
-fn review_from_event(step: &LoopTransition, panel: &Panel, threshold: FailThreshold) -> Option<(ReviewerName, Review)> {
-    let name = reviewer_of_attempt(panel, step.event.ends_attempt()?)?;
-    let configured = step.policy.workflow.reviewers.get(&name);
-    let kind = configured.map_or(ReviewerKind::General, |configured| configured.kind);
-    if let Event::ReviewArrived { review, .. } = step.event {
-        return Some((
-            name,
-            (**review).clone().reject_other_commit(&panel.commit).with_verdict_from_findings(threshold),
-        ));
-    }
-    if let Event::AttemptFailed { failure, .. } = step.event {
-        let why = Inconclusive::Missing(labels::failure(failure));
-        return Some((name.clone(), Review::inconclusive(name, kind, why)));
-    }
-    None
-}
-
-/// The reviewer that this attempt belongs to.
-pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
-    let runs_attempt = |state: &ReviewerState| matches!(state, ReviewerState::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
-    panel.reviewers.iter().find(|(_, state)| runs_attempt(state)).map(|(name, _)| name.clone())
 }
 
 /// A run of the project's checks, as a round with one review.

@@ -76,7 +76,9 @@ impl MemoryStore {
     fn write<T>(&self, write: impl FnOnce(&mut MemoryState) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut inner = lock(&self.inner);
         inner.writes += 1;
-        write(&mut inner)
+        let result = write(&mut inner);
+        inner.cache.end_transaction(result.is_ok());
+        result
     }
 
     fn lease(&self, run: RunId, fence: u64) -> Lease {
@@ -122,9 +124,9 @@ impl Store for MemoryStore {
         Ok(lock(&self.inner).held.contains_key(&run))
     }
 
-    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
+    fn load(&self, run: RunId, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
         let inner = &mut *lock(&self.inner);
-        backend::load(&inner.tables, &mut inner.cache, lease, observe)
+        backend::load(&inner.tables, &mut inner.cache, run, observe)
     }
 
     fn preload(&self, run: RunId) -> Result<RunState, StoreError> {

@@ -4,6 +4,7 @@ mod app;
 mod command;
 mod console;
 mod error;
+mod history_cache;
 mod host;
 mod line_output;
 mod preflight;

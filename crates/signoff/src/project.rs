@@ -19,6 +19,7 @@ use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError, StoredRun};
 
 use crate::error::not_a_repository;
+use crate::history_cache::HistoryCache;
 use crate::{CliError, Result, host, settings};
 
 /// Maximum number of approved tasks that are looked up in the default branch, latest first.
@@ -28,6 +29,8 @@ const MAX_LANDED_LOOKUPS: usize = 1000;
 pub struct ReadOnlyProject {
     pub root: PathBuf,
     pub store: Arc<SqliteStore>,
+    /// The histories of the runs that this process has read, if it keeps them for the next query.
+    pub histories: Option<Arc<HistoryCache>>,
 }
 
 /// Repository, layout, settings and store, for commands that start work.
@@ -42,11 +45,20 @@ impl ReadOnlyProject {
     /// Opens the store of the repository around the working directory. Returns `None` if it has no store.
     pub fn find() -> Result<Option<Self>> {
         let project = Self::open_at(root()?)?;
-        if let Some(Self { root, .. }) = &project {
-            kill_orphans(&root.join(DIRECTORY));
-            finish_checkout_update(root);
-        }
+        project.iter().for_each(Self::clean_up);
         Ok(project)
+    }
+
+    /// Cleans up after killed signoff processes.
+    pub fn clean_up(&self) {
+        kill_orphans(&self.root.join(DIRECTORY));
+        finish_checkout_update(&self.root);
+    }
+
+    /// The same project with a connection of its own. Requests that one connection posts are noticed by the others only.
+    pub fn reconnect(&self) -> Result<Self> {
+        let store = Arc::new(self.store.reconnect()?);
+        Ok(Self { root: self.root.clone(), store, histories: self.histories.clone() })
     }
 
     /// Opens another connection to the store of the repository at `root`. Returns `None` if it has no store.
@@ -56,7 +68,7 @@ impl ReadOnlyProject {
             return Ok(None);
         }
         let store = Arc::new(SqliteStore::open_with_options(&directory, store_options())?);
-        Ok(Some(Self { root, store }))
+        Ok(Some(Self { root, store, histories: None }))
     }
 
     /// Opens the store for a command about a task. A missing store means that the task does not exist.
@@ -88,7 +100,7 @@ impl ReadOnlyProject {
     /// Fails if the run does not exist or has had no final review.
     pub fn check_final_review(&self, run: RunId) -> Result<()> {
         self.check_run(run)?;
-        if self.store.run_state(run)?.loops.contains_key(&LoopId::final_review()) {
+        if self.store.preload(run)?.loops.contains_key(&LoopId::final_review()) {
             return Ok(());
         }
         Err(CliError::usage(format!("run {run} has had no final review"))
@@ -214,7 +226,7 @@ impl ReadOnlyProject {
 impl Project {
     /// Returns a read-only view that shares the store.
     pub fn read_only(&self) -> ReadOnlyProject {
-        ReadOnlyProject { root: self.repository.root().to_owned(), store: self.store.clone() }
+        ReadOnlyProject { root: self.repository.root().to_owned(), store: self.store.clone(), histories: None }
     }
 
     /// Opens the repository around the working directory and creates `.signoff` if it is missing.
@@ -303,7 +315,7 @@ fn unknown_run(run: RunId) -> CliError {
     CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists tasks and runs")
 }
 
-fn unknown_task(task: TaskId) -> CliError {
+pub fn unknown_task(task: TaskId) -> CliError {
     CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
 }
 

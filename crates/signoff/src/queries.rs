@@ -15,7 +15,7 @@ use signoff_engine::executor::AttemptKey;
 use signoff_engine::git::{BranchTips, Git};
 use signoff_engine::process::AttemptDir;
 use signoff_store::{SqliteStore, Store, StoreError};
-use signoff_term::show::TaskReport;
+use signoff_term::show::{RunHistory, TaskReport};
 
 use crate::{ReadOnlyProject, Result, host, settings};
 
@@ -25,13 +25,16 @@ const CHUNK: usize = 2000;
 /// Returns the report of one task, together with all tasks.
 pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>)> {
     let (row, tasks) = project.task_and_all(task)?;
-    // Read only the log of this loop: the run may have a thousand others.
-    let (log, loop_id) = match project.store.loop_for_task(task)? {
-        Some((run, loop_id)) => (project.store.loop_log(run, &loop_id)?, loop_id),
-        None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
+    let (history, loop_id) = match (project.store.loop_for_task(task)?, &project.histories) {
+        (Some((run, loop_id)), Some(histories)) => (histories.get(&*project.store, run)?, loop_id),
+        // Read only the log of this loop: the run may have a thousand others.
+        (Some((run, loop_id)), None) => {
+            (Arc::new(RunHistory::for_loop(project.store.loop_log(run, &loop_id)?, &loop_id)), loop_id)
+        }
+        (None, _) => (Arc::default(), signoff_engine::dispatcher::loop_id(task)),
     };
     let voided = void_approval_note(project, &row);
-    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project).remove(&task).unwrap_or_default());
+    let mut report = history.report(row, &loop_id, artifacts(project).remove(&task).unwrap_or_default());
     report.voided = voided;
     // Show the question under its number in the repository.
     report.question = project.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));

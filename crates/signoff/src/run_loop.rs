@@ -37,6 +37,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::{ProgressStream, write_stderr};
+use crate::history_cache::SharedStore;
 use crate::line_output::RunRenderer;
 use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
 use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, host};
@@ -137,8 +138,9 @@ fn open_screen(
         return None;
     }
     Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, &project.root, |sender| {
-        let background = BackgroundWorker::new(project.root.clone(), Some(project.store.clone()), &sender);
-        let queue = Some(watch_queue(project.root.clone(), shows_queue, sender.clone()));
+        let store = SharedStore::with_store(project.root.clone(), project.store.clone());
+        let background = BackgroundWorker::new(store, &sender);
+        let queue = project.reconnect().ok().map(|project| watch_queue(project, shows_queue, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
     })
 }

@@ -26,22 +26,24 @@ use self::changes::ChangeWatcher;
 use self::diffs::DiffCache;
 use self::stats::StatsCache;
 use crate::command::report;
+use crate::history_cache::SharedStore;
+use crate::project::unknown_task;
 use crate::queries::{self, TaskContext};
 use crate::{CliError, CommandExit, ReadOnlyProject, Result, host, settings};
 
 pub use changes::StoreId;
 
-/// Serves the repository around the working directory. The store is opened for each request, so a store that is created
-/// or replaced later is picked up.
+/// Serves the repository around the working directory. A store that is created or replaced later is picked up.
 pub struct WebBackend {
     root: PathBuf,
+    store: SharedStore,
     diffs: DiffCache,
     stats: Mutex<StatsCache>,
 }
 
 impl WebBackend {
     pub fn new(root: PathBuf) -> Self {
-        Self { root, diffs: DiffCache::default(), stats: Mutex::default() }
+        Self { store: SharedStore::new(root.clone()), root, diffs: DiffCache::default(), stats: Mutex::default() }
     }
 }
 
@@ -76,7 +78,7 @@ impl Backend for WebBackend {
     }
 
     fn perform(&self, action: WebAction) -> Result<ActionOutcome, RequestError> {
-        actions::perform(action)
+        actions::perform(&self.store, action)
     }
 
     fn auto_review_default(&self) -> bool {
@@ -107,10 +109,22 @@ const EXCERPT_BYTES: u64 = 64 * 1024;
 const EXCERPTS: usize = 4;
 const TAIL: u64 = 1024 * 1024;
 
+/// Opens the project for one request.
+fn find_project(store: &SharedStore) -> Result<Option<ReadOnlyProject>> {
+    let project = store.project()?;
+    project.iter().for_each(ReadOnlyProject::clean_up);
+    Ok(project)
+}
+
+/// Opens the project for a request about a task. A missing store means that the task does not exist.
+fn project_of(store: &SharedStore, task: TaskId) -> Result<ReadOnlyProject> {
+    find_project(store)?.ok_or_else(|| unknown_task(task))
+}
+
 impl WebBackend {
     fn home_page(&self, all: bool) -> Result<HomePage> {
         let (project, now) = (self.project(), host::now());
-        let Some(read_only) = ReadOnlyProject::find()? else {
+        let Some(read_only) = find_project(&self.store)? else {
             let (tasks, runs, questions, driven) = Default::default();
             return Ok(HomePage { project, tasks, runs, questions, driven, all, now });
         };
@@ -119,7 +133,7 @@ impl WebBackend {
     }
 
     fn run_page(&self, run: u64) -> Result<RunPage> {
-        let project = ReadOnlyProject::find()?.ok_or_else(|| unknown_run(run))?;
+        let project = find_project(&self.store)?.ok_or_else(|| unknown_run(run))?;
         let row = project.store.run(RunId(run))?.map(RunRow::from).ok_or_else(|| unknown_run(run))?;
         let own = |task: &TaskRow| task.run_id == Some(run);
         let mut questions = project.store.questions()?;
@@ -135,7 +149,7 @@ impl WebBackend {
     }
 
     fn task_page(&self, task: u64) -> Result<TaskPage> {
-        let project = ReadOnlyProject::for_task(TaskId(task))?;
+        let project = project_of(&self.store, TaskId(task))?;
         let (report, tasks) = queries::task_report(&project, TaskId(task))?;
         let task_context = TaskContext::load(&project, tasks)?;
         let mut page = self.page(&project, report, &task_context)?;
@@ -174,7 +188,7 @@ impl WebBackend {
     }
 
     fn transcript_page(&self, task: u64, attempt: u64) -> Result<TranscriptPage> {
-        let read_only = ReadOnlyProject::for_task(TaskId(task))?;
+        let read_only = project_of(&self.store, TaskId(task))?;
         let (report, _) = queries::task_report(&read_only, TaskId(task))?;
         let id = AttemptId(attempt).to_string();
         let attempt_row = report.attempts.iter().find(|attempt_row| attempt_row.id == id);
@@ -195,8 +209,11 @@ impl WebBackend {
     /// The report as `signoff report --format html` writes it.
     fn report_pages(&self, subject: ReportSubject) -> Result<(ReportHead, Vec<TaskPage>)> {
         let data = match subject {
-            ReportSubject::Task(task) => report::for_task(TaskId(task))?,
-            ReportSubject::Run(run) => report::for_run(RunId(run))?,
+            ReportSubject::Task(task) => report::for_task(&project_of(&self.store, TaskId(task))?, TaskId(task))?,
+            ReportSubject::Run(run) => {
+                let unknown = || report::unknown_run(RunId(run), None);
+                report::for_run(&find_project(&self.store)?.ok_or_else(unknown)?, RunId(run))?
+            }
         };
         Ok(data.pages())
     }

@@ -89,7 +89,7 @@ pub fn review_arrived(machine: &mut Loop, attempt: AttemptId, review: Review, po
         return;
     };
     let Some((name, failures, unclear)) = assigned_reviewer(panel, attempt) else { return };
-    let review = review.reject_other_commit(&panel.commit);
+    let review = review.counted(&panel.commit, gate_policy.gate.fail_on);
     machine.reset_losses();
     let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
     machine.counters.has_readable |= is_readable;
@@ -104,7 +104,7 @@ pub fn review_arrived(machine: &mut Loop, attempt: AttemptId, review: Review, po
             }
         }
         Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
-            ReviewerState::Answered(Box::new(review.with_verdict_from_findings(gate_policy.gate.fail_on)))
+            ReviewerState::Answered(Box::new(review))
         }
     };
     set_reviewer_state(machine, name, state, policy);

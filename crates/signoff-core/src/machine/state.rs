@@ -388,6 +388,11 @@ impl Panel {
         self.reviewers.values().any(|state| matches!(state, ReviewerState::Assigned { .. }))
     }
 
+    /// The reviewer whose running attempt this is.
+    pub fn reviewer_of(&self, attempt: AttemptId) -> Option<&ReviewerName> {
+        self.reviewers.iter().find(|(_, state)| state.attempt() == Some(attempt)).map(|(name, _)| name)
+    }
+
     /// The reviews that could be parsed.
     pub fn answers(&self) -> Vec<Review> {
         let answer = |state: &ReviewerState| {

@@ -13,6 +13,7 @@ use crate::machine::{
 use crate::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
 use crate::session::Sessions;
 use crate::source::planner::{PlannedTask, PlannerAnswer};
+use crate::task::TaskSpec;
 use crate::wire::{Fact, Launch, LoopFact, RecordedFact};
 
 /// The state of one loop.
@@ -30,7 +31,7 @@ pub struct LoopState {
     /// Usage of each attempt, as far as it is recorded.
     pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is recorded.
-    pub attempt_starts: BTreeMap<AttemptId, Arc<AttemptStart>>,
+    pub attempt_starts: AttemptStarts,
     /// The attempts that ended with an answer or with work.
     pub answered: BTreeSet<AttemptId>,
     /// The answers of the current round, parsable or not.
@@ -65,6 +66,9 @@ pub struct AttemptStart {
     pub at: Timestamp,
     pub launch: Launch,
 }
+
+/// The starts of a loop's attempts.
+pub type AttemptStarts = BTreeMap<AttemptId, Arc<AttemptStart>>;
 
 /// The worktree of a loop, and the base of its diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +110,7 @@ impl LoopState {
         question_count: &mut u64,
     ) {
         self.is_recorded = true;
-        self.sessions.apply(fact, &self.machine);
+        self.sessions.apply(fact, &self.machine, &self.attempt_starts);
         match fact {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
@@ -202,9 +206,9 @@ impl LoopState {
     pub fn sessions_after(&self, before: &[LoopFact], event: &Event, state: &Loop) -> Sessions {
         let mut sessions = self.sessions.clone();
         for fact in before {
-            sessions.apply(fact, &self.machine);
+            sessions.apply(fact, &self.machine, &self.attempt_starts);
         }
-        sessions.apply(&LoopFact::Transitioned(event.clone()), state);
+        sessions.apply(&LoopFact::Transitioned(event.clone()), state, &self.attempt_starts);
         sessions
     }
 
@@ -286,7 +290,7 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
     let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
         return None;
     };
-    let (name, _) = panel.reviewers.iter().find(|(_, seat)| seat.attempt() == Some(attempt))?;
+    let name = panel.reviewer_of(attempt)?;
     let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
@@ -322,6 +326,10 @@ pub struct Snapshot {
     pub run: Arc<RunInfo>,
     /// The loop of the event; none for events of the run and of tasks, and before the loop exists.
     pub loop_state: Option<Arc<LoopState>>,
+    /// The specification of the task of the event.
+    pub(super) spec: Option<Arc<TaskSpec>>,
+    /// The loops that the event plans.
+    pub(super) planned: Vec<(LoopId, Arc<LoopState>)>,
     pub(super) question_count: u64,
 }
 
@@ -338,6 +346,13 @@ pub struct LoopTransition<'a> {
 
 /// The state machine of a loop without events.
 static NEW_LOOP: LazyLock<Loop> = LazyLock::new(Loop::default);
+
+impl LoopTransition<'_> {
+    /// The review that the event brings, as the reviewer gave it. A failed reviewer counts as inconclusive.
+    pub fn review(&self) -> Option<Review> {
+        review_in_event(self.event, self.before, self.policy)
+    }
+}
 
 impl Transition {
     /// The loop of the event.

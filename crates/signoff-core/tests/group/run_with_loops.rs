@@ -1,12 +1,14 @@
 //! Random runs of both machines together: the loops and the run that coordinates them.
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 use signoff_core::group::{self, LoopStatus, RunEvent, RunOutcome, RunStage};
-use signoff_core::ids::LoopId;
+use signoff_core::ids::{AttemptId, LoopId, TaskId};
 use signoff_core::ledger::LedgerEntry;
-use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReason, Stage, WorkReport};
+use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReason, Policy, Stage, WorkReport};
+use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
-use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact, from_json, to_json};
 
 use crate::group::builders;
 use crate::group::drive::{Drive, Next};
@@ -33,7 +35,7 @@ proptest! {
         let mut policy = builders::small(preset);
         policy.workflow.checkpoint_interval = policy.workflow.checkpoint_interval.map(|_| interval);
         let mut drive = Drive::new(policy, jobs);
-        let mut view = RunState::default();
+        let (mut view, mut follower) = (RunState::default(), RunState::default());
         let mut shown = 0;
         for turn in 0.. {
             let next_steps = drive.next_steps(&groups);
@@ -49,7 +51,8 @@ proptest! {
             both_machines_agree(&drive);
             nothing_lands_with_a_blocking_finding(&drive);
             for recorded in &drive.log[shown..] {
-                view.replay(recorded);
+                follower.apply_transition(&view.apply(recorded.clone()));
+                prop_assert_eq!(&follower, &view, "{:?}", recorded);
             }
             shown = drive.log.len();
         }
@@ -57,7 +60,29 @@ proptest! {
         the_run_outcome_follows_from_its_loops(&drive);
         prop_assert_eq!(&view, &RunState::from_log(&drive.log));
         the_log_round_trips_through_json(&drive);
+        for (seq, fact) in (view.seq + 1..).zip(other_facts(&drive.policy)) {
+            let recorded = RecordedFact { run: view.run, seq, at: Timestamp::UNIX_EPOCH, fact };
+            follower.apply_transition(&view.apply(recorded));
+            prop_assert_eq!(&follower, &view);
+        }
     }
+}
+
+/// Facts that no state machine causes.
+fn other_facts(policy: &Policy) -> Vec<Fact> {
+    let spec = Box::new(TaskSpec { title: "Log in".into(), ..TaskSpec::default() });
+    let (task, attempt) = (TaskId(1), AttemptId(1));
+    let own = |fact| Fact::Loop("a".into(), fact);
+    vec![
+        Fact::Task(task, TaskFact::Added { spec, auto_review: true, max_review_cycles: None }),
+        own(LoopFact::Added { task, title: "Log in".into(), branch: "signoff/task-1".into() }),
+        own(LoopFact::PolicySet { policy: Box::new(policy.clone()) }),
+        own(LoopFact::AttemptStarted { attempt, launch: Launch { agent: "fake".to_owned(), ..Launch::default() } }),
+        own(LoopFact::Session { attempt, session: "s1".into() }),
+        own(LoopFact::AgentOutput { attempt, line: "reading".into() }),
+        Fact::Loop("b".into(), LoopFact::PolicySet { policy: Box::new(policy.clone()) }),
+        Fact::Run(RunFact::Specified { name: "plan.md".into(), text: "- log in".into() }),
+    ]
 }
 
 fn both_machines_agree(drive: &Drive) {

@@ -30,14 +30,16 @@ fn policy(name: &str) -> Policy {
 struct Story {
     log: Vec<RecordedFact>,
     view: RunState,
+    /// A state that only takes over the transitions.
+    follower: RunState,
     rows: Vec<String>,
     badges: BTreeSet<&'static str>,
 }
 
 impl Story {
     fn new(policy: Policy) -> Self {
-        let view = RunState::default();
-        let mut story = Self { log: Vec::new(), view, rows: Vec::new(), badges: BTreeSet::new() };
+        let (view, follower) = (RunState::default(), RunState::default());
+        let mut story = Self { log: Vec::new(), view, follower, rows: Vec::new(), badges: BTreeSet::new() };
         let run_policy = RunPolicy::new(&policy.workflow, 2);
         story.apply("opened", Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
         story
@@ -47,7 +49,8 @@ impl Story {
         let seq = self.log.len() as u64 + 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seq as i64);
         self.log.push(RecordedFact { run: RunId(1), seq, at, fact });
-        self.view.replay(&self.log[self.log.len() - 1]);
+        self.follower.apply_transition(&self.view.apply(self.log[self.log.len() - 1].clone()));
+        assert_eq!(self.follower, self.view, "{what}");
         let rows = self.view.rows();
         self.badges.extend(rows.iter().map(|row| row.badge.as_str()));
         let rows: Vec<_> = rows.iter().map(line).collect();

@@ -7,10 +7,10 @@ use signoff_core::ids::LoopId;
 use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{Effect, OutcomeKind, Reason, outstanding};
 use signoff_core::review::{Finding, Usage};
-use signoff_core::view::{LoopRow, RunStatus};
+use signoff_core::view::{LoopReviewStatus, LoopRow, LoopRowStatus, RunStatus};
 
+use super::Projector;
 use super::loop_tracker::{IssueRecord, LoopTracker, QuestionRecord};
-use super::{Projector, status};
 use crate::record::{Column, TableName, TableRow};
 
 impl Projector {
@@ -137,10 +137,10 @@ impl Projector {
         let state = self.run_state.loop_state(&row.id)?;
         let columns = vec![
             ("task_id", row.task.map(|task| task.0).into()),
-            ("status", status::loop_status(state).into()),
+            ("status", LoopRowStatus::for_loop(state).as_str().into()),
             ("iteration", row.iteration.into()),
             ("last_checkpoint_review_at", state.counters.last_checkpoint.into()),
-            ("review_status", status::review_status(state).into()),
+            ("review_status", LoopReviewStatus::for_loop(state).as_str().into()),
             ("last_review_id", tracker.last_review.as_deref().into()),
             ("revision_attempts", row.fixes.into()),
             ("worktree_path", non_empty(&row.worktree).into()),

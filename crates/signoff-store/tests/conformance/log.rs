@@ -181,6 +181,6 @@ pub fn each_observer_gets_the_whole_log(factory: &dyn StoreFactory) {
 /// The numbers of the events that an observer of the run gets.
 fn observed(store: &dyn Store, lease: &Lease) -> Vec<u64> {
     let mut seqs = Vec::new();
-    store.load(lease, &mut |transition| seqs.push(transition.event.seq)).expect("a log");
+    store.load(lease.run(), &mut |transition| seqs.push(transition.event.seq)).expect("a log");
     seqs
 }

@@ -17,7 +17,7 @@ use signoff_core::workflow::{Landing, Role};
 use super::{ProgressLine, checkpoint, ending, position};
 use crate::fit::{MAX_SENTENCE_WIDTH, count, truncate_line};
 use crate::labels;
-use crate::review_round::{GateRound, RoundVerdict, reviewer_of_attempt};
+use crate::review_round::{GateRound, RoundVerdict};
 
 /// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If
 /// `announces_next` is false the program is shutting down and nothing starts. `branch` is the branch of the run.
@@ -185,7 +185,7 @@ fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
 /// An inconclusive review, while other reviewers are running or it is retried.
 pub fn unclear_review(step: &LoopTransition, review: &Review, announces_next: bool) -> Vec<ProgressLine> {
     let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
-    let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
+    let name = step.event.ends_attempt().and_then(|attempt| panel.reviewer_of(attempt));
     let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
     let why = labels::inconclusive_reason(&review.verdict).unwrap_or_default();
     step_line(
@@ -246,7 +246,7 @@ pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, announces_
             format!("A researcher failed: {reason}{}", researcher_suffix(step, announces_next))
         }
         Stage::Reviewing(panel) => {
-            let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
+            let name = step.event.ends_attempt().and_then(|attempt| panel.reviewer_of(attempt));
             let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
             format!("Reviewer {name} failed: {reason}{}", retry_suffix(step, announces_next))
         }

@@ -10,8 +10,8 @@ use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{AttemptFailure, AttemptLoss, CheckReport, Event, LandingReport, WorkReport};
 use signoff_core::review::{Usage, Verdict};
 use signoff_core::sandbox::SandboxBackend;
-use signoff_core::view::RunState;
-use signoff_core::wire::{Launch, LoopFact, RecordedFact};
+use signoff_core::view::{AttemptStart, RunState};
+use signoff_core::wire::{LoopFact, RecordedFact};
 
 use super::report_types::usd;
 use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
@@ -129,10 +129,9 @@ pub struct AttemptRow {
     pub output_tokens: u64,
 }
 
-/// Start, end, outcome and notes of an attempt.
-#[derive(Default)]
+/// End, outcome and notes of an attempt.
+#[derive(Clone, Default)]
 pub(super) struct AttemptTimes {
-    started: Option<Timestamp>,
     /// Time of its last own output.
     last_seen: Option<Timestamp>,
     ended: Option<(Timestamp, AttemptOutcome, Option<String>)>,
@@ -148,13 +147,13 @@ pub(super) fn reports(
     state: &RunState,
 ) -> Vec<AttemptRow> {
     let none = AttemptTimes::default();
-    let runs = |attempt| state.loop_state(loop_id).is_some_and(|machine| machine.runs(attempt));
-    let attempts = state.attempts(loop_id).into_iter();
+    let Some(loop_state) = state.loops.get(loop_id) else { return Vec::new() };
+    let attempts = loop_state.attempt_starts.iter();
     attempts
-        .map(|(attempt, launch, usage)| {
-            let times = times.get(&attempt).unwrap_or(&none);
-            let mut line = AttemptRow::new(attempt, launch, usage, times);
-            if line.outcome.is_none() && !runs(attempt) {
+        .map(|(attempt, start)| {
+            let usage = loop_state.usage.get(attempt).copied().unwrap_or_default();
+            let mut line = AttemptRow::new(*attempt, start, usage, times.get(attempt).unwrap_or(&none));
+            if line.outcome.is_none() && !loop_state.machine.runs(*attempt) {
                 line.outcome = Some(AttemptOutcome::Stopped);
             }
             line
@@ -165,9 +164,6 @@ pub(super) fn reports(
 /// Applies an event to the attempts of its loop.
 pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &RecordedFact, fact: &LoopFact) {
     match fact {
-        LoopFact::AttemptStarted { attempt, .. } => {
-            all.entry(*attempt).or_default().started = Some(recorded.at);
-        }
         LoopFact::Session { attempt, session } => {
             let times = all.entry(*attempt).or_default();
             (times.session, times.last_seen) = (Some(session.clone()), Some(recorded.at));
@@ -188,6 +184,7 @@ pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &Reco
             }
         }
         LoopFact::Added { .. }
+        | LoopFact::AttemptStarted { .. }
         | LoopFact::PolicySet { .. }
         | LoopFact::WorkspaceCreated { .. }
         | LoopFact::CheckpointReviewed { .. }
@@ -198,17 +195,18 @@ pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &Reco
 
 impl AttemptTimes {
     /// The duration. A lost attempt ended with its last output, not when the loss was noticed.
-    fn duration(&self) -> Option<SignedDuration> {
+    fn duration(&self, started: Timestamp) -> Option<SignedDuration> {
         let (noticed, outcome, _) = self.ended.as_ref()?;
-        let ended = if *outcome == AttemptOutcome::Lost { self.last_seen.or(self.started)? } else { *noticed };
-        Some(ended.duration_since(self.started?))
+        let ended = if *outcome == AttemptOutcome::Lost { self.last_seen.unwrap_or(started) } else { *noticed };
+        Some(ended.duration_since(started))
     }
 }
 
 impl AttemptRow {
-    fn new(attempt: AttemptId, launch: &Launch, usage: Usage, times: &AttemptTimes) -> Self {
+    fn new(attempt: AttemptId, start: &AttemptStart, usage: Usage, times: &AttemptTimes) -> Self {
+        let launch = &start.launch;
         let ended = times.ended.as_ref();
-        let passed = times.duration().and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
+        let passed = times.duration(start.at).and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
         Self {
             id: attempt.to_string(),
             role: launch.role.clone(),
@@ -220,7 +218,7 @@ impl AttemptRow {
             sandbox: launch.sandbox,
             session: times.session.clone(),
             resumes: launch.resumes.as_ref().map(|resumed| resumed.attempt.to_string()),
-            started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),
+            started_at: start.at.to_string(),
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),
             detail: ended.and_then(|(.., detail)| detail.clone()),

@@ -17,6 +17,7 @@ use crate::review_round::{GateRound, RoundTracker, RoundVerdict};
 use crate::stats::Convergence;
 
 /// A round with its result.
+#[derive(Clone)]
 pub(super) struct FinishedRound {
     pub round: GateRound,
     pub verdict: RoundVerdict,
@@ -25,7 +26,7 @@ pub(super) struct FinishedRound {
 }
 
 /// The collected data of one loop.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct LoopHistory {
     tracker: RoundTracker,
     rounds: Vec<FinishedRound>,
@@ -34,7 +35,7 @@ struct LoopHistory {
 }
 
 /// The log of a run, read once. Reports of all its loops are built from it without reading the log again.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct RunHistory {
     pub state: RunState,
     loops: BTreeMap<LoopId, LoopHistory>,
@@ -81,6 +82,17 @@ impl RunHistory {
     /// Applies the next event of the log.
     pub fn apply(&mut self, recorded: RecordedFact) -> Transition {
         let transition = self.state.apply(recorded);
+        self.collect(&transition);
+        transition
+    }
+
+    /// Takes over an event that another state of the run applied.
+    pub fn apply_transition(&mut self, transition: &Transition) {
+        self.state.apply_transition(transition);
+        self.collect(transition);
+    }
+
+    fn collect(&mut self, transition: &Transition) {
         if let Fact::Loop(loop_id, fact) = &transition.event.fact {
             let history = self.loops.entry(loop_id.clone()).or_default();
             attempt::apply(&mut history.times, &transition.event, fact);
@@ -91,7 +103,6 @@ impl RunHistory {
                 history.apply_transition(&step, &transition.event);
             }
         }
-        transition
     }
 
     /// The loops, ordered by id.

@@ -11,7 +11,7 @@ use signoff_term::json::{DisputeReport, VERSION};
 
 use super::decide::{DecisionResult, decide};
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Mark a finding as wrong
 ///
@@ -116,7 +116,7 @@ fn branch_root(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<Op
 }
 
 fn is_open(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<bool> {
-    let run_state = queries::run_state(&*project.store, finding_ref.run)?;
+    let run_state = project.store.preload(finding_ref.run)?;
     let ledger = run_state.loops.get(&finding_ref.loop_id).map(|loop_state| &loop_state.machine.ledger);
     Ok(ledger
         .and_then(|ledger| ledger.get(&finding_ref.finding))

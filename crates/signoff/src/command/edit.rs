@@ -9,7 +9,7 @@ use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
 use crate::run_loop::{TaskOrRun, task_or_run};
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Set the final verdict of a task, or of a run's final review, without a review
 ///
@@ -33,7 +33,7 @@ pub struct Args {
 
 /// Fails with a hint if an agent is changing files. The process that drives the run checks it again.
 fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, loop_id: &LoopId) -> Result<()> {
-    let run_state = queries::run_state(&*project.store, run)?;
+    let run_state = project.store.preload(run)?;
     if !run_state.loops.get(loop_id).is_some_and(|loop_state| loop_state.machine.is_being_written()) {
         return Ok(());
     }

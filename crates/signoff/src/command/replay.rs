@@ -17,6 +17,7 @@ use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest
 
 use self::clock::{ReplayClock, Speed, speed};
 use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
+use crate::history_cache::SharedStore;
 use crate::line_output::LineOutput;
 use crate::run_loop::run_id;
 use crate::screen::{
@@ -56,7 +57,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let screen =
         Screen::open(console, TuiMode::Replaying, TerminationSignals::HandledByScreen, &project.root, |sender| {
             Box::new(ReplayHandler {
-                background: BackgroundWorker::new(project.root.clone(), None, &sender),
+                background: BackgroundWorker::new(SharedStore::new(project.root.clone()), &sender),
                 inputs: input_sender,
             })
         });

@@ -11,8 +11,8 @@ use signoff_term::report::{junit, markdown, sarif};
 
 use crate::host::replace::replace;
 use crate::run_loop::{TaskOrRun, task_id};
-use crate::{CliError, CommandExit, Console, Result};
-pub use data::{ReportData, for_run, for_task};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result};
+pub use data::{ReportData, for_run, for_task, unknown_run};
 
 /// Write a report about a task or a run
 ///
@@ -70,8 +70,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     output.map(check_directory).transpose()?;
     let data = match (args.subject, args.run) {
-        (_, Some(run)) | (Some(TaskOrRun::Run(RunId(run))), None) => for_run(RunId(run))?,
-        (Some(TaskOrRun::Task(task)), None) => for_task(task)?,
+        (_, Some(run)) | (Some(TaskOrRun::Run(RunId(run))), None) => report_on_run(RunId(run))?,
+        (Some(TaskOrRun::Task(task)), None) => for_task(&ReadOnlyProject::for_task(task)?, task)?,
         (None, None) => {
             return Err(
                 CliError::usage("a task or a run is missing").hint("signoff report 29, or signoff report run-3")
@@ -84,6 +84,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         None => console.data(&text)?,
     }
     Ok(CommandExit::Done)
+}
+
+fn report_on_run(run: RunId) -> Result<ReportData> {
+    for_run(&ReadOnlyProject::find()?.ok_or_else(|| unknown_run(run, None))?, run)
 }
 
 /// Fails if the directory does not exist: it is probably a typo, so it is not created.

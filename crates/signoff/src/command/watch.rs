@@ -20,6 +20,7 @@ use signoff_term::json;
 use signoff_term::tui::{TuiMode, TuiRequest};
 
 use super::replay::naming;
+use crate::history_cache::SharedStore;
 use crate::line_output::LineOutput;
 use crate::queries::{self, AgentKinds, LogFollower, TaskContext};
 use crate::run_loop::run_id;
@@ -56,7 +57,10 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let mut feed = Feed::new(root.clone(), args.run)?;
     let (close_sender, close_reasons) = mpsc::channel();
     let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |sender| {
-        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), None, &sender), close_sender })
+        Box::new(WatchHandler {
+            background: BackgroundWorker::new(SharedStore::new(root.clone()), &sender),
+            close_sender,
+        })
     });
     match screen {
         Some(screen) => on_screen(&screen, &mut feed, &close_reasons),

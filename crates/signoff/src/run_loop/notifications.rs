@@ -10,7 +10,7 @@ use signoff_core::ids::RunId;
 use signoff_core::notify::{Notification, NotificationWatcher};
 use signoff_core::policy::Caps;
 use signoff_core::settings::Settings;
-use signoff_core::view::{QuestionRow, RunState, Transition};
+use signoff_core::view::{QuestionRow, Transition};
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
 use signoff_engine::notify::{ChannelContext, Notifier, NotifyTimeouts, TerminalPresence, runs_with_undelivered};
 use signoff_store::Store;
@@ -90,11 +90,9 @@ impl<R: Renderer> NotifyingRenderer<R> {
         let open = if undelivered.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
         let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
         for run in undelivered.iter().filter(|run| is_over(run)) {
+            let mut watcher = NotificationWatcher::new(self.task_caps, self.run_caps);
             // A run whose log is missing has nothing to send.
-            let log = self.store.log(*run).unwrap_or_default();
-            let (mut state, mut watcher) =
-                (RunState::new(*run), NotificationWatcher::new(self.task_caps, self.run_caps));
-            log.into_iter().for_each(|recorded| watcher.replay(&state.apply(recorded)));
+            self.store.load(*run, &mut |transition| watcher.replay(transition)).ok();
             for notification in watcher.pending_notifications() {
                 let question = self.question(&notification);
                 let context = MessageContext { project: &self.project, question: question.as_deref() };

@@ -1,7 +1,6 @@
 //! Background threads of the screen: one looks up what it shows of a task, one records decisions like the commands of
 //! the same names. Both may be slow.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -10,7 +9,6 @@ use signoff_core::ids::TaskId;
 use signoff_core::view::inbox::Action;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::transcript::TranscriptReader;
-use signoff_store::SqliteStore;
 use signoff_term::question_queue::QuestionDecision;
 use signoff_term::tui::{DataRequest, TaskDecision, TuiData, TuiRequest};
 
@@ -19,28 +17,26 @@ use super::{ScreenMessage, ScreenSender};
 use crate::command::decide::{DecisionResult, decide};
 use crate::command::diff::diff_of_row;
 use crate::command::{cancel, dispute, edit, retry};
+use crate::history_cache::SharedStore;
 use crate::{ReadOnlyProject, Result, host, queries};
 
-/// The two background threads. Decisions need their own connection to the store: the dispatcher does not notice requests
-/// that its own connection posts.
+/// The two background threads, which share what they read. Decisions need their own connection to the store: the
+/// dispatcher does not notice requests that its own connection posts.
 pub struct BackgroundWorker {
     lookups: Sender<DataRequest>,
     decisions: Sender<TuiRequest>,
 }
 
 impl BackgroundWorker {
-    /// Starts the threads for the repository at `root`. Lookups use the store of the dispatcher, if there is one, because
-    /// it has cached the state of the driven runs.
-    pub fn new(root: PathBuf, store: Option<Arc<SqliteStore>>, sender: &ScreenSender) -> Self {
+    /// Starts the threads. The store is that of the dispatcher, if there is one, because it has cached the state of the driven
+    /// runs.
+    pub fn new(store: SharedStore, sender: &ScreenSender) -> Self {
         let ((lookups, lookup_requests), (decisions, decision_requests)) = (mpsc::channel(), mpsc::channel());
-        let (lookup_root, sender_clone) = (root.clone(), sender.clone());
-        let open = move || match &store {
-            Some(store) => Ok(Some(ReadOnlyProject { root: lookup_root.clone(), store: store.clone() })),
-            None => ReadOnlyProject::open_at(lookup_root.clone()),
-        };
-        std::thread::spawn(move || look_up(&open, &lookup_requests, &sender_clone));
-        let sender_clone = sender.clone();
-        std::thread::spawn(move || record_decisions(&root, &decision_requests, &sender_clone));
+        let lookup_store = Arc::new(store);
+        let (decision_store, decision_sender) = (lookup_store.clone(), sender.clone());
+        let lookup_sender = sender.clone();
+        std::thread::spawn(move || look_up(&lookup_store, &lookup_requests, &lookup_sender));
+        std::thread::spawn(move || record_decisions(&decision_store, &decision_requests, &decision_sender));
         Self { lookups, decisions }
     }
 
@@ -55,9 +51,9 @@ impl BackgroundWorker {
 }
 
 /// Records decisions until the channel closes.
-fn record_decisions(root: &Path, decisions: &Receiver<TuiRequest>, sender: &ScreenSender) {
+fn record_decisions(store: &SharedStore, decisions: &Receiver<TuiRequest>, sender: &ScreenSender) {
     for decision in decisions {
-        let note = record(root, decision).unwrap_or_else(|failure| Some(failure.one_line()));
+        let note = record(store, decision).unwrap_or_else(|failure| Some(failure.one_line()));
         if let Some(note) = note {
             sender.send(ScreenMessage::Note(note));
         }
@@ -65,8 +61,9 @@ fn record_decisions(root: &Path, decisions: &Receiver<TuiRequest>, sender: &Scre
 }
 
 /// Records a decision and returns the note to show.
-fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
-    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(None) };
+fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
+    let Some(project) = store.project()? else { return Ok(None) };
+    let project = project.reconnect()?;
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
             let text = format!("Answered {}", choice.as_str());
@@ -122,11 +119,7 @@ struct FollowedTranscript {
 }
 
 /// Handles lookups until the channel closes.
-fn look_up(
-    open: &dyn Fn() -> Result<Option<ReadOnlyProject>>,
-    requests: &Receiver<DataRequest>,
-    sender: &ScreenSender,
-) {
+fn look_up(store: &SharedStore, requests: &Receiver<DataRequest>, sender: &ScreenSender) {
     let mut followed = None;
     loop {
         let first = if followed.is_some() {
@@ -137,7 +130,7 @@ fn look_up(
         match first {
             Ok(first) => {
                 for request in deduplicated(first, requests) {
-                    let result = open().and_then(|project| match project {
+                    let result = store.project().and_then(|project| match project {
                         Some(project) => handle(&project, request, sender, &mut followed),
                         None => Ok(()),
                     });

@@ -2,7 +2,6 @@
 //! rules as a bare `signoff`.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -74,10 +73,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Starts a thread that polls the store until the returned sender is dropped. It sends the queue only if `shows_queue`:
 /// if the run takes tasks from the queue.
-pub fn watch_queue(root: PathBuf, shows_queue: bool, sender: ScreenSender) -> Sender<()> {
+pub fn watch_queue(project: ReadOnlyProject, shows_queue: bool, sender: ScreenSender) -> Sender<()> {
     let (stop_sender, stop) = mpsc::channel();
     // Errors are ignored here; the dispatcher reports them.
-    std::thread::spawn(move || watch(&root, shows_queue, &stop, &sender).ok());
+    std::thread::spawn(move || watch(&project, shows_queue, &stop, &sender).ok());
     stop_sender
 }
 
@@ -86,11 +85,10 @@ pub fn is_queued(row: &TaskRow) -> bool {
     row.run_id.is_none() && row.status == TaskStatus::Pending
 }
 
-fn watch(root: &Path, shows_queue: bool, stop: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
-    let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
+fn watch(project: &ReadOnlyProject, shows_queue: bool, stop: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
     let (mut version, mut sent, mut inbox) = (None, None, InboxWatcher::default());
     loop {
-        if let Some(hints) = inbox.poll(&project)? {
+        if let Some(hints) = inbox.poll(project)? {
             sender.send(ScreenMessage::Inbox(hints));
         }
         let newest = project.store.version()?;

@@ -10,30 +10,33 @@ use signoff_engine::git::Repository;
 use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
 use signoff_term::line;
 
-use super::request_error;
+use super::{find_project, project_of, request_error};
 use crate::command::decide::DecisionResult;
 use crate::command::{add, answer, cancel, dispute, edit, retry};
+use crate::history_cache::SharedStore;
 use crate::project::{user_git, with_checks};
 use crate::{CliError, Project, ReadOnlyProject, Result, host, queries, settings};
 
 /// Performs an action.
-pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
+pub fn perform(store: &SharedStore, action: WebAction) -> Result<ActionOutcome, RequestError> {
     let conflict = |failure: CliError| request_error(&failure, RequestErrorKind::Conflict);
     match action {
-        WebAction::Answer { question, choice } => answer_question(&question, &choice).map_err(conflict),
-        WebAction::Retry { task } => retry_task(&open_project(task)?, task).map_err(conflict),
-        WebAction::Cancel { task } => cancel_task(&open_project(task)?, task).map_err(conflict),
+        WebAction::Answer { question, choice } => answer_question(store, &question, &choice).map_err(conflict),
+        WebAction::Retry { task } => retry_task(&open_project(store, task)?, task).map_err(conflict),
+        WebAction::Cancel { task } => cancel_task(&open_project(store, task)?, task).map_err(conflict),
         WebAction::Edit { task, verdict, reason } => {
-            edit_verdict(&open_project(task)?, task, &verdict, &reason).map_err(conflict)
+            edit_verdict(&open_project(store, task)?, task, &verdict, &reason).map_err(conflict)
         }
-        WebAction::Dispute { finding, task, reason } => dispute_finding(&finding, task, &reason).map_err(conflict),
+        WebAction::Dispute { finding, task, reason } => {
+            dispute_finding(store, &finding, task, &reason).map_err(conflict)
+        }
         WebAction::Add(new) => add_task(new).map_err(|failure| request_error(&failure, RequestErrorKind::Invalid)),
     }
 }
 
 /// Opens the project of a task that must exist.
-fn open_project(task: u64) -> Result<ReadOnlyProject, RequestError> {
-    let found = ReadOnlyProject::for_task(TaskId(task)).and_then(|project| project.task(TaskId(task)).map(|_| project));
+fn open_project(store: &SharedStore, task: u64) -> Result<ReadOnlyProject, RequestError> {
+    let found = project_of(store, TaskId(task)).and_then(|project| project.task(TaskId(task)).map(|_| project));
     found.map_err(|failure| request_error(&failure, RequestErrorKind::NotFound))
 }
 
@@ -41,9 +44,9 @@ fn done(message: String, hint: Option<String>) -> ActionOutcome {
     ActionOutcome { message, hint, added_task: None }
 }
 
-fn answer_question(question: &str, choice: &str) -> Result<ActionOutcome> {
+fn answer_question(store: &SharedStore, question: &str, choice: &str) -> Result<ActionOutcome> {
     let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
-    let project = ReadOnlyProject::find()?.ok_or_else(none)?;
+    let project = find_project(store)?.ok_or_else(none)?;
     let answer::RecordedAnswer { question, question_ref, result } = answer::answer(&project, question, choice)?;
     let message = format!("{} answered: {choice}", question.id);
     let hint = match &result {
@@ -82,8 +85,8 @@ fn edit_verdict(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &st
     Ok(done(message, result.note().map(str::to_owned)))
 }
 
-fn dispute_finding(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
-    let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
+fn dispute_finding(store: &SharedStore, finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome> {
+    let project = find_project(store)?.ok_or_else(|| dispute::unknown_finding(finding))?;
     let (finding_ref, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
     let message = format!("Finding {} is refuted by {}", finding_ref.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))

@@ -1,14 +1,14 @@
-//! Statistics over all runs. Counting a run reads its whole log, so a run is counted again only when its log has grown.
+//! Statistics over all runs. A run is counted again only when its log has grown.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_store::Store;
+use signoff_store::{Store, StoredRun};
 use signoff_term::show::RunHistory;
 use signoff_term::stats::{Filter, StatsCollector, StatsReport};
 
-use super::{StoreId, WebBackend};
+use super::{StoreId, WebBackend, find_project};
 use crate::{ReadOnlyProject, Result, queries};
 
 /// Cached statistics of each run.
@@ -25,8 +25,6 @@ pub struct StatsCache {
 #[derive(Default)]
 struct CountedRun {
     last_seq: u64,
-    /// Kept while the run goes on, to continue from there. A finished run that goes on after all is read again.
-    history: Option<RunHistory>,
     stats: StatsCollector,
 }
 
@@ -35,7 +33,7 @@ impl WebBackend {
         // Concurrent requests wait for the lock and share the result.
         let mut cache = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut stats = StatsCollector::new(Filter::default());
-        match ReadOnlyProject::find()? {
+        match find_project(&self.store)? {
             Some(project) => {
                 cache.update(&project)?;
                 cache.counted.values().for_each(|run| stats.merge(&run.stats));
@@ -57,7 +55,7 @@ impl StatsCache {
             let last = project.store.last_seq(row.id)?;
             let counted = self.counted.entry(row.id).or_default();
             if counted.last_seq != last {
-                counted.update(project, row.id, &self.voided)?;
+                counted.update(project, &row, &self.voided)?;
             }
         }
         Ok(())
@@ -65,15 +63,22 @@ impl StatsCache {
 }
 
 impl CountedRun {
-    /// Reads the facts recorded since the last update.
-    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<()> {
-        let mut history = self.history.take().unwrap_or_default();
-        queries::for_each_chunk(&*project.store, run, history.state.seq, |part| history.extend_attempts(&part))?;
+    /// Counts a run. The log of an ended run without a history is read for this only, without building one.
+    fn update(&mut self, project: &ReadOnlyProject, row: &StoredRun, voided: &BTreeSet<TaskId>) -> Result<()> {
+        let run = row.id;
+        let known =
+            project.histories.as_ref().filter(|histories| row.ended_at.is_none() || histories.cached(run).is_some());
+        let history = match known {
+            Some(histories) => histories.get(&*project.store, run)?,
+            None => {
+                let mut history = RunHistory::default();
+                queries::for_each_chunk(&*project.store, run, 0, |part| history.extend_attempts(&part))?;
+                Arc::new(history)
+            }
+        };
         self.stats = StatsCollector::new(Filter::default()).with_voided(voided.clone());
         self.stats.add_run(&history);
         self.last_seq = history.state.seq;
-        let is_over = matches!(history.state.stage(), RunStage::Done(_));
-        self.history = Some(history).filter(|_| !is_over);
         Ok(())
     }
 }

@@ -180,7 +180,7 @@ fn never_approving_task_2(script: AgentScript) -> AgentScript {
 }
 
 /// A run whose final review never approves, although its fixer adds a file to the run's branch each time.
-fn refused_run() -> TestProject {
+pub fn refused_run() -> TestProject {
     let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
     let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
     let project = project(|script| approving_agent(developers(planners(script).rule(refuses).rule(fixes))));

@@ -2,6 +2,7 @@
 //! cannot be counted, the report says why instead of failing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Loop;
@@ -31,19 +32,18 @@ pub struct ReportData {
 }
 
 /// Collects the data of one task, with its checkpoint reviews.
-pub fn for_task(task: TaskId) -> Result<ReportData> {
-    let read_only = ReadOnlyProject::for_task(task)?;
+pub fn for_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<ReportData> {
     let (row, all) = read_only.task_and_all(task)?;
-    let project = project(&read_only);
+    let project = project(read_only);
     let Some((run, loop_id)) = read_only.store.loop_for_task(task)? else {
-        let mut data = RunData::empty(&read_only)?;
+        let mut data = RunData::empty(read_only)?;
         let loop_id = signoff_engine::dispatcher::loop_id(task);
-        let tasks = vec![data.task(&read_only, row, &loop_id)?];
+        let tasks = vec![data.task(read_only, row, &loop_id)?];
         let document = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, Vec::new(), tasks);
         return Ok(ReportData { document, run: None, project });
     };
-    let mut data = RunData::load(&read_only, run)?;
-    let tasks = vec![data.task(&read_only, row, &loop_id)?];
+    let mut data = RunData::load(read_only, run)?;
+    let tasks = vec![data.task(read_only, row, &loop_id)?];
     let parts = PartSection::checkpoint_reviews(&data.history, &loop_id);
     let rows: Vec<TaskRow> = all.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     let run = read_only.store.run(run)?.map(|row| data.run(row.into(), &rows));
@@ -52,13 +52,12 @@ pub fn for_task(task: TaskId) -> Result<ReportData> {
 }
 
 /// Collects the data of a run with all its tasks.
-pub fn for_run(run: RunId) -> Result<ReportData> {
-    let read_only = ReadOnlyProject::find()?.ok_or_else(|| unknown_run(run, None))?;
+pub fn for_run(read_only: &ReadOnlyProject, run: RunId) -> Result<ReportData> {
     let Some(row) = read_only.store.run(run)?.map(RunRow::from) else {
         let last = read_only.store.last_run()?.map(|row| row.id);
         return Err(unknown_run(run, last));
     };
-    let mut data = RunData::load(&read_only, run)?;
+    let mut data = RunData::load(read_only, run)?;
     let rows: Vec<TaskRow> = read_only.tasks()?.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     data.counter.tasks = rows.len();
     let mut tasks = Vec::with_capacity(rows.len());
@@ -68,7 +67,7 @@ pub fn for_run(run: RunId) -> Result<ReportData> {
         let recorded = read_only.store.loop_for_task(TaskId(row.id))?.filter(|(loop_run, _)| *loop_run == run);
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
         let loop_id = recorded.map_or_else(own, |(_, loop_id)| loop_id);
-        tasks.push(data.task(&read_only, row.clone(), &loop_id)?);
+        tasks.push(data.task(read_only, row.clone(), &loop_id)?);
         has_landed |= data.history.state.loop_state(&loop_id).is_some_and(|machine| machine.landed);
         data.history.drop_loop(&loop_id);
         loops.insert(loop_id);
@@ -78,10 +77,11 @@ pub fn for_run(run: RunId) -> Result<ReportData> {
     let branch = run_section.branch.as_deref();
     run_section.changes = branch.and_then(|branch| count_run(&data.counter, branch, &tasks, has_landed));
     let document = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_section), parts, tasks);
-    Ok(ReportData { document, run: Some(row), project: project(&read_only) })
+    Ok(ReportData { document, run: Some(row), project: project(read_only) })
 }
 
-fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
+/// The error for a run that does not exist.
+pub fn unknown_run(run: RunId, last: Option<RunId>) -> CliError {
     let hint = match last {
         Some(last) => {
             format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
@@ -122,7 +122,10 @@ impl RunData {
 
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
         let mut data = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, 0, |part| data.history.extend(part))?;
+        match &project.histories {
+            Some(histories) => data.history = Arc::unwrap_or_clone(histories.get(&*project.store, run)?),
+            None => for_each_chunk(&*project.store, run, 0, |part| data.history.extend(part))?,
+        }
         Ok(data)
     }
 

@@ -174,7 +174,7 @@ impl<'a> SlotRun<'a> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
             let same = |policy: &RunPolicy| policy.task_source == *source;
-            if store.is_held(run)? || !store.run_state(run)?.run_policy().is_some_and(same) {
+            if store.is_held(run)? || !store.preload(run)?.run_policy().is_some_and(same) {
                 continue;
             }
             let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
