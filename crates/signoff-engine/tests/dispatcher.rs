@@ -1,5 +1,5 @@
 //! The dispatcher, landing and recovery, in process: agents follow a script, and the store and the repository are in
-//! memory. Only stories about landing use a git repository.
+//! memory. Only stories about landing, documents and complete prompts use a git repository.
 
 mod checkpoints;
 mod gates;
