@@ -10,4 +10,5 @@ mod parallel_fixes;
 mod properties;
 mod questions;
 mod recovery;
+mod reviews;
 mod scripts;
