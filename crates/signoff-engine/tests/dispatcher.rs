@@ -13,3 +13,4 @@ mod questions;
 mod recovery;
 mod reviews;
 mod scripts;
+mod slots;
