@@ -7,6 +7,7 @@ mod groups;
 mod landing;
 mod limits;
 mod parallel_fixes;
+mod phases;
 mod plans;
 mod properties;
 mod questions;
