@@ -4,6 +4,7 @@
 mod checkpoints;
 mod gates;
 mod groups;
+mod iterations;
 mod landing;
 mod limits;
 mod parallel_fixes;
