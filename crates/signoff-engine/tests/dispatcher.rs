@@ -16,3 +16,4 @@ mod recovery;
 mod reviews;
 mod scripts;
 mod slots;
+mod workflows;
