@@ -63,7 +63,7 @@ use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree, list_first};
 use crate::landing::LatestLandings;
 use crate::layout::Layout;
-use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
+use crate::process::{AttemptDir, ProcessLaunch, ProcessResult, SupervisorLauncher};
 use crate::reports::ReportRegistry;
 use crate::sandbox::SandboxSupport;
 use crate::tracker::{Tracker, TrackerOptions};
@@ -210,20 +210,23 @@ impl EngineContext {
     }
 }
 
+/// Writes the files of an attempt. Fails with the result of an attempt that cannot start.
+pub fn prepare_attempt(ctx: &EngineContext, spec: &AttemptSpec) -> Result<ProcessLaunch, Box<AttemptResult>> {
+    let dir = &directory(ctx, spec);
+    prepare::prepare(StartingAttempt { ctx, spec, dir }).map_err(|failure| {
+        let notes = failure.notes();
+        Box::new(AttemptResult { notes, ..AttemptResult::new(failure.into_end(spec)) })
+    })
+}
+
 /// Prepares, runs and finishes an attempt.
 pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
-    let dir = directory(&ctx, &spec);
-    let preparing = (ctx.clone(), spec.clone(), dir.clone());
-    let prepared = blocking(move || {
-        let (ctx, spec, dir) = (&*preparing.0, &*preparing.1, &preparing.2);
-        Ok(prepare::prepare(StartingAttempt { ctx, spec, dir }))
-    });
-    let launch = match prepared.await.unwrap_or_else(|error| Err(error.into())) {
+    let (dir, preparing) = (directory(&ctx, &spec), (ctx.clone(), spec.clone()));
+    let prepared = blocking(move || Ok(prepare_attempt(&preparing.0, &preparing.1))).await;
+    let failed = |error| Err(Box::new(AttemptResult::new(AttemptEnd::Error(error))));
+    let launch = match prepared.unwrap_or_else(failed) {
         Ok(launch) => launch,
-        Err(failure) => {
-            let notes = failure.notes();
-            return sink.ended(AttemptResult { notes, ..AttemptResult::new(failure.into_end(&spec)) });
-        }
+        Err(result) => return sink.ended(*result),
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
@@ -333,7 +336,7 @@ async fn finish_checked(
 }
 
 /// The directory with the attempt's files.
-pub(crate) fn directory(ctx: &EngineContext, spec: &AttemptSpec) -> AttemptDir {
+pub fn directory(ctx: &EngineContext, spec: &AttemptSpec) -> AttemptDir {
     AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, spec.job.attempt))
 }
 

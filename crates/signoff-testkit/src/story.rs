@@ -1,6 +1,7 @@
 //! Runs the dispatcher on an in-memory project with scripted agents and user decisions.
 
 mod agent_workspaces;
+mod attempt_files;
 mod git_project;
 mod memory_agents;
 mod memory_repository;
@@ -16,13 +17,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use signoff_core::command::{self, LoopCommand};
-use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy, TaskSource};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{self, FinalVerdict, OutcomeKind, Reason};
 use signoff_core::policy::Effort;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
-use signoff_core::settings::{self, Layer, Settings};
+use signoff_core::settings::{self, Layer, Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
@@ -48,6 +49,7 @@ pub use scripted_executor::ScriptedExecutor;
 
 use crate::MemoryStore;
 use crate::agent_script::AgentScript;
+use attempt_files::AttemptFiles;
 use git_project::GitAgents;
 use memory_workspaces::MemoryWorkspaces;
 
@@ -161,6 +163,17 @@ impl Story {
         (this, project)
     }
 
+    /// Like `with_git`, and attempts have files: prompts are complete, and documents are committed. Such a story takes
+    /// longer, and cannot be killed.
+    pub fn with_files(more: &str, script: impl FnOnce(AgentScript) -> AgentScript) -> (Self, GitProject) {
+        let (mut this, project) = Self::with_git(more, |script| script);
+        let ctx = this.context(1);
+        let (agents, files) = (Arc::new(GitAgents::new(ctx.clone())), AttemptFiles::new(ctx));
+        this.executor = ScriptedExecutor::with_files(agents, this.settings.clone(), Some(files));
+        this.set_agent(script);
+        (this, project)
+    }
+
     /// Replaces the agents' script.
     pub fn set_agent(&self, script: impl FnOnce(AgentScript) -> AgentScript) {
         self.executor.set_script(script(AgentScript::default()));
@@ -242,6 +255,27 @@ impl Story {
         let no_ask = options.no_ask;
         let open = move |run| start_run::chain(run, workflow, policy, tasks, no_ask);
         self.ended(self.run_process(1, options, Some(Box::new(open))))
+    }
+
+    /// Works the tasks of the queue in slots, like `signoff run queue`.
+    pub fn run_queue(&self, jobs: usize, keep_going: bool, flags: TaskFlags) -> RunLoopSummary {
+        let flags = TaskFlags { preset: Some("slots".to_owned()), ..flags };
+        let workflow = self.settings.task_workflow(&TaskSpec::default(), &flags).expect("valid settings");
+        let (task_source, flags) = (TaskSource::Queue, Box::new(flags));
+        let policy = RunPolicy { task_source, flags, keep_going, stop_marker: true, ..RunPolicy::new(&workflow, jobs) };
+        let facts = start_run::slots(workflow, policy, false);
+        self.ended(self.run_process(jobs, RunLoopOptions::default(), Some(Box::new(move |_| facts))))
+    }
+
+    /// Works a task in iterations through the phases, like `signoff iterate`.
+    pub fn run_iterations(&self, title: &str, max_iterations: u32) -> RunLoopSummary {
+        let mut workflow = self.settings.workflow("phases").expect("a preset").in_mode("full").expect("a mode");
+        workflow.limits.max_passes = max_iterations;
+        let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) };
+        let task = *self.store.reserve_tasks(1).expect("a number").first().expect("a number");
+        let branch = spec.branch(task);
+        let facts = start_run::single(workflow, task, spec, branch, false);
+        self.ended(self.run_process(1, RunLoopOptions::default(), Some(Box::new(move |_| facts))))
     }
 
     /// Resumes all open runs, like `signoff run --resume`.
@@ -378,6 +412,15 @@ impl Story {
         self.decide_task(task, LoopCommand::Cancel { by: "Ann".to_owned() });
     }
 
+    /// Disputes the only finding whose id starts with this prefix.
+    pub fn dispute(&self, prefix: &str, reason: &str) {
+        let found = self.store.findings(prefix).expect("a readable store");
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        let (by, reason) = ("Ann".to_owned(), reason.to_owned());
+        let finding = one.finding.clone();
+        self.decide(one.run, &one.loop_id, LoopCommand::Dispute { finding, by, reason });
+    }
+
     pub fn edit(&self, task: u64, verdict: &str) {
         let branch = self.task(task).branch;
         let head = branch.and_then(|branch| self.backends().workspaces.head_of(&branch).expect("a readable branch"));
@@ -483,7 +526,13 @@ impl Story {
         self.notes.lock().expect("notes").clone()
     }
 
-    /// The directory with the merged reviews.
+    /// The content of a stored review.
+    pub fn review(&self, name: &str) -> String {
+        let path = Layout::new(self.directory.path(), None).reviews().join(name);
+        fs::read_to_string(path).expect("a stored review")
+    }
+
+    /// The names of the stored reviews.
     pub fn reviews(&self) -> Vec<String> {
         let directory: &Path = &Layout::new(self.directory.path(), None).reviews();
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();

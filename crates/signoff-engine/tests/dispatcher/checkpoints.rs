@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use signoff_core::ids::RunId;
+use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::Event;
 use signoff_core::policy::Effort;
 use signoff_core::review::Verdict;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_term::show::RunHistory;
+use signoff_term::stats::{Filter, StatsCollector};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
@@ -126,4 +129,52 @@ fn the_cap_of_a_task_includes_its_checkpoint_reviews() {
     assert_eq!((row.status.as_str(), format!("{:.2}", row.cost_usd).as_str()), ("paused", "0.35"));
     let notes = story.notes();
     assert!(notes.iter().any(|note| note.contains("$0.35 of $0.40 is spent")), "{notes:?}");
+}
+
+#[test]
+fn a_checkpoint_reviews_all_active_loops() {
+    // The second loop is in its first attempt until the first loop was reviewed.
+    let waits = ScriptRule::role("implement")
+        .task("2")
+        .write("half.txt", "half\n")
+        .write("/met/half", "")
+        .wait_for("/met/again")
+        .write("b.txt", "b\n")
+        .say("TASK_COMPLETE\n");
+    let continues =
+        |call: u32| ScriptRule::role("implement").task("1").call(call).wait_for("/met/half").append("a.txt", "a\n");
+    let (story, project) = Story::with_files("", |script| {
+        let script = (1..=3)
+            .fold(planners(script).rule(waits), |script, call| script.rule(continues(call).say("ITERATION_DONE\n")));
+        reviewers(script.rule(continues(4).write("/met/again", "").say("TASK_COMPLETE\n")))
+    });
+    story.run_spec(Some(Effort::High), 4);
+    assert_eq!(story.run_status(1), "completed");
+    assert_eq!(checkpoint_iterations(&story), "1:3 2:1");
+    let loops = RunState::from_log(&story.log(RunId(1))).loops;
+    let counters = ["1", "2"].map(|name| loops[&LoopId::new(name)].machine.counters.clone());
+    assert_eq!(counters.map(|counted| (counted.last_checkpoint, counted.iteration)), [(3, 4), (1, 1)]);
+    let reviews = story.calls_as("review");
+    assert!(reviews.iter().any(|call| call.prompt.contains("half.txt")), "uncommitted work is reviewed too");
+    let calls = story.calls_as("implement");
+    let fourth = calls.iter().find(|call| call.task == "1" && call.call == 4).expect("a fourth attempt");
+    assert!(fourth.prompt.contains("task 1 is off the plan"), "{}", fourth.prompt);
+    let names = story.reviews();
+    assert!(names.iter().any(|name| name.ends_with("-task-2-checkpoint-1.md")), "{names:?}");
+    assert!(!project.git(&["worktree", "list"]).contains("checkpoint"), "the snapshot is removed");
+    assert_eq!(project.file_names("signoff/run-1"), "a.txt b.txt half.txt");
+}
+
+#[test]
+fn the_cost_of_a_checkpoint_review_counts_for_its_task() {
+    let looks = at_checkpoint().usage(serde_json::json!({"cost_usd": 0.25})).say(APPROVED);
+    let story =
+        Story::new(|script| approves(needs_attempts(planners(script), "1", 2).rule(completes_at_once()).rule(looks)));
+    story.run_spec(Some(Effort::Max), 1);
+    assert_eq!(checkpoint_iterations(&story), "1:1");
+    assert_eq!((story.task(1).cost_usd, story.task(2).cost_usd), (0.25, 0.0));
+    let (mut history, mut stats) = (RunHistory::default(), StatsCollector::new(Filter::default()));
+    history.extend_attempts(&story.log(RunId(1)));
+    stats.add_run(&history);
+    assert_eq!(stats.report().cost.per_approved_usd, Some(0.125));
 }

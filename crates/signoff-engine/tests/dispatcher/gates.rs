@@ -223,3 +223,35 @@ fn several_tasks_run_in_parallel() {
     assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
     assert_eq!(story.executor.max_concurrent(), 2);
 }
+
+#[test]
+fn a_failed_task_does_not_stop_the_others() {
+    let story = Story::new(|script| {
+        script
+            .rule(ScriptRule::role("implement").task("1").exit(4))
+            .rule(ScriptRule::role("implement").task("2").say("Nothing to do.\n"))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
+    });
+    for title in ["One", "Two", "Three"] {
+        story.add_task(TaskSpec::from_text(title));
+    }
+    story.work();
+    insta::assert_snapshot!(lines(&story), @"
+    Running task #1: One
+      Implementing...
+      Implementation failed: exit code 4
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Next: signoff show 1, then signoff retry 1
+    Running task #2: Two
+      Implementing...
+      Implementation failed: ended without changing anything
+    ✗ Task #2 failed: the implementer failed (implementer_failed)
+        Next: signoff show 2, then signoff retry 2
+    Running task #3: Three
+      Implementing...
+      Implementation complete
+    ○ Task #3 completed (not reviewed)
+    ✗ Run 1 failed: 3 tasks, 1 completed, 2 failed
+    ");
+    assert_eq!(story.task(3).status.as_str(), "completed");
+}

@@ -89,12 +89,17 @@ fn attempts_start_in_the_order_of_their_requests() {
 
 /// A task whose implementers are a chain of fallbacks. `calls` are the ends of their calls, in order.
 fn run_with_fallbacks(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
+    run_with_backoff("backoff = \"0s\"", agents, calls)
+}
+
+/// Like `run_with_fallbacks`, with these keys of the backoff.
+fn run_with_backoff(backoff: &str, agents: &[&str], calls: Vec<ScriptRule>) -> Story {
     let mut tables = "[roles]\nimplement = \"one\"\nreview = \"scripted\"\n".to_owned();
     for (number, name) in agents.iter().enumerate() {
         let fallback = agents.get(number + 1).map(|next| format!("fallback = \"{next}\"\n")).unwrap_or_default();
         tables.push_str(&format!("[agents.{name}]\nkind = \"command\"\ncommand = [\"{name}\"]\n{fallback}"));
     }
-    let settings = format!("[limits]\nbackoff = \"0s\"\nmax_rate_limits = 5\n{tables}");
+    let settings = format!("[limits]\n{backoff}\nmax_rate_limits = 5\n{tables}");
     let story = Story::configured(&settings, |script| {
         let numbered = (1..).zip(calls).map(|(number, rule)| rule.call(number));
         approves(numbered.fold(script, AgentScript::rule))
@@ -111,7 +116,7 @@ fn lines_without_times(story: &Story) -> String {
 }
 
 /// The attempts that `signoff show` lists, with their outcomes.
-fn attempts(story: &Story) -> Vec<String> {
+pub fn attempts(story: &Story) -> Vec<String> {
     let mut history = RunHistory::default();
     history.extend(story.log(RunId(1)));
     let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.map_or("", AttemptOutcome::as_str));
@@ -180,6 +185,16 @@ fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
+}
+
+#[test]
+fn a_fallback_starts_without_a_wait_and_nothing_has_failed() {
+    let an_hour = "backoff = \"1h\"\nbackoff_max = \"1h\"";
+    let story = run_with_backoff(an_hour, &["one", "two"], vec![rate_limited(), succeeds()]);
+    assert_eq!(implementers_called(&story), "one two");
+    assert_eq!(story.outcome(1), "1 completed approved APPROVED - 1");
+    assert_eq!(story.task(1).wait, None);
+    assert_eq!(attempts(&story), ["one rate_limited", "two complete", "scripted reviewed"]);
 }
 
 #[test]

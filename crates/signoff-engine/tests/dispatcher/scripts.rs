@@ -4,7 +4,7 @@ use signoff_core::ids::RunId;
 use signoff_core::view::RunState;
 use signoff_term::line::{LineNaming, LineRenderer};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
-use signoff_testkit::story::Story;
+use signoff_testkit::story::{ScriptedCall, Story};
 
 /// The lines that the program prints about run 1.
 pub fn lines(story: &Story) -> String {
@@ -27,6 +27,18 @@ pub fn lines_after(story: &Story, replayed: usize) -> String {
         }
     }
     printed.join("\n")
+}
+
+/// The calls in their order, as `role reviewer task cycle`. Parallel reviewers are sorted by name.
+pub fn call_list(story: &Story) -> String {
+    let line = |call: ScriptedCall| {
+        let reviewer = if call.reviewer.is_empty() { String::new() } else { format!(" {}", call.reviewer) };
+        format!("{}{reviewer} task {} cycle {}", call.role, call.task, call.cycle)
+    };
+    let mut lines: Vec<String> = story.calls().into_iter().map(line).collect();
+    let is_review = |line: &String| line.starts_with("review");
+    lines.chunk_by_mut(|one, other| is_review(one) && is_review(other)).for_each(<[String]>::sort);
+    lines.join("\n")
 }
 
 /// The file that agents write.

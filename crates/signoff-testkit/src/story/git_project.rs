@@ -57,6 +57,13 @@ impl GitProject {
         Commit::new(self.git(&["rev-parse", branch]))
     }
 
+    /// Writes a file of the user's checkout.
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.root.join(file);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a working disk");
+        fs::write(path, text).expect("a working disk");
+    }
+
     /// Commits a file on top of a branch, in a separate worktree of the user.
     pub fn commit_on(&self, branch: &str, file: &str, text: &str) -> Commit {
         let path = self.root.join(".signoff/by-hand");
@@ -105,6 +112,7 @@ impl AgentWorkspaces for GitAgents {
 
     fn change(&self, spec: &AttemptSpec, path: &str, change: AgentFileChange) {
         let path = Path::new(&worktree(spec)).join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a working disk");
         let changed = match change {
             AgentFileChange::Write(text) => fs::write(path, text),
             AgentFileChange::Append(text) => {

@@ -20,6 +20,7 @@ pub struct ScriptedCall {
     /// The number among the calls with the same role, reviewer and task, from 1.
     pub call: u32,
     pub agent: String,
+    pub model: String,
     pub prompt: String,
 }
 
@@ -49,6 +50,7 @@ impl ScriptedCall {
             nonce: nonce(spec),
             call: 0,
             agent: spec.launch.agent.clone(),
+            model: spec.launch.model.clone().unwrap_or_default(),
             prompt,
         }
     }

@@ -17,6 +17,7 @@ use signoff_engine::process::{ProcessExit, ProcessResult, StopRequest};
 use tokio::sync::Notify;
 
 use super::agent_workspaces::{AgentFileChange, AgentWorkspaces};
+use super::attempt_files::AttemptFiles;
 use super::scripted_attempt;
 use super::scripted_call::{ScriptedCall, ScriptedEnd};
 
@@ -31,6 +32,8 @@ pub struct ScriptedExecutor {
 
 struct SharedState {
     workspaces: Arc<dyn AgentWorkspaces>,
+    /// If attempts have files.
+    attempt_files: Option<AttemptFiles>,
     settings: Mutex<Settings>,
     script: Mutex<AgentScript>,
     calls: Mutex<Vec<ScriptedCall>>,
@@ -89,9 +92,18 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ScriptedExecutor {
     pub fn new(workspaces: Arc<dyn AgentWorkspaces>, settings: Settings) -> Self {
+        Self::with_files(workspaces, settings, None)
+    }
+
+    pub fn with_files(
+        workspaces: Arc<dyn AgentWorkspaces>,
+        settings: Settings,
+        attempt_files: Option<AttemptFiles>,
+    ) -> Self {
         Self {
             shared: Arc::new(SharedState {
                 workspaces,
+                attempt_files,
                 settings: Mutex::new(settings),
                 script: Mutex::default(),
                 calls: Mutex::default(),
@@ -147,7 +159,7 @@ impl Executor for ScriptedExecutor {
                 | JobKind::Research { .. }
                 | JobKind::Review { .. }
                 | JobKind::Check
-                | JobKind::Fix { .. } => Some(this.run_agent(&spec, &sink).await),
+                | JobKind::Fix { .. } => this.run_agent(&spec, &sink).await,
             };
             this.shared.kill.pass().await;
             if let Some(result) = result {
@@ -185,15 +197,17 @@ impl Executor for ScriptedExecutor {
 }
 
 impl ScriptedExecutor {
-    async fn run_agent(&self, spec: &AttemptSpec, sink: &AttemptSink) -> AttemptResult {
+    /// Returns `None` if the result is reported already.
+    async fn run_agent(&self, spec: &AttemptSpec, sink: &AttemptSink) -> Option<AttemptResult> {
         let (key, stop) = (AttemptKey::from(spec), StopRequest::new().expect("a pipe"));
         lock(&self.shared.attempts).insert(key.clone(), None);
         sink.stoppable(stop.stopper());
-        if scripted_attempt::is_writer(spec) {
-            self.shared.workspaces.ensure_worktree(spec);
-        }
         let settings = lock(&self.shared.settings).clone();
-        let call = self.record_call(ScriptedCall::new(spec, scripted_attempt::prompt(spec, &settings)));
+        let prompt = match self.prepare(spec, &settings) {
+            Ok(prompt) => prompt,
+            Err(result) => return Some(*result),
+        };
+        let call = self.record_call(ScriptedCall::new(spec, prompt));
         self.count_running(true);
         let end = match scripted_attempt::built_in(spec, &settings) {
             Some(end) => end,
@@ -204,7 +218,22 @@ impl ScriptedExecutor {
         for line in end.stdout.lines() {
             sink.line(line.to_owned(), Arc::default());
         }
-        self.finish(spec, &end)
+        if let Some(files) = &self.shared.attempt_files {
+            files.finish(spec, &end, process_result(&end), sink.clone()).await;
+            return None;
+        }
+        Some(self.finish(spec, &end))
+    }
+
+    /// The prompt of an attempt, or the result of an attempt that cannot start.
+    fn prepare(&self, spec: &AttemptSpec, settings: &Settings) -> Result<String, Box<AttemptResult>> {
+        if let Some(files) = &self.shared.attempt_files {
+            return files.prepare(spec);
+        }
+        if scripted_attempt::is_writer(spec) {
+            self.shared.workspaces.ensure_worktree(spec);
+        }
+        Ok(scripted_attempt::prompt(spec, settings))
     }
 
     fn finish(&self, spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptResult {

@@ -102,22 +102,6 @@ fn an_accepted_task_without_a_commit_is_approved_and_not_landed() {
     assert!(shown.stdout.ends_with("Next: nothing to do: the branch has no changes\n"), "{shown}");
 }
 
-#[test]
-fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        script
-            .rule(ScriptRule::role("implement").task("1").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(ScriptRule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
-            .rule(ScriptRule::role("review").say("ISSUES:\n- [Critical] auth.txt:1 not wanted\n"))
-    });
-    project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo it.\n");
-    project.commit("Plan");
-    let output = project.run(&["run", "plan.md"]);
-    assert_eq!(task_outcome(&project, "1"), NOTHING, "{output}");
-    assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(project.run(&["run", "--resume"]).code, Some(3));
-}
-
 /// Design and plan are signoff's own documents and do not count as work.
 #[test]
 fn a_task_that_changes_only_its_documents_is_not_approved() {

@@ -202,32 +202,6 @@ fn a_later_review_that_approves_or_is_unreadable_keeps_the_approval() {
 }
 
 #[test]
-fn every_type_that_changes_code_is_reviewed() {
-    let project = project(
-        |script| {
-            script
-                .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-                .rule(ScriptRule::role("fix").task("2").say("Nothing to do.\n"))
-                .rule(ScriptRule::role("fix").append("auth.txt", "more\n").say("Improved.\n"))
-                .rule(ScriptRule::role("review").say(APPROVED))
-        },
-        REVIEWER,
-    );
-    project.run(&["add", "Add login", "-t", "improve"]);
-    project.run(&["add", "Add nothing", "-t", "improve"]);
-    project.run(&["add", "Add tea", "-t", "improve", "--no-review"]);
-    assert_eq!(project.run(&["work", "1"]).code, Some(0));
-    assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
-    assert!(pushed(&project, "work 2").starts_with("stopped: "), "{}", state(&project, 2));
-    assert_eq!(project.run(&["work", "3"]).code, Some(0));
-    assert_eq!(state(&project, 3), "unreviewed null null");
-    assert_eq!(project.run(&["improve", "1"]).code, Some(0));
-    assert_eq!(state(&project, 4), r#"approved "APPROVED" "approved""#);
-    // If a review is requested and not possible, it is an error.
-    assert_eq!(project.run(&["add", "Plan it", "-t", "plan", "-a"]).code, Some(2));
-}
-
-#[test]
 fn review_is_on_if_a_reviewer_is_configured() {
     let project = project(reviewer_answers(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
@@ -235,14 +209,18 @@ fn review_is_on_if_a_reviewer_is_configured() {
     assert_eq!(project.run(&["work"]).code, Some(0));
     assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
     assert_eq!(state(&project, 2), "unreviewed null null");
+    assert_eq!(project.run(&["improve", "1"]).code, Some(0));
+    assert_eq!(state(&project, 3), r#"approved "APPROVED" "approved""#);
     assert_eq!(project.run(&["add", "Add it", "-a", "--no-review"]).code, Some(2));
+    // If a review is requested and not possible, it is an error.
+    assert_eq!(project.run(&["add", "Plan it", "-t", "plan", "-a"]).code, Some(2));
     // A task can request a review that the configuration turns off.
     project.configure(&format!("{REVIEWER}[defaults]\nauto_review = false\n"));
     project.run(&["add", "Add tea"]);
     project.run(&["add", "Add coffee", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!(state(&project, 3), "unreviewed null null");
-    assert_eq!(state(&project, 4), r#"approved "APPROVED" "approved""#);
+    assert_eq!(state(&project, 4), "unreviewed null null");
+    assert_eq!(state(&project, 5), r#"approved "APPROVED" "approved""#);
 }
 
 #[test]

@@ -5,144 +5,7 @@ use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 
-use super::{DRIFT, PASS, beads, passing_agent, tracked, tracker_calls, without_commit_ids, works};
-
-/// The project and the output of a run with one reviewed bead.
-fn run_one_bead(rules: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, String) {
-    let project = tracked(&["Add a greeting"], rules);
-    let output = project.run(&["run", "beads", "--review", "--review-max-fix-attempts", "2"]);
-    let printed = format!("{}{}", without_commit_ids(&output), project.calls().summary());
-    assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {printed}");
-    (project, printed)
-}
-
-#[test]
-fn a_reviewer_that_fails_fails_the_slot() {
-    let (_, printed) = run_one_bead(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
-    insta::assert_snapshot!(printed, @"
-    exit 1
-    --- stdout
-    Running task #1 (b-1): Add a greeting
-      #1 b-1 [1/3] Implementing...
-      #1 b-1 [1/3] Implementation complete
-      #1 b-1 [1/3] Running review...
-      #1 b-1 [1/3] Review: INCONCLUSIVE - general: exit code 3
-    ✗ Task #1 (b-1) failed: a reviewer or check failed (reviewer_failed)
-        Next: signoff show 1, then signoff retry 1
-    implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 3
-    ");
-}
-
-#[test]
-fn a_fixer_that_fails_fails_the_slot() {
-    let (_, printed) = run_one_bead(|script| {
-        script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(ScriptRule::role("fix").exit(4))
-    });
-    insta::assert_snapshot!(printed, @"
-    exit 1
-    --- stdout
-    Running task #1 (b-1): Add a greeting
-      #1 b-1 [1/3] Implementing...
-      #1 b-1 [1/3] Implementation complete
-      #1 b-1 [1/3] Running review...
-      #1 b-1 [1/3] Review: drift - work.txt lacks a check
-      #1 b-1 [fix 1/2] Fixing...
-      #1 b-1 [fix 1/2] Fix failed: exit code 4
-    ✗ Task #1 (b-1) failed: the fixer failed (fixer_failed)
-        Next: signoff show 1, then signoff retry 1
-    implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 0
-    fix task 1 cycle 1: exit 4
-    ");
-}
-
-#[test]
-fn an_answer_that_breaks_the_contract_fails_the_slot() {
-    let (_, printed) =
-        run_one_bead(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
-    insta::assert_snapshot!(printed, @"
-    exit 1
-    --- stdout
-    Running task #1 (b-1): Add a greeting
-      #1 b-1 [1/3] Implementing...
-      #1 b-1 [1/3] Implementation complete
-      #1 b-1 [1/3] Running review...
-      #1 b-1 [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
-    ✗ Task #1 (b-1) failed: a review could not be parsed (unclear_review)
-        Next: signoff show 1, then signoff retry 1
-    implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 0
-    ");
-}
-
-#[test]
-fn an_implementer_that_fails_is_not_reviewed() {
-    let (_, printed) = run_one_bead(|script| {
-        script.rule(ScriptRule::role("implement").exit(1)).rule(ScriptRule::role("review").say(PASS))
-    });
-    insta::assert_snapshot!(printed, @"
-    exit 1
-    --- stdout
-    Running task #1 (b-1): Add a greeting
-      #1 b-1 [1/3] Implementing...
-      #1 b-1 [1/3] Implementation failed: exit code 1
-    ✗ Task #1 (b-1) failed: the implementer failed (implementer_failed)
-        Next: signoff show 1, then signoff retry 1
-    implement task 1 cycle 0: exit 1
-    ");
-}
-
-#[test]
-fn drift_that_stays_fails_the_slot() {
-    let (project, printed) = run_one_bead(|script| {
-        let fixes = ScriptRule::role("fix").append("{task}.txt", "more\n");
-        script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(fixes)
-    });
-    insta::assert_snapshot!(printed, @"
-    exit 1
-    --- stdout
-    Running task #1 (b-1): Add a greeting
-      #1 b-1 [1/3] Implementing...
-      #1 b-1 [1/3] Implementation complete
-      #1 b-1 [1/3] Running review...
-      #1 b-1 [1/3] Review: drift - work.txt lacks a check
-      #1 b-1 [fix 1/2] Fixing...
-      #1 b-1 [2/3] Running review...
-      #1 b-1 [2/3] Review: drift - work.txt lacks a check
-      #1 b-1 [fix 2/2] Fixing...
-      #1 b-1 [3/3] Running review...
-      #1 b-1 [3/3] Review: drift - work.txt lacks a check
-    #1 b-1 Max fix attempts (2) reached without approval
-    ✗ Task #1 (b-1) failed: the review cycles are used up (cycles_exhausted)
-        Next: signoff show 1, then signoff retry 1
-    implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 0
-    fix task 1 cycle 1: exit 0
-    review general task 1 cycle 2: exit 0
-    fix task 1 cycle 2: exit 0
-    review general task 1 cycle 3: exit 0
-    ");
-    project.set_agent(|script| passing_agent(script).rule(ScriptRule::role("fix").append("{task}.txt", "check\n")));
-    insta::assert_snapshot!(without_commit_ids(&project.run(&["run", "beads"])), @"
-    exit 0
-    --- stderr
-    Skipped b-1: claimed by task 1 (failed): signoff show 1, then signoff retry 1
-    Nothing is ready in bd
-    ");
-    insta::assert_snapshot!(without_commit_ids(&project.run(&["retry", "1"])), @"
-    exit 0
-    --- stdout
-    Retrying task #1 (b-1): Add a greeting
-      #1 b-1 [fix 3/3] Fixing...
-      #1 b-1 [4/4] Running review...
-      #1 b-1 [4/4] Review: pass
-      #1 b-1 Landing...
-      #1 b-1 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 (b-1) completed (APPROVED after 4 cycles)
-    ");
-    assert_eq!(beads(&project, "closed"), ["b-1"], "{}", tracker_calls(&project));
-}
+use super::{PASS, beads, tracked, without_commit_ids, works};
 
 /// The second of four tasks fails.
 fn second_fails(script: AgentScript) -> AgentScript {
@@ -172,29 +35,6 @@ fn after_a_failure_no_new_task_starts() {
     2 tasks not started after a failure: --keep-going starts them anyway
     ");
     assert_eq!(beads(&project, "open"), ["b-3", "b-4"]);
-}
-
-#[test]
-fn a_failure_does_not_stop_running_tasks() {
-    let project = tracked(&["One", "Two", "Three", "Four"], |script| {
-        // The first ends after the second has failed.
-        let waits = works().wait_for("../../../../failed");
-        let fails = ScriptRule::role("implement").task("2").write("../../../../failed", "").exit(1);
-        script.rule(fails).rule(waits)
-    });
-    let output = project.run(&["run", "beads", "-j", "2"]);
-    assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(beads(&project, "closed"), ["b-1"]);
-    assert_eq!(beads(&project, "open"), ["b-3", "b-4"]);
-}
-
-#[test]
-fn with_keep_going_the_remaining_tasks_start() {
-    let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
-    let output = project.run(&["run", "beads", "-j", "1", "--keep-going"]);
-    assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(beads(&project, "closed"), ["b-1", "b-3", "b-4"]);
-    assert_eq!(beads(&project, "begun"), ["b-2"]);
 }
 
 #[test]
@@ -234,16 +74,6 @@ fn an_agent_that_finds_no_work_and_changes_nothing_ends_normally() {
     assert_eq!(beads(&project, "open"), ["b-1", "b-2"]);
     let task = &project.run(&["show", "1", "--json"]).json()["task"];
     assert_eq!((task["status"].as_str(), task["reason"].as_str()), (Some("cancelled"), Some("no_work_left")));
-}
-
-#[test]
-fn a_reviewer_that_quotes_the_marker_stops_nothing() {
-    let project = tracked(&["One", "Two"], |script| {
-        script.rule(works()).rule(ScriptRule::role("review").say(&format!("no_beads_available\n{PASS}")))
-    });
-    let output = project.run(&["run", "beads", "-j", "1", "--review"]);
-    assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
 }
 
 #[test]
