@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::layer::{ConfigData, ConfigNode};
 use super::{ConfigError, MAX_FILE_BYTES, SettingOrigin};
-use crate::source::json::{JsonError, JsonText, LineIndex};
+use crate::source::json::{JsonError, LineIndex, PositionedJson};
 use crate::text::shortened;
 
 /// Maximum nesting depth. Deeper values are ignored in JSON and rejected in YAML.
@@ -118,7 +118,7 @@ impl From<JsonError> for JsonProblem {
 
 /// Reads a whole JSON text. A value has the line on which it begins.
 pub(crate) fn json(source: PositionedText<'_>) -> Result<ConfigNode, JsonProblem> {
-    let reader = JsonNodeReader { json: JsonText::new(source.text), origin: source.origin };
+    let reader = JsonNodeReader { json: PositionedJson::new(source.text), origin: source.origin };
     let text = source.text.trim();
     // The whole text must be JSON, including ignored parts.
     reader.json.read::<serde_json::Value>(text)?;
@@ -126,7 +126,7 @@ pub(crate) fn json(source: PositionedText<'_>) -> Result<ConfigNode, JsonProblem
 }
 
 struct JsonNodeReader<'a> {
-    json: JsonText<'a>,
+    json: PositionedJson<'a>,
     origin: &'a dyn Fn(usize) -> SettingOrigin,
 }
 

@@ -1,6 +1,6 @@
 //! Detects the format of a task file by its path, or else by its content, and reads text in no known format.
 
-use super::json::JsonText;
+use super::json::PositionedJson;
 use super::lines::{MarkdownLine, MarkdownLines};
 use super::{
     SourceError, SourceInput, TaskFile, TaskFormat, beads, bmad, numbered_boxes, plan_markdown, spec_kit, task_master,
@@ -73,7 +73,7 @@ fn by_json(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     if text.starts_with('[') || text.is_empty() || beads::looks_like_lines(source) {
         return Ok(TaskFormat::Beads);
     }
-    let members = JsonText::new(source.text)
+    let members = PositionedJson::new(source.text)
         .members(text)
         .map_err(|error| source.error(error.line, format!("{}; formats tried: Task Master, beads", error.message)))?;
     if task_master::fits(&members) {

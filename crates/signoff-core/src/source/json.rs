@@ -70,7 +70,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
 }
 
 /// A JSON text whose parts, which are slices of it, are read with their lines.
-pub struct JsonText<'a> {
+pub struct PositionedJson<'a> {
     pub text: &'a str,
     lines: LineIndex,
 }
@@ -90,7 +90,7 @@ pub enum JsonErrorKind {
     DuplicateKey,
 }
 
-impl<'a> JsonText<'a> {
+impl<'a> PositionedJson<'a> {
     pub fn new(text: &'a str) -> Self {
         Self { text, lines: LineIndex::new(text) }
     }
@@ -126,13 +126,13 @@ impl<'a> JsonText<'a> {
 /// A file whose parts are read as JSON.
 pub struct JsonSource<'s, 'a> {
     pub source: &'s SourceInput<'a>,
-    json: JsonText<'a>,
+    json: PositionedJson<'a>,
     format: TaskFormat,
 }
 
 impl<'s, 'a> JsonSource<'s, 'a> {
     pub fn new(source: &'s SourceInput<'a>, format: TaskFormat) -> Self {
-        Self { source, json: JsonText::new(source.text), format }
+        Self { source, json: PositionedJson::new(source.text), format }
     }
 
     /// The line in which a part begins.

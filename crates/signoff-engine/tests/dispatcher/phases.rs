@@ -441,8 +441,7 @@ fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
 /// The user's prompts replace the built-in opening.
 #[test]
 fn custom_prompts_are_used() {
-    let (story, project) =
-        Story::with_files(&format!("{SHORT}\n[prompts]\nplan = \"plan-prompt.md\"\n"), |script| team(script));
+    let (story, project) = Story::with_files(&format!("{SHORT}\n[prompts]\nplan = \"plan-prompt.md\"\n"), team);
     project.write(".signoff/prompts/brainstorm.md", "Think like a cat.\n");
     project.write("plan-prompt.md", "Plan like a cat.\n");
     story.add(TITLE);

@@ -26,7 +26,7 @@ pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, contin
         let position = position::before(step);
         // Without a position, the line about the new iteration says enough.
         let needs_line = !position.is_empty() || position::iteration(step.after, step.policy).is_none();
-        let line = || ProgressLine::Step { position: position, text: started_over(step, round) };
+        let line = || ProgressLine::Step { position, text: started_over(step, round) };
         lines.extend(needs_line.then(line));
     }
     lines

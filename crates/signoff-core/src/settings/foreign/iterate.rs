@@ -15,7 +15,7 @@ use super::super::{ConfigError, Layer};
 use super::{ForeignFile, TranslatedFile};
 use crate::policy::{Count, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::source::json::{JsonErrorKind, JsonText};
+use crate::source::json::{JsonErrorKind, PositionedJson};
 use crate::workflow::{GateKeys, PHASES_PRESET};
 
 /// The key of the table of phases.
@@ -297,7 +297,7 @@ fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
 
 /// The file with the current version; everything else stays as it is.
 fn with_version(file: ForeignFile<'_>) -> Result<String, ConfigError> {
-    let members = JsonText::new(file.text).members(file.text);
+    let members = PositionedJson::new(file.text).members(file.text);
     let members = members.map_err(|error| file.error(error.line as usize, error.message))?;
     let begin = file.text.find('{').map_or(0, |brace| brace + 1);
     let indent = &file.text[begin..file.text.len() - file.text[begin..].trim_start().len()];

@@ -88,7 +88,7 @@ impl InboxHints {
     pub fn for_loop(&self, row: &LoopRow, driven: bool) -> RowHint {
         let next = row.task.and_then(|task| self.next_steps.get(&task)).cloned();
         if !driven && row.status == TaskStatus::InProgress {
-            let resume = row.task.is_none().then(|| NextStep::Do(Action::ResumeRun(Some(row.run.0))));
+            let resume = row.task.is_none().then_some(NextStep::Do(Action::ResumeRun(Some(row.run.0))));
             return RowHint { attention: Some(Attention::Interrupted), next: next.or(resume) };
         }
         // A loop at work may have moved since the inbox was read.
