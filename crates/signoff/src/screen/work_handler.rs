@@ -35,7 +35,7 @@ impl RequestHandler for WorkHandler {
             }
             TuiRequest::QuestionDecided(QuestionDecision::Later { run, loop_id, question, answer_command }) => {
                 // Printed when the screen closes.
-                write_stderr(&format!("Question postponed: answer it with {answer_command}\n"));
+                write_stderr(&format!("Question postponed: {answer_command}\n"));
                 self.dispatcher.send(DispatcherInput::QuestionDeferred { run, loop_id, question });
             }
             TuiRequest::Interrupt => self.dispatcher.interrupt(),

@@ -170,7 +170,7 @@ fn a_question_left_for_later_stays_open() {
       [1/1] Question: 1 review did not lead to approval. One more fix and review, pr
     oceed with the findings open, or stop?
         signoff answer 1 CHOICE (continue, proceed, stop, restart)
-    Question postponed: answer it with signoff answer 1 CHOICE (continue, proceed, stop, restart)
+    Question postponed: signoff answer 1 CHOICE (continue, proceed, stop, restart)
     ");
     assert_eq!(task(&project, "1"), "\"waiting\" null");
     assert_eq!(project.run(&["answer", "1", "continue"]).code, Some(0));

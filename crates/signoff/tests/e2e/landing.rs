@@ -772,7 +772,9 @@ fn a_worktree_with_uncommitted_files_is_kept() {
 #[test]
 fn work_based_on_unreviewed_work_does_not_land() {
     let proceed = "[gate]\non_exhausted = \"proceed\"\n";
-    for (first, more) in [(&["add", "One", "-a"][..], proceed), (&["add", "One"], "")] {
+    let reviewed = (&["add", "One", "-a"][..], proceed, "signoff show 1, then signoff improve 1 --review");
+    let unreviewed = (&["add", "One"][..], "", "signoff review 1");
+    for (first, more, next_step) in [reviewed, unreviewed] {
         let project = TestProject::with_agent(PROGRAM, |script| {
             let refuses = ScriptRule::role("review").task("1").say(&changes("a back door"));
             separate_files(script.rule(refuses))
@@ -784,12 +786,13 @@ fn work_based_on_unreviewed_work_does_not_land() {
         project.run(&["work", "-j", "1"]);
         let before = project.run(&["status"]).stdout;
         for command in [&["land"][..], &["merge", "2"]] {
+            let output = project.run(command).to_string().replace(next_step, "NEXT STEP");
             insta::allow_duplicates! {
-                insta::assert_snapshot!(project.run(command), @"
+                insta::assert_snapshot!(output, @"
                 exit 1
                 --- stderr
                 error: task 2 builds on task 1, which is not approved
-                hint: signoff show 1, then signoff improve 1 --review; `signoff merge 1 --force --reason TEXT` approves it in your name
+                hint: NEXT STEP; `signoff merge 1 --force --reason TEXT` approves it in your name
                 ");
             }
         }

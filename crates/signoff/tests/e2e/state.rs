@@ -511,7 +511,7 @@ fn a_state_without_remaining_phases_is_an_error() {
 
 #[test]
 fn a_killed_import_can_be_resumed() {
-    for place in ["append:1", "branched:1", "registered:1", "placed:1", "spawn:1", "exit:1", "append:6"] {
+    for place in ["append:1", "branched:1", "registered:1", "workspace_created:1", "spawn:1", "exit:1", "append:6"] {
         let project = project();
         release_agent(&project);
         let killed = project.env.run_with(&["import", "state.json"], &[("SIGNOFF_FAILPOINT", place)]);

@@ -244,9 +244,10 @@ fn a_stalled_terminal_does_not_prevent_the_end() {
 
 #[test]
 fn pasted_text_is_input_and_not_keys() {
-    let (project, _) = completed_task();
-    let terminal = project.env.terminal(&["watch", "1"]);
-    terminal.wait_for("> DONE");
+    let project = asking();
+    let terminal = open_question(&project);
+    terminal.send(key::ESC);
+    terminal.wait_until("no question", |screen| !screen.contains(ASKED));
     let pasted = "\x1b[200~wrong because\ncheck your facts\x1b[201~";
     terminal.send(pasted);
     terminal.send(key::ENTER);

@@ -206,7 +206,7 @@ fn a_cancelled_task_releases_its_bead() {
 
 #[test]
 fn killed_between_the_store_and_the_tracker() {
-    for place in ["claimed:1", "closed:1", "placed:1", "appended:2", "appended:3"] {
+    for place in ["claimed:1", "closed:1", "workspace_created:1", "appended:2", "appended:3"] {
         let project = tracked(&["One", "Two"], passing_agent);
         let killed = project.env.run_with(&["run", "beads", "-j", "2"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.signal, Some(9), "{place}: {killed}");
