@@ -36,7 +36,7 @@ fn one_long_chain(bencher: Bencher<'_, '_>) {
 /// A spec and a code review with half of the findings each.
 fn panel(place: impl Fn(usize) -> (String, u32)) -> [Review; 2] {
     [ReviewerKind::Spec, ReviewerKind::Code].map(|kind| {
-        let name = ReviewerName::new(kind.as_str());
+        let name = ReviewerName::new(kind.into_str());
         let mut findings: Vec<_> = (0..FINDINGS / 2).map(|n| finding(&name, n, place(n))).collect();
         assign_ids(&mut findings);
         Review { findings, ..Review::new(name, kind, Verdict::ChangesRequested) }

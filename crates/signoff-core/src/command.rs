@@ -56,7 +56,7 @@ pub enum CommandRefusal {
     AtWork,
     #[error("it has not ended yet: cancel it first, or wait")]
     NotEnded,
-    #[error("there is nothing to retry: it ended as {}", outcome.map_or("completed", OutcomeKind::as_str))]
+    #[error("there is nothing to retry: it ended as {}", outcome.map_or("completed", |kind| kind.into_str()))]
     NothingToRetry { outcome: Option<OutcomeKind> },
     #[error("it has ended already")]
     Ended,
@@ -69,7 +69,7 @@ pub enum CommandRefusal {
 }
 
 fn choice_names(choices: &[Choice]) -> String {
-    choices.iter().map(|choice| choice.as_str()).collect::<Vec<_>>().join(", ")
+    choices.iter().map(|choice| choice.into_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses the verdict that a person typed, in upper or lower case.
@@ -106,7 +106,7 @@ fn answer(machine: &Loop, asked: Option<QuestionId>, choice: Choice, by: String)
         return Err(CommandRefusal::AnotherQuestion { asked, open: question.id });
     }
     if !question.choices.contains(&choice) {
-        let choice = choice.as_str().to_owned();
+        let choice = choice.into_str().to_owned();
         return Err(CommandRefusal::UnknownChoice { choice, choices: question.choices.clone() });
     }
     Ok(Event::PersonAnswered { question: question.id, choice, by })

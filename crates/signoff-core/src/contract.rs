@@ -49,7 +49,7 @@ type Parsed<T> = Result<T, Violation>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::VariantArray, strum::VariantNames)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Contract {
     Markdown,
     Json,
@@ -61,12 +61,6 @@ pub enum Contract {
 }
 
 impl Contract {
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The threshold used if none is configured: `low` for severity reviews, `medium` for the others.
     pub fn default_threshold(self) -> FailThreshold {
         match self {
@@ -218,7 +212,7 @@ pub fn instructions(contract: Contract, request: &ReviewRequest) -> String {
         Contract::Tool if request.loop_id.is_some() => "tool_loop",
         Contract::Tool => "tool_run",
         Contract::Markdown | Contract::Json | Contract::Prefix | Contract::Severity | Contract::Auto => {
-            contract.as_str()
+            contract.into_str()
         }
     };
     let values = context! {
@@ -259,7 +253,7 @@ impl SeverityWords {
             count: ["no", "one", "two", "three", "four", "five"].get(all.len()).unwrap_or(&"known"),
             levels: all.map(Severity::level).join(" | "),
             brackets: either(&brackets.each_ref().map(String::as_str)),
-            issues: issues.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(" | "),
+            issues: issues.iter().map(|one| one.into_str()).collect::<Vec<_>>().join(" | "),
             worst: worst.title(),
             blocking: issues.last().unwrap_or(&worst).title(),
         }

@@ -114,10 +114,10 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumDiscriminants)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 #[strum_discriminants(name(RunStageKind), doc = "A stage of a run without its details.")]
 #[strum_discriminants(derive(Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr, strum::EnumString))]
-#[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
+#[strum_discriminants(serde(rename_all = "snake_case"), strum(const_into_str, serialize_all = "snake_case"))]
 pub enum RunStage {
     /// Not started.
     #[default]
@@ -148,18 +148,11 @@ pub enum Picking {
     Closed,
 }
 
-impl RunStageKind {
-    /// The name in the JSON interfaces and in the tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum RunOutcome {
     /// Every task was approved or accepted.
     Approved,
@@ -167,12 +160,6 @@ pub enum RunOutcome {
     Attention,
     Failed,
     Cancelled,
-}
-
-impl RunOutcome {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The status of a loop, as far as its run needs it.
@@ -416,10 +403,6 @@ fn cancellations(run: &Run) -> Vec<RunEffect> {
 }
 
 impl RunStage {
-    pub fn as_str(&self) -> &'static str {
-        self.into()
-    }
-
     /// The outcome; none before the end.
     pub fn outcome(&self) -> Option<RunOutcome> {
         if let Self::Done(outcome) = self { Some(*outcome) } else { None }

@@ -23,7 +23,7 @@ pub use claim::{ClaimKind, FixClaim, RecordedClaim, read_claims};
 #[serde(rename_all = "snake_case")]
 #[schemars(inline, description = "")]
 #[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum FindingState {
     Open,
     Fixed,
@@ -33,14 +33,9 @@ pub enum FindingState {
 }
 
 impl FindingState {
-    /// The name in the JSON interfaces.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The name in sentences: `out of scope`.
     pub fn label(self) -> String {
-        self.as_str().replace('_', " ")
+        self.into_str().replace('_', " ")
     }
 
     /// Whether a decision closed the finding for good: no review reopens it.

@@ -20,7 +20,7 @@ pub(crate) use issues::{RaisedFinding, group};
 /// The merged verdict. The first variant that applies wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[strum(const_into_str, serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MergedVerdict {
     Inconclusive,
     NeedsDiscussion,
@@ -32,10 +32,6 @@ pub enum MergedVerdict {
 }
 
 impl MergedVerdict {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     fn is_conclusive(self) -> bool {
         !matches!(self, Self::Inconclusive | Self::NeedsDiscussion)
     }
@@ -66,7 +62,7 @@ impl MergedVerdict {
 /// `FixAndRereview` until the policy decides otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[strum(const_into_str, serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MergeAction {
     FixAndRereview,
     ProceedWithNotes,
@@ -74,10 +70,6 @@ pub enum MergeAction {
 }
 
 impl MergeAction {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The text shown to people.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -269,7 +261,7 @@ fn results(reviews: &[Review]) -> Vec<ReviewerResult> {
     // The sort key is complete, so that two reviews under one name give the same result in any order.
     results.sort_by_cached_key(|result| {
         let texts = (result.summary.clone(), result.interpreted_intent.clone());
-        let rest = (result.kind, format!("{:?}", result.verdict), result.confidence.as_str(), texts);
+        let rest = (result.kind, format!("{:?}", result.verdict), result.confidence.into_str(), texts);
         (kind_rank(result.kind), result.reviewer.clone(), rest)
     });
     results

@@ -26,7 +26,7 @@ use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum NotificationKind {
     /// A run is finished.
     Done,
@@ -40,10 +40,6 @@ pub enum NotificationKind {
 
 impl NotificationKind {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// A notification for a person.

@@ -160,7 +160,7 @@ impl Gate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Effort {
     Low,
     Medium,
@@ -169,12 +169,6 @@ pub enum Effort {
 }
 
 impl Effort {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The number of attempts after which all active loops are reviewed, finished or not.
     pub fn checkpoint_interval(self) -> Option<u32> {
         match self {
@@ -208,7 +202,7 @@ impl Effort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "kebab-case")]
+#[strum(const_into_str, serialize_all = "kebab-case")]
 pub enum FailureAction {
     // Ordered by weight: if the reviewers of one panel lead to different actions, the heaviest counts.
     /// Start the same job again.
@@ -254,10 +248,6 @@ pub enum FailureStep {
 impl FailureAction {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub fn step(self) -> FailureStep {
         match self {
             Self::Retry => FailureStep::Retry,
@@ -281,7 +271,7 @@ impl FailureAction {
 impl GateFailure {
     /// The actions that a workflow may name for such a failure.
     pub fn actions(self) -> Vec<&'static str> {
-        FailureAction::ALL.iter().filter(|action| action.applies_to(self)).map(|action| action.as_str()).collect()
+        FailureAction::ALL.iter().filter(|action| action.applies_to(self)).map(|action| action.into_str()).collect()
     }
 }
 
@@ -311,7 +301,7 @@ impl EscalationPolicy {
 
 impl fmt::Display for EscalationPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let actions: Vec<_> = self.0.iter().map(|action| action.as_str()).collect();
+        let actions: Vec<_> = self.0.iter().map(|action| action.into_str()).collect();
         f.write_str(&actions.join(", "))
     }
 }
@@ -342,7 +332,7 @@ impl<'de> Deserialize<'de> for EscalationPolicy {
 }
 
 fn parse_escalation(actions: &[String]) -> Result<EscalationPolicy, String> {
-    let known = || FailureAction::ALL.iter().map(|action| action.as_str()).collect::<Vec<_>>().join(", ");
+    let known = || FailureAction::ALL.iter().map(|action| action.into_str()).collect::<Vec<_>>().join(", ");
     if actions.is_empty() {
         return Err(format!("at least one action is required: expected one of {}", known()));
     }
@@ -358,14 +348,14 @@ mod tests {
     #[test]
     fn actions_are_used_in_turn_and_the_last_one_repeats() {
         let escalation = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Ask]);
-        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).as_str()).collect();
+        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).into_str()).collect();
         assert_eq!(actions, ["retry", "ask", "ask", "ask"]);
     }
 
     #[test]
     fn an_escalation_with_only_retry_ends() {
         let escalation = EscalationPolicy::new(&[FailureAction::Retry, FailureAction::Retry]);
-        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).as_str()).collect();
+        let actions: Vec<_> = (0..4).map(|earlier| escalation.action(earlier).into_str()).collect();
         assert_eq!(actions, ["retry", "retry", "stop", "stop"]);
     }
 }

@@ -36,7 +36,7 @@ pub fn continue_session(prompt: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Depth {
     /// The task, the quality checks, the report.
     Shallow,
@@ -46,12 +46,6 @@ pub enum Depth {
     Deep,
     /// And a check requirement by requirement, with the tests run.
     Comprehensive,
-}
-
-impl Depth {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Maximum length of an inline diff, in lines.
@@ -255,8 +249,8 @@ mod tests {
     #[test]
     fn a_depth_has_one_word_everywhere() {
         for depth in <Depth as strum::VariantArray>::VARIANTS.iter().copied() {
-            assert_eq!(depth.as_str().parse(), Ok(depth));
-            assert_eq!(serde_json::to_value(depth).unwrap(), depth.as_str());
+            assert_eq!(depth.into_str().parse(), Ok(depth));
+            assert_eq!(serde_json::to_value(depth).unwrap(), depth.into_str());
         }
         assert!(<Depth as strum::VariantArray>::VARIANTS.is_sorted());
     }

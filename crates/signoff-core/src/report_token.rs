@@ -20,7 +20,7 @@ pub type ReportArguments = Map<String, Value>;
 
 /// The tools that agents report with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::VariantArray, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum ReportTool {
     /// Reports the review of a loop.
     SetLoopReviewResult,
@@ -32,10 +32,6 @@ pub enum ReportTool {
 
 impl ReportTool {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Maximum number of recorded calls per reviewer.
@@ -90,8 +86,11 @@ impl ReportScope {
     /// Checks a call and applies it.
     pub fn call(&self, tool: &str, arguments: &ReportArguments) -> Result<AcceptedCall, ReportRefusal> {
         let granted = self.tool();
-        let checked =
-            if tool == granted.as_str() { Ok(()) } else { Err(ReportRefusal::WrongTool { sent: clip(tool), granted }) };
+        let checked = if tool == granted.into_str() {
+            Ok(())
+        } else {
+            Err(ReportRefusal::WrongTool { sent: clip(tool), granted })
+        };
         match self {
             Self::Review { request, calls } => {
                 let read = checked.and_then(|()| read_review(request, granted, arguments));
@@ -165,8 +164,8 @@ fn is_objection(arguments: &ReportArguments, calls: &[ReportArguments]) -> bool 
 /// The recorded calls as JSON, in order.
 fn report_json(tool: ReportTool, calls: &[ReportArguments]) -> Value {
     match calls {
-        [only] => json!({ "tool": tool.as_str(), "arguments": only }),
-        all => json!({ "tool": tool.as_str(), "calls": all }),
+        [only] => json!({ "tool": tool.into_str(), "arguments": only }),
+        all => json!({ "tool": tool.into_str(), "calls": all }),
     }
 }
 
@@ -321,17 +320,17 @@ pub enum ReportRefusal {
     Ended,
     #[error("the result of this review is already recorded: do not report again")]
     AlreadyReported,
-    #[error("this token is for {granted}, not for {sent}: call {granted}", granted = granted.as_str())]
+    #[error("this token is for {granted}, not for {sent}: call {granted}", granted = granted.into_str())]
     WrongTool { sent: String, granted: ReportTool },
-    #[error("this token is for loop {granted}, not {sent}: call {tool} with loopId \"{granted}\"", tool = tool.as_str())]
+    #[error("this token is for loop {granted}, not {sent}: call {tool} with loopId \"{granted}\"", tool = tool.into_str())]
     WrongLoop { sent: String, granted: LoopId, tool: ReportTool },
     #[error("this token is for task {granted}, not {sent}: send taskId \"{granted}\", or none")]
     WrongTask { sent: String, granted: String },
     #[error("this token is for commit {granted}, not {sent}: send commit \"{granted}\", or none")]
     WrongCommit { sent: String, granted: Commit },
-    #[error("{message}. Nothing was recorded: correct it and call {tool} again", tool = tool.as_str())]
+    #[error("{message}. Nothing was recorded: correct it and call {tool} again", tool = tool.into_str())]
     Malformed { tool: ReportTool, message: String },
-    #[error("{message}. It is recorded that this review did not pass: correct it and call {tool} again", tool = tool.as_str())]
+    #[error("{message}. It is recorded that this review did not pass: correct it and call {tool} again", tool = tool.into_str())]
     Unreadable { tool: ReportTool, message: String },
     /// The report could not be written to disk.
     #[error("the report could not be stored: {message}. Nothing was recorded: try again")]

@@ -1,7 +1,6 @@
 //! The normal form of a review. Every contract is parsed into it; later stages use only this form.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -15,8 +14,8 @@ pub use file::{is_repository_path, normalize_files, normalize_path};
 /// The severity of a finding. `Ord` goes from minor to critical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[derive(strum::EnumCount, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[derive(strum::Display, strum::EnumCount, strum::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Severity {
     Minor,
     Important,
@@ -36,7 +35,7 @@ impl Severity {
     /// `critical`/`HIGH`, `important`/`MEDIUM`, `minor`/`LOW`, and nothing else.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
-        let is_it = |one: &Self| word.eq_ignore_ascii_case(one.as_str()) || word.eq_ignore_ascii_case(one.level());
+        let is_it = |one: &Self| word.eq_ignore_ascii_case(one.into_str()) || word.eq_ignore_ascii_case(one.level());
         Self::ALL.into_iter().find(is_it)
     }
 
@@ -59,11 +58,6 @@ impl Severity {
         }
     }
 
-    /// The name in the XML and prefix contracts: `critical`, `important`, `minor`.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The name in headings.
     pub fn title(self) -> &'static str {
         match self {
@@ -83,12 +77,6 @@ impl Severity {
     }
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl JsonSchema for Severity {
     fn schema_name() -> Cow<'static, str> {
         "Severity".into()
@@ -99,7 +87,7 @@ impl JsonSchema for Severity {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
+        json_schema!({ "type": "string", "enum": Self::ALL.map(<&str>::from) })
     }
 }
 
@@ -139,7 +127,7 @@ impl FailThreshold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum ReviewerKind {
     Spec,
     Code,
@@ -148,21 +136,13 @@ pub enum ReviewerKind {
     General,
 }
 
-impl ReviewerKind {
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// The verdict of one review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumDiscriminants)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 #[strum_discriminants(name(VerdictKind), doc = "A verdict without its details.")]
 #[strum_discriminants(derive(Serialize, strum::IntoStaticStr))]
-#[strum_discriminants(serde(rename_all = "snake_case"), strum(serialize_all = "snake_case"))]
+#[strum_discriminants(serde(rename_all = "snake_case"), strum(const_into_str, serialize_all = "snake_case"))]
 pub enum Verdict {
     Approved,
     ApprovedWithMinor,
@@ -173,20 +153,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The name in the JSON interfaces.
-    pub fn as_str(&self) -> &'static str {
-        self.into()
-    }
-
     pub fn approves(&self) -> bool {
         matches!(self, Self::Approved | Self::ApprovedWithMinor)
-    }
-}
-
-impl VerdictKind {
-    /// The name in the JSON interfaces.
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }
 
@@ -245,7 +213,7 @@ impl Violation {
 /// The ways in which an answer can violate its contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::Display)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum ViolationCode {
     Empty,
     TooLarge,
@@ -274,30 +242,17 @@ pub enum ViolationCode {
     WrongLoop,
 }
 
-impl ViolationCode {
-    /// The name in the JSON interfaces.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// The reviewer's confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Confidence {
     High,
     Medium,
     Low,
     #[default]
     Unstated,
-}
-
-impl Confidence {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Whether the work satisfies the intent of the task.

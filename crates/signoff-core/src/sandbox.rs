@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum SandboxBackend {
     /// No sandbox: changes outside the allowed paths are detected and undone afterwards.
     #[serde(rename = "nobody")]
@@ -14,11 +14,4 @@ pub enum SandboxBackend {
     None,
     Bubblewrap,
     Landlock,
-}
-
-impl SandboxBackend {
-    /// The name used in JSON.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }

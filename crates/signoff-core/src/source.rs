@@ -34,7 +34,7 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum TaskFormat {
     PlanMarkdown,
     SpecKit,
@@ -51,11 +51,6 @@ pub enum TaskFormat {
 
 impl TaskFormat {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The name in JSON interfaces.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 
     /// The name for people.
     pub fn name(self) -> &'static str {
@@ -76,7 +71,7 @@ impl TaskFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum SourceState {
     #[default]
     Open,
@@ -91,12 +86,6 @@ pub enum SourceState {
     /// An internal item of the tracker, such as a gate or a message. Agents cannot work on it.
     NotWork,
     Done,
-}
-
-impl SourceState {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// What a plan does with a file.

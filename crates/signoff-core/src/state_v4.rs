@@ -51,17 +51,11 @@ pub struct IterationState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum IterationMode {
     Full,
     /// Without phase 9; the main agent reviews.
     Lite,
-}
-
-impl IterationMode {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// One pass through the phases.
@@ -133,7 +127,7 @@ pub struct CheckPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum PhaseStatus {
     #[default]
     Pending,
@@ -146,10 +140,6 @@ pub enum PhaseStatus {
 }
 
 impl PhaseStatus {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether the phase is done.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)

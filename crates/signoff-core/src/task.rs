@@ -29,7 +29,7 @@ use crate::state_v4::IterationState;
     strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum TaskType {
     #[default]
     Implement,
@@ -39,14 +39,6 @@ pub enum TaskType {
     Improve,
     /// Write a plan, no code.
     Plan,
-}
-
-impl TaskType {
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The specification of a task. Unset fields are filled from the configuration when the task is worked.

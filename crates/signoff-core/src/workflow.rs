@@ -122,7 +122,7 @@ pub enum Scheduling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Role {
     #[default]
     Implement,
@@ -131,12 +131,6 @@ pub enum Role {
     Plan,
     Brainstorm,
     Simplify,
-}
-
-impl Role {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// A reviewer of a workflow. The configuration assigns its agent.

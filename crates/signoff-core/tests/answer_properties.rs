@@ -126,7 +126,7 @@ fn a_nonce_that_is_present_and_wrong_never_approves() {
         for required in [false, true] {
             for reader in [contract, Contract::Auto] {
                 let result = read(reader, &answer, &review_request(required));
-                assert_eq!(result.unwrap_err().code.as_str(), "nonce_mismatch", "{reader:?}: {answer}");
+                assert_eq!(result.unwrap_err().code.into_str(), "nonce_mismatch", "{reader:?}: {answer}");
             }
         }
     }
@@ -149,7 +149,7 @@ fn a_wrong_nonce_beside_the_right_one_never_approves() {
     for (_, wrong) in approvals("a0b1c2d3") {
         let answer = ReviewAnswer { text: wrong.as_bytes(), tool: Some(br#"{"passed":true}"#) };
         let refused = parse(Contract::Tool, answer, &review_request(true)).map(|review| review.verdict);
-        assert_eq!(refused.map_err(|violation| violation.code.as_str()), Err("nonce_mismatch"), "{wrong}");
+        assert_eq!(refused.map_err(|violation| violation.code.into_str()), Err("nonce_mismatch"), "{wrong}");
     }
 }
 
@@ -186,7 +186,7 @@ fn an_answer_without_the_nonce_counts_unless_it_is_required() {
         let without = without.replace(&format!(" nonce=\"{NONCE}\""), "");
         assert!(approves(&read(contract, &without, &review_request(false))), "{contract:?}: {without}");
         let refused = read(contract, &without, &review_request(true)).unwrap_err();
-        assert_eq!(refused.code.as_str(), "nonce_missing", "{contract:?}: {without}");
+        assert_eq!(refused.code.into_str(), "nonce_missing", "{contract:?}: {without}");
     }
 }
 

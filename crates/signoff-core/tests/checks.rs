@@ -30,10 +30,10 @@ fn case(text: &str) -> CheckRun {
 
 /// The review as readable text.
 fn described(review: &Review) -> String {
-    let mut out = format!("{}: {}\n", review.verdict.as_str(), review.summary);
+    let mut out = format!("{}: {}\n", review.verdict.into_str(), review.summary);
     for finding in &review.findings {
         let location = location(finding.file.as_deref(), finding.line);
-        writeln!(out, "\n[{}] {location}\n  {}", finding.severity.as_str(), indented(&finding.description)).unwrap();
+        writeln!(out, "\n[{}] {location}\n  {}", finding.severity.into_str(), indented(&finding.description)).unwrap();
         if let Some(suggestion) = &finding.suggestion {
             writeln!(out, "  Suggestion: {}", indented(suggestion)).unwrap();
         }
@@ -237,7 +237,7 @@ fn against(head: &[CheckRun], base: &[CheckRun]) -> String {
     let descriptions = |all: Vec<String>| all.join(" | ");
     format!(
         "{}; new: {}; on the base: {}",
-        review.verdict.as_str(),
+        review.verdict.into_str(),
         descriptions(review.findings.iter().map(|one| one.description.clone()).collect()),
         descriptions(sorted.on_base.iter().map(|one| one.description.clone()).collect()),
     )

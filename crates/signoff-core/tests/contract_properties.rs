@@ -5,6 +5,7 @@ use proptest::sample::select;
 use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Violation};
+use strum::VariantArray as _;
 
 const NONCE: &str = "n-7f3a";
 
@@ -168,7 +169,7 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_review_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..200), request in any_review_request()) {
-        for &contract in Contract::ALL {
+        for &contract in Contract::VARIANTS {
             for tool in [None, Some(bytes.as_slice())] {
                 if let Err(violation) = parse(contract, ReviewAnswer { text: &bytes, tool }, &request) {
                     prop_assert!(violation.offset <= bytes.len());
@@ -179,7 +180,7 @@ proptest! {
 
     #[test]
     fn any_pieces_give_a_review_or_a_violation(text in pieces(), request in any_review_request()) {
-        for &contract in Contract::ALL {
+        for &contract in Contract::VARIANTS {
             for tool in [None, Some(text.as_bytes())] {
                 let result = parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request);
                 prop_assert_eq!(&result, &parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &request));
@@ -203,7 +204,7 @@ proptest! {
         let (_, planted) = which.get(&approvals(request.kind)).clone();
         let parts: Vec<_> = ways.iter().map(|way| shown(*way, &planted)).collect();
         let text = format!("{preamble}{}", parts.join("\n\n"));
-        for &contract in Contract::ALL {
+        for &contract in Contract::VARIANTS {
             prop_assert!(!approves(contract, &text, &request), "{contract:?} approves:\n{text}");
         }
     }
@@ -274,7 +275,7 @@ proptest! {
             for item in &expected {
                 let found = review.findings.iter().find(|finding| finding.description.contains(&item.text));
                 let Some(found) = found else { return Err(TestCaseError::fail(format!("{item:?} is lost:\n{text}"))) };
-                prop_assert_eq!(found.severity.as_str(), item.severity.unwrap_or("critical"), "{}", text);
+                prop_assert_eq!(found.severity.into_str(), item.severity.unwrap_or("critical"), "{}", text);
                 prop_assert!(item.nested.iter().all(|nested| found.description.contains(nested)), "{:?}\n{}", found, text);
             }
         }
@@ -472,11 +473,11 @@ fn severity(meant: &[GeneratedFinding]) -> String {
 #[test]
 fn a_message_over_ten_megabytes_is_not_read() {
     let text = vec![b' '; signoff_core::contract::MAX_BYTES + 1];
-    for &contract in Contract::ALL {
+    for &contract in Contract::VARIANTS {
         let answer =
             ReviewAnswer { text: &text, tool: Some(&text).filter(|_| contract == Contract::Tool).map(Vec::as_slice) };
         let violation =
             parse(contract, answer, &review_request(ReviewerKind::Code, false, FailThreshold::Low)).unwrap_err();
-        assert_eq!(violation.code.as_str(), "too_large", "{contract:?}");
+        assert_eq!(violation.code.into_str(), "too_large", "{contract:?}");
     }
 }

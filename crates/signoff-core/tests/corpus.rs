@@ -75,7 +75,7 @@ impl Case {
 
 fn review_request(role: ReviewerKind) -> ReviewRequest {
     ReviewRequest {
-        reviewer: ReviewerName::from(role.as_str()),
+        reviewer: ReviewerName::from(role.into_str()),
         kind: role,
         nonce: None,
         require_nonce: false,
@@ -172,7 +172,7 @@ fn check_shape(case: &Case, report: &Value, differences: &mut String) {
         demand(finding, FINDING, differences);
     }
     for key in ["role", "reviewer"] {
-        compare(key, &case.setting.role.as_str().into(), &report[key], differences);
+        compare(key, &case.setting.role.into_str().into(), &report[key], differences);
     }
 }
 

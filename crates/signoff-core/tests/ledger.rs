@@ -203,7 +203,7 @@ fn a_fixer_gets_the_most_severe_findings_first() {
         .findings_for_fix(FailThreshold::Medium)
         .iter()
         .map(|entry| {
-            format!("{} {:?} {}", entry.finding.severity.as_str(), entry.finding.line, entry.finding.description)
+            format!("{} {:?} {}", entry.finding.severity.into_str(), entry.finding.line, entry.finding.description)
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
@@ -291,7 +291,7 @@ fn describe(title: &str, change: &RoundChange, ledger: &Ledger) -> String {
             finding.id.as_str(),
             format!("{:?}", entry.state),
             finding.line.unwrap_or(0),
-            finding.severity.as_str(),
+            finding.severity.into_str(),
             cycles.join(","),
             finding.description,
             sources.join("+"),

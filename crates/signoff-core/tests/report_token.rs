@@ -261,7 +261,7 @@ proptest! {
         let (mut scope, tool) = (first.clone(), first.tool());
         for (called, value) in calls {
             let Ok(AcceptedCall { scope: next, report, reply }) = scope.call(called, &arguments(value)) else { continue };
-            prop_assert!(called == tool.as_str() || reply.is_err());
+            prop_assert!(called == tool.into_str() || reply.is_err());
             prop_assert_eq!(next.tool(), tool);
             match &next {
                 ReportScope::Review { request, calls } => {

@@ -13,7 +13,7 @@ fn now() -> Option<jiff::Timestamp> {
 
 fn format_of(path: &Path) -> TaskFormat {
     let directory = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-    TaskFormat::ALL.iter().copied().find(|format| format.as_str() == directory).unwrap()
+    TaskFormat::ALL.iter().copied().find(|format| format.into_str() == directory).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn every_file_is_understood_as_recorded() {
     insta::glob!("../../../testdata/sources", "*/*", |path| {
         let bytes = std::fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let detected = source::read(name, &bytes, now()).map(|file| file.format.as_str().to_owned());
+        let detected = source::read(name, &bytes, now()).map(|file| file.format.into_str().to_owned());
         let parsed = match source::read_as(format_of(path), name, &bytes, now()) {
             Ok(file) => format!("{}\n{}", source::render_text(&file), details(&file)),
             Err(error) => format!("error: {error}\n"),
@@ -50,7 +50,7 @@ fn details(file: &TaskFile) -> String {
 }
 
 fn task_details(out: &mut String, task: &SourceTask) {
-    write!(out, "{} line {} {}", task.id.escape_debug(), task.line, task.state.as_str()).unwrap();
+    write!(out, "{} line {} {}", task.id.escape_debug(), task.line, task.state.into_str()).unwrap();
     for (name, value) in [("section", &task.section), ("parent", &task.parent)] {
         if let Some(value) = value {
             write!(out, ", {name} {value:?}").unwrap();

@@ -111,5 +111,5 @@ fn omitted_fields_get_their_defaults() {
 fn between_two_phases_the_next_one_begins() {
     let file = files("good").into_iter().find(|file| name(file) == "between-phases.json").unwrap();
     let state = read(&fs::read(file).unwrap()).unwrap();
-    assert_eq!((state.current_phase, state.iterations[0].phases.implement.status.as_str()), (4, "in_progress"));
+    assert_eq!((state.current_phase, state.iterations[0].phases.implement.status.into_str()), (4, "in_progress"));
 }

@@ -98,7 +98,7 @@ impl AgentCheck<'_> {
             return Ok(Err(error.into()));
         }
         let Some(adapter) = agent::adapter_for(self.agent.kind) else {
-            let reason = format!("agents of kind {} are not supported", self.agent.kind.as_str());
+            let reason = format!("agents of kind {} are not supported", self.agent.kind.into_str());
             return Ok(Err(EngineError::Internal(reason)));
         };
         let line = adapter.command_line(&AgentSpec {

@@ -79,7 +79,7 @@ pub fn understands_version_flag(agent: &AgentConfig) -> bool {
 
 /// The default configuration of an agent of a kind.
 pub fn default_agent(kind: AgentKind) -> AgentConfig {
-    let name = kind.as_str().to_owned();
+    let name = kind.into_str().to_owned();
     let (provider, command, args, pass) = (name.clone(), Vec::new(), Vec::new(), Vec::new());
     let (env, model, timeout, fallback, max_agents) = (Default::default(), None, None, None, None);
     AgentConfig { name, kind, command, args, env, model, timeout, fallback, provider, max_agents, pass }

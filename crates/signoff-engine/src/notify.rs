@@ -125,7 +125,7 @@ struct ChannelWorker {
     name: String,
     runs_a_program: bool,
     occasions: Vec<NotificationKind>,
-    queue: Arc<MessageQueue<QueuedMessage>>,
+    queue: Arc<MessageQueue>,
 }
 
 impl Notifier {
@@ -208,7 +208,7 @@ fn note_down(notes: &ChannelNotes, note: String) {
 
 impl ChannelWorker {
     fn open(channel: NotifyChannel, occasions: Vec<NotificationKind>, shared: NotifierShared) -> Self {
-        let (name, queue) = (channel.name().to_owned(), Arc::new(MessageQueue::<QueuedMessage>::default()));
+        let (name, queue) = (channel.name().to_owned(), Arc::new(MessageQueue::default()));
         let runs_a_program = channel.runs_a_program();
         let work = queue.clone();
         std::thread::spawn(move || {
@@ -234,13 +234,15 @@ impl ChannelWorker {
 const MAX_QUEUED: usize = 100;
 
 /// A bounded queue of messages for one thread.
-struct MessageQueue<T> {
-    state: Mutex<QueueState<T>>,
+#[derive(Default)]
+struct MessageQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-struct QueueState<T> {
-    waiting: VecDeque<T>,
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<QueuedMessage>,
     /// Whether a message is being sent.
     busy: bool,
     /// Whether messages were dropped.
@@ -249,22 +251,15 @@ struct QueueState<T> {
     closed: bool,
 }
 
-impl<T> Default for MessageQueue<T> {
-    fn default() -> Self {
-        let state = QueueState { waiting: VecDeque::new(), busy: false, dropped: false, closed: false };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
-    }
-}
-
-impl<T> QueueState<T> {
+impl QueueState {
     fn unsent(&self) -> usize {
         self.waiting.len() + usize::from(self.busy)
     }
 }
 
-impl<T> MessageQueue<T> {
+impl MessageQueue {
     /// Queues a message. Returns true if another one was dropped for the first time.
-    fn push(&self, message: T) -> bool {
+    fn push(&self, message: QueuedMessage) -> bool {
         let mut state = self.lock();
         let full = state.waiting.len() >= MAX_QUEUED;
         if full {
@@ -277,8 +272,8 @@ impl<T> MessageQueue<T> {
 
     /// Waits for the next message, which counts as busy until `MessageQueue::done` is called. `None` once the queue is
     /// closed and empty.
-    fn next(&self) -> Option<T> {
-        let idle = |state: &mut QueueState<T>| state.waiting.is_empty() && !state.closed;
+    fn next(&self) -> Option<QueuedMessage> {
+        let idle = |state: &mut QueueState| state.waiting.is_empty() && !state.closed;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         let next = state.waiting.pop_front();
         state.busy = next.is_some();
@@ -303,21 +298,20 @@ impl<T> MessageQueue<T> {
         left
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use signoff_core::notify::{NotificationKind, NotificationMessage};
+    use signoff_core::ids::RunId;
 
     use super::*;
 
-    fn message(run_id: u64) -> Arc<NotificationMessage> {
-        Arc::new(NotificationMessage {
+    fn message(run_id: u64) -> QueuedMessage {
+        let key = NotificationKey { run: RunId(run_id), seq: 1, event: NotificationKind::Done, about: None };
+        let message = NotificationMessage {
             version: 1,
             event: NotificationKind::Done,
             project: String::new(),
@@ -333,7 +327,8 @@ mod tests {
             branch: None,
             next: None,
             at: String::new(),
-        })
+        };
+        QueuedMessage { message: Arc::new(message), key: Arc::new(key) }
     }
 
     #[test]
@@ -341,7 +336,7 @@ mod tests {
         let queue = MessageQueue::default();
         let dropped: Vec<u64> = (0..200).filter(|number| queue.push(message(*number))).collect();
         assert_eq!(dropped, [100]);
-        assert_eq!(queue.next().map(|message| message.run_id), Some(100));
+        assert_eq!(queue.next().map(|queued| queued.key.run), Some(RunId(100)));
         assert_eq!(queue.close(Duration::ZERO), 100, "99 queued messages, and the one being sent");
         assert!(queue.next().is_none());
     }

@@ -12,6 +12,7 @@ use signoff_core::prompt::{
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_engine::builtin::checks::{CheckCommand, run_each};
 use signoff_engine::builtin::demo::{self, DemoEnvironment, DemoError, DemoFiles, answer};
+use strum::VariantArray as _;
 
 const NONCE: &str = "k7Qm2xVt";
 
@@ -82,7 +83,7 @@ impl DemoRun {
             rereview: None,
             unreadable: None,
         });
-        let answer_text = self.run_role("review", kind.as_str(), &prompt);
+        let answer_text = self.run_role("review", kind.into_str(), &prompt);
         let answer = contract::ReviewAnswer { text: answer_text.as_bytes(), tool: None };
         contract::parse(contract, answer, &ask).unwrap_or_else(|error| panic!("{error}\n{answer_text}"))
     }
@@ -130,7 +131,7 @@ fn run_in(directory: &Path, command: &str) -> String {
 /// The strictest request: it requires the nonce and the commit.
 fn review_request(kind: ReviewerKind) -> ReviewRequest {
     ReviewRequest {
-        reviewer: kind.as_str().into(),
+        reviewer: kind.into_str().into(),
         kind,
         nonce: Some(NONCE.into()),
         require_nonce: true,
@@ -146,7 +147,7 @@ fn summary(review: &Review) -> String {
         let place = format!("{}:{}", finding.file.as_deref().unwrap(), finding.line.unwrap());
         format!("\n- {place} {}", finding.description)
     });
-    format!("{}{}", review.verdict.as_str(), findings.collect::<String>())
+    format!("{}{}", review.verdict.into_str(), findings.collect::<String>())
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn every_reviewer_answers_in_the_requested_format() {
     let mut demo = DemoRun::new(0);
     demo.implement();
     for contract in [Contract::Xml, Contract::Markdown, Contract::Auto] {
-        for &kind in ReviewerKind::ALL {
+        for &kind in ReviewerKind::VARIANTS {
             let review = demo.review(kind, contract);
             assert_eq!(review.verdict, Verdict::ChangesRequested, "{kind:?} in {contract:?}");
         }

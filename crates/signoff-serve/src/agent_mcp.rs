@@ -40,7 +40,7 @@ pub trait ReportSink: Send + Sync + 'static {
     fn record_unreadable(&self, token: &str) {
         if let Ok(tool) = self.tool(token) {
             // The caller already answers the request with its own error.
-            self.call(token, tool.as_str(), &ReportArguments::new()).ok();
+            self.call(token, tool.into_str(), &ReportArguments::new()).ok();
         }
     }
 

@@ -46,7 +46,7 @@ pub fn report_tool(tool: ReportTool) -> Tool {
         ),
     };
     let schema = json!({ "type": "object", "properties": properties, "required": required });
-    Tool::new(tool.as_str(), description, schema_object(schema))
+    Tool::new(tool.into_str(), description, schema_object(schema))
 }
 
 /// A read-only tool for users' clients.

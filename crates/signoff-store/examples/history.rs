@@ -193,7 +193,7 @@ fn launch(job: &Job) -> Launch {
     let (role, reviewer) = match &job.kind {
         JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
         JobKind::Fix { .. } => ("fix", None),
-        JobKind::Work { role, .. } => (role.as_str(), None),
+        JobKind::Work { role, .. } => (role.into_str(), None),
         JobKind::Research { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => ("check", None),
     };
     Launch { role: role.to_owned(), reviewer, cycle: job.cycle, agent: "claude".to_owned(), ..Launch::default() }

@@ -425,7 +425,7 @@ pub fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
 fn differences(table: TableName, expected: &TableRows, actual: &TableRows) -> Vec<String> {
     let keys: BTreeSet<_> = expected.keys().chain(actual.keys()).collect();
     let differ = keys.into_iter().filter(|key| expected.get(*key) != actual.get(*key)).count();
-    let name = table.name();
+    let name = table.into_str();
     match differ {
         0 => Vec::new(),
         1 => vec![format!("table {name}: 1 row differs from the log: rebuild the tables")],

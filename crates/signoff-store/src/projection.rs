@@ -78,7 +78,7 @@ impl ReceivedReview {
             ("cost_usd", rows::dollars(self.usage).into()),
             ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("reviewer", review.reviewer.as_str().into()),
-            ("verdict", review.verdict.as_str().into()),
+            ("verdict", review.verdict.into_str().into()),
             ("pass", self.round.pass.into()),
             ("phase", self.phase.as_str().into()),
             ("cycle", self.cycle.into()),

@@ -11,7 +11,7 @@ use strum::VariantArray as _;
 
 /// The tables that are projected from the log, in the order in which their rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum TableName {
     Runs,
     Tasks,
@@ -24,10 +24,6 @@ pub enum TableName {
 
 impl TableName {
     pub const ALL: &[Self] = Self::VARIANTS;
-
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 
     /// The columns that identify a row.
     pub fn key(self) -> &'static [&'static str] {

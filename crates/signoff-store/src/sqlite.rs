@@ -384,7 +384,7 @@ impl Store for SqliteStore {
     fn record_delivery(&self, record: &DeliveryRecord) -> Result<(), StoreError> {
         let DeliveryRecord { message, channel, at, delivered } = record;
         let about = message.about.as_ref().map_or("", LoopId::as_str);
-        let (run, seq, event) = (to_integer(message.run.0), to_integer(message.seq), message.event.as_str());
+        let (run, seq, event) = (to_integer(message.run.0), to_integer(message.seq), message.event.into_str());
         self.write(|tx, _| {
             tx.execute(
                 "DELETE FROM receipts

@@ -15,16 +15,10 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Counters for unique ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum Counter {
     Task,
     Run,
-}
-
-impl Counter {
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The owner of a task.

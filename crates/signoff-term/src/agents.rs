@@ -153,7 +153,7 @@ impl AgentRow {
 
     /// The row as text.
     pub fn text(&self) -> String {
-        let kind = self.kind.as_str();
+        let kind = self.kind.into_str();
         let kind = (self.name != kind).then(|| format!("kind {kind}"));
         let program = match &self.program {
             Some(program) => Some(truncate_line(program, MESSAGE_WIDTH)),

@@ -86,7 +86,7 @@ fn counts(tasks: &[TaskRow]) -> String {
         tasks.iter().filter(|task| task.status == status && !status::waits_for_its_group(task)).count()
     };
     let approved = tasks.iter().filter(|task| status::waits_for_its_group(task)).count();
-    let counted = TaskStatus::ALL.iter().map(|status| (number(*status), status.as_str()));
+    let counted = TaskStatus::ALL.iter().map(|status| (number(*status), status.into_str()));
     let counted = counted.chain([(approved, "approved, waiting for their group")]);
     let can_begin = tasks.iter().any(|task| can_begin(task, tasks));
     let hint = if can_begin { "\n  signoff work    works what is pending" } else { "" };

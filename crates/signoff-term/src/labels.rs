@@ -54,7 +54,7 @@ pub fn reason(reason: Reason) -> &'static str {
 
 /// `the fixer failed (fixer_failed)`: the sentence, and the code to search for.
 pub fn reason_with_code(reason: Reason) -> String {
-    format!("{} ({})", self::reason(reason), reason.as_str())
+    format!("{} ({})", self::reason(reason), reason.into_str())
 }
 
 /// `: the fixer failed (fixer_failed)`; empty without a reason.

@@ -1,7 +1,6 @@
 //! Builds the message of a notification: what happened, why, and the command to type next.
 
 use signoff_core::group::RunStage;
-use signoff_core::machine::FinalVerdict;
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_core::notify::{
     BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, NotifiedOutcome,
@@ -64,7 +63,7 @@ fn question(row: &LoopRow, context: MessageContext<'_>) -> Option<MessageQuestio
     Some(MessageQuestion {
         id: context.question.map_or_else(|| format!("q{}", question.id.0), str::to_owned),
         text: bounded(&question.text),
-        choices: question.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
+        choices: question.choices.iter().map(|choice| choice.into_str().to_owned()).collect(),
     })
 }
 
@@ -125,7 +124,7 @@ fn failure_text(row: &LoopRow) -> &'static str {
 
 /// `APPROVED after 2 reviews.`
 fn completion_text(row: &LoopRow) -> String {
-    let verdict = row.final_verdict.map_or("Not reviewed", FinalVerdict::as_str);
+    let verdict = row.final_verdict.map_or("Not reviewed", <&str>::from);
     let reviews = Some(row.cycle).filter(|cycle| *cycle > 0 && row.final_verdict.is_some());
     let reviews = reviews.map(|cycle| format!(" after {}", count(cycle, "review"))).unwrap_or_default();
     let why = row.reason.map(|reason| format!(": {}", labels::reason(reason))).unwrap_or_default();
@@ -177,7 +176,7 @@ pub fn sample(occasion: NotificationKind, project: &str, at: String) -> Notifica
         project: truncate_line(project, TITLE),
         run_id: 0,
         task_id: None,
-        title: format!("A test of signoff: {}", occasion.as_str()),
+        title: format!("A test of signoff: {}", occasion.into_str()),
         text: "If you can read this, it works.".to_owned(),
         question: Some(asked).filter(|_| occasion == NotificationKind::Question),
         outcome: None,

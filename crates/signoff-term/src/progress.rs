@@ -72,7 +72,7 @@ pub(crate) fn counts(tasks: &RunTaskCounts, unsettled: usize, is_running: bool) 
 
 /// The label of the badge; a fix has its number.
 pub(crate) fn badge(row: &LoopRow) -> String {
-    if row.badge == Badge::Fix { format!("FIX {}", row.fixes.max(1)) } else { row.badge.as_str().to_owned() }
+    if row.badge == Badge::Fix { format!("FIX {}", row.fixes.max(1)) } else { row.badge.into_str().to_owned() }
 }
 
 /// `review 2/3`, `implement, attempt 2`, `checkpoint 1`, `phase 5/9 code_review 2/11, iteration 1/10`.

@@ -193,10 +193,10 @@ impl QuestionQueue {
     /// One line per choice; if they do not fit, only the selected one.
     fn choices(&self, question: &OpenQuestion, size: DisplaySize) -> Vec<String> {
         let all = question.choices.len();
-        let width = question.choices.iter().map(|(choice, _)| columns(choice.as_str())).max().unwrap_or(0);
+        let width = question.choices.iter().map(|(choice, _)| columns(choice.into_str())).max().unwrap_or(0);
         let line = |at: usize, (choice, meaning): &(Choice, String)| {
             let mark = if self.chosen == Some(at) { '›' } else { ' ' };
-            let line = format!("  {mark} {} {}  {meaning}", at + 1, pad(choice.as_str(), width));
+            let line = format!("  {mark} {} {}  {meaning}", at + 1, pad(choice.into_str(), width));
             truncate(line, size.columns)
         };
         // Three more lines: the heading, one line of text, and the keys.
@@ -206,7 +206,7 @@ impl QuestionQueue {
         match self.chosen.and_then(|at| Some((at, question.choices.get(at)?))) {
             Some((at, choice)) => vec![line(at, choice)],
             None => {
-                let words: Vec<_> = question.choices.iter().map(|(choice, _)| choice.as_str()).collect();
+                let words: Vec<_> = question.choices.iter().map(|(choice, _)| choice.into_str()).collect();
                 vec![truncate(format!("    {}", words.join(", ")), size.columns)]
             }
         }

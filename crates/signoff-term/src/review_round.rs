@@ -35,18 +35,12 @@ pub struct GateRound {
 /// The overall verdict of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[strum(const_into_str, serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum RoundVerdict {
     Approved,
     ChangesRequested,
     NeedsDiscussion,
     Inconclusive,
-}
-
-impl RoundVerdict {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The current round at one loop's gate.

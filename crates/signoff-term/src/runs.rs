@@ -1,7 +1,6 @@
 //! List entries of runs with groups and of interrupted slot runs: progress, blockers and the commands to type.
 
 use signoff_core::group::RunStageKind;
-use signoff_core::machine::Reason;
 use signoff_core::view::inbox::{Action, NextStep, ProjectSnapshot, RunBlock};
 use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
@@ -54,7 +53,7 @@ pub fn status(run: &RunRow) -> &'static str {
         RunStatus::Cancelled => TaskStatus::Cancelled,
         RunStatus::Completed => TaskStatus::Completed,
     };
-    status.as_str()
+    status.into_str()
 }
 
 /// The progress of a run with groups.
@@ -74,13 +73,13 @@ fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
             format!("not approved: {}", names(blockers))
         }
         RunStageKind::Done if run.failed_as_a_whole() => "final review failed".to_owned(),
-        RunStageKind::Done => run.status.as_str().to_owned(),
+        RunStageKind::Done => run.status.into_str().to_owned(),
     };
     format!("run {}{name}: {stage}", run.id)
 }
 
 fn names(by: &[&TaskRow]) -> String {
-    let why = |task: &TaskRow| task.reason.map_or(task.status.as_str(), Reason::as_str);
+    let why = |task: &TaskRow| task.reason.map_or(task.status.into_str(), <&str>::from);
     let names: Vec<_> = by.iter().map(|task| format!("#{} ({})", task.id, why(task))).collect();
     first(&names, NAMED)
 }

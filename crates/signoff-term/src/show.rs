@@ -63,7 +63,7 @@ pub struct PersonDecision {
 /// The kind of a person's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum PersonDecisionKind {
     Answer,
     Retry,
@@ -72,28 +72,22 @@ pub enum PersonDecisionKind {
     Dispute,
 }
 
-impl PersonDecisionKind {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 impl PersonDecision {
     /// `2026-01-29 10:00:00 ann: edit APPROVED - the finding is about generated code`; the separator is ` - ` here.
     pub(crate) fn text(&self, separator: &str) -> String {
         let choice = self.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
         let reason = self.reason.as_deref().map(|reason| format!("{separator}{reason}")).unwrap_or_default();
-        format!("{} {}: {}{choice}{reason}", timestamp(&self.at), self.by, self.what.as_str())
+        format!("{} {}: {}{choice}{reason}", timestamp(&self.at), self.by, self.what.into_str())
     }
 
     fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = if let Event::PersonAnswered { choice, by, .. } = event {
-            (PersonDecisionKind::Answer, by, non_empty(choice.as_str()), None)
+            (PersonDecisionKind::Answer, by, non_empty(choice.into_str()), None)
         } else if let Event::PersonRetried { by } = event {
             (PersonDecisionKind::Retry, by, None, None)
         } else if let Event::PersonEdited { verdict, by, reason, .. } = event {
-            (PersonDecisionKind::Edit, by, non_empty(verdict.as_str()), non_empty(reason))
+            (PersonDecisionKind::Edit, by, non_empty(verdict.into_str()), non_empty(reason))
         } else if let Event::Cancelled { by } = event {
             (PersonDecisionKind::Cancel, by, None, None)
         } else if let Event::FindingDecided { finding, decision } = event {
@@ -120,6 +114,6 @@ fn question_row(question: QuestionView, run: RunId, task: &TaskRow) -> QuestionR
         run_id: run.0,
         task_id: Some(task.id),
         text: question.text,
-        choices: question.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
+        choices: question.choices.iter().map(|choice| choice.into_str().to_owned()).collect(),
     }
 }

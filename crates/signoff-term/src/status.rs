@@ -40,11 +40,11 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
     let titles: Vec<String> = tasks.iter().map(|task| truncate_line(&task.title, title.max(1))).collect();
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
-    let kind = tasks.iter().map(|task| task.kind.as_str().len()).max().unwrap_or(0);
+    let kind = tasks.iter().map(|task| task.kind.into_str().len()).max().unwrap_or(0);
     let all = TaskIndex::new(tasks);
     let mut out = String::with_capacity(tasks.len() * 96);
     for (task, title) in tasks.iter().zip(&titles) {
-        let (mark, id, word) = (task.state().mark(), task.id, task.kind.as_str());
+        let (mark, id, word) = (task.state().mark(), task.id, task.kind.into_str());
         // Writing to a string cannot fail.
         let _ = write!(out, "  {mark} {id:>number$}. {word:kind$} {}    {}", pad(title, widest), status_text(task));
         out.truncate(out.trim_end().len());
@@ -63,7 +63,7 @@ pub(crate) fn question_lines(question: &QuestionRow) -> String {
 
 /// Status, verdict, cycles and reason: `completed  APPROVED (3 cycles)`, `in_progress (cycle 2/3)`.
 fn status_text(task: &TaskRow) -> String {
-    let status = task.status.as_str();
+    let status = task.status.into_str();
     match task.status {
         TaskStatus::InProgress | TaskStatus::Blocked if waits_for_its_group(task) => {
             format!("approved{}, waiting for its group", open_findings(task))
@@ -133,7 +133,7 @@ fn verdict(task: &TaskRow) -> Option<String> {
         (None, 0) => String::new(),
         (None, cycles) => format!(" ({})", count(cycles, "cycle")),
     };
-    match (task.final_verdict.map(FinalVerdict::as_str), task.outcome) {
+    match (task.final_verdict.map(<&str>::from), task.outcome) {
         (Some(verdict), Some(OutcomeKind::Accepted)) => Some(format!("{verdict} (by a person){}", open_findings(task))),
         (Some(verdict), Some(OutcomeKind::Approved)) => Some(format!("{verdict}{cycles}{}", open_findings(task))),
         (Some(verdict), _) => Some(format!("{verdict}{cycles}")),
@@ -160,7 +160,7 @@ fn reason(task: &TaskRow) -> Option<&'static str> {
         task.final_verdict.is_some_and(|verdict| implied.contains(&(verdict, *reason)))
             || matches!(reason, Reason::CancelledByPerson | Reason::NothingToReview)
     };
-    task.reason.filter(|reason| !is_implied(reason)).map(Reason::as_str)
+    task.reason.filter(|reason| !is_implied(reason)).map(<&str>::from)
 }
 
 /// The tasks that a pending task waits for.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::group::{LoopStatus, RunEvent, RunPolicy, TaskSource};
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{self, FinalVerdict, OutcomeKind, Reason};
+use signoff_core::machine::{self};
 use signoff_core::policy::Effort;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
@@ -487,7 +487,7 @@ impl Story {
     }
 
     pub fn run_status(&self, run: u64) -> String {
-        self.store.run(RunId(run)).expect("a readable store").expect("a known run").status.as_str().to_owned()
+        self.store.run(RunId(run)).expect("a readable store").expect("a known run").status.into_str().to_owned()
     }
 
     pub fn questions(&self) -> Vec<QuestionRow> {
@@ -543,8 +543,8 @@ impl Story {
 }
 
 fn describe(row: &TaskRow) -> String {
-    let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
-    let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
-    let reason = row.reason.map_or("-", Reason::as_str);
-    format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.as_str(), row.review_cycle)
+    let outcome = row.outcome.map_or("-", <&str>::from);
+    let verdict = row.final_verdict.map_or("-", <&str>::from);
+    let reason = row.reason.map_or("-", <&str>::from);
+    format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.into_str(), row.review_cycle)
 }

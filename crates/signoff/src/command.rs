@@ -96,9 +96,9 @@ where
 
 /// Parses the format of a plan file; accepts common aliases.
 fn task_format_parser() -> impl TypedValueParser<Value = TaskFormat> {
-    let words = TaskFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).aliases(aliases(*format)));
+    let words = TaskFormat::ALL.iter().map(|format| PossibleValue::new(format.into_str()).aliases(aliases(*format)));
     PossibleValuesParser::new(words).try_map(|word| {
-        let means = |format: &TaskFormat| format.as_str() == word || aliases(*format).contains(&word.as_str());
+        let means = |format: &TaskFormat| format.into_str() == word || aliases(*format).contains(&word.as_str());
         TaskFormat::ALL.iter().copied().find(means).ok_or("no such format")
     })
 }

@@ -327,7 +327,7 @@ impl From<CommandRefusal> for CliError {
 
 impl From<SourceError> for CliError {
     fn from(error: SourceError) -> Self {
-        let formats: Vec<_> = source::TaskFormat::ALL.iter().map(|format| format.as_str()).collect();
+        let formats: Vec<_> = source::TaskFormat::ALL.iter().map(|format| format.into_str()).collect();
         Self::usage(&error.message)
             .at(format!("{}:{}", error.file, error.line))
             .hint(format!("fix the file, or set its format with --as: {}", formats.join(", ")))

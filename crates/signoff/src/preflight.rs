@@ -127,7 +127,7 @@ fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<()> 
 pub fn sandbox_support() -> SandboxSupport {
     let backends = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
     let requested = host::test_string("SIGNOFF_TEST_SANDBOX");
-    SandboxSupport::probe(requested.and_then(|name| backends.into_iter().find(|backend| backend.as_str() == name)))
+    SandboxSupport::probe(requested.and_then(|name| backends.into_iter().find(|backend| backend.into_str() == name)))
 }
 
 /// Fails if the sandbox is required and this system does not support it.
@@ -175,7 +175,7 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
         let context = PhaseContext { workflow, phase, task };
         match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => {
-                check_prompts(project, &[role.as_str()])?;
+                check_prompts(project, &[role.into_str()])?;
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
                 check_agent(project, &project.settings.writer(*role, context, 0)?.agent)?;
             }

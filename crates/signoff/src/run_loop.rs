@@ -322,7 +322,7 @@ impl RunResult {
                     status_line(row),
                     NextStep::for_task(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),
                 )),
-                None => console.note(&format!("Task #{id} is {}", row.status.as_str())),
+                None => console.note(&format!("Task #{id} is {}", row.status.into_str())),
             }
         }
         // Questions of a run are answered by their number in the store.

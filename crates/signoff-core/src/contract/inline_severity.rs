@@ -296,7 +296,7 @@ mod tests {
                 let location = location::find(text);
                 let tags = [stated.as_ref().map(|(_, range)| range), None];
                 let description = description(text, tags, location.as_ref());
-                format!("{} | {description}", stated.map_or("-", |(severity, _)| severity.as_str()))
+                format!("{} | {description}", stated.map_or("-", |(severity, _)| severity.into_str()))
             })
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @"

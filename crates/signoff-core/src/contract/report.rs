@@ -80,7 +80,7 @@ struct ReviewJson {
 
 impl From<ParseReport> for Value {
     fn from(ParseReport { review, violation }: ParseReport) -> Self {
-        let verdict = review.verdict.as_str();
+        let verdict = review.verdict.into_str();
         if let Some(violation) = violation {
             return json!({
                 "version": VERSION,
@@ -115,7 +115,7 @@ impl TryFrom<ReviewJson> for ParseReport {
             return Err(ReportError::Version(report.version));
         }
         let kind = report.role.unwrap_or(ReviewerKind::General);
-        let reviewer = report.reviewer.clone().unwrap_or_else(|| ReviewerName::new(kind.as_str()));
+        let reviewer = report.reviewer.clone().unwrap_or_else(|| ReviewerName::new(kind.into_str()));
         if let Some(violation) = report.violation {
             let inconclusive = report.verdict == "inconclusive";
             let review = Review::inconclusive(reviewer, kind, Inconclusive::from(violation.clone()));
@@ -142,6 +142,6 @@ fn verdict(word: &str) -> Result<Verdict, ReportError> {
         return Err(ReportError::Violation);
     }
     let known = [Verdict::Approved, Verdict::ApprovedWithMinor, Verdict::ChangesRequested, Verdict::NeedsDiscussion];
-    let found = known.into_iter().find(|verdict| verdict.as_str() == word);
+    let found = known.into_iter().find(|verdict| verdict.into_str() == word);
     found.ok_or_else(|| ReportError::Verdict(word.to_owned()))
 }

@@ -8,7 +8,7 @@ use crate::ids::{AttemptId, Commit, FindingId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::VariantArray, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum ClaimKind {
     Fixed,
     Refuted,
@@ -18,11 +18,6 @@ pub enum ClaimKind {
 
 impl ClaimKind {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The word that the prompt asks fixers to use.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// One claim of a fixer.
@@ -89,9 +84,9 @@ fn read_line<'a>(line: &str, known: impl Iterator<Item = &'a FindingId>) -> Opti
     let (name, rest) = rest.split_at(end);
     let finding = find_by_prefix(name.trim_end_matches('-'), known)?;
     let rest = strip_markup(rest);
-    let kind = ClaimKind::ALL.iter().copied().find(|kind| after_word(rest, kind.as_str()).is_some())?;
+    let kind = ClaimKind::ALL.iter().copied().find(|kind| after_word(rest, kind.into_str()).is_some())?;
     let evidence =
-        strip_markup(after_word(rest, kind.as_str())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
+        strip_markup(after_word(rest, kind.into_str())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
     Some(FixClaim { finding, kind, evidence: evidence.chars().take(MAX_EVIDENCE_CHARS).collect() })
 }
 
@@ -140,7 +135,7 @@ mod tests {
 
     fn read(message: &str) -> String {
         let known = ["f-22d1aa90c4", "f-22d1aa90c4-2", "f-7a0b11c2d3"].map(FindingId::new);
-        let render = |claim: &FixClaim| format!("{} {}: {}", claim.finding, claim.kind.as_str(), claim.evidence);
+        let render = |claim: &FixClaim| format!("{} {}: {}", claim.finding, claim.kind.into_str(), claim.evidence);
         read_claims(message, known.iter()).iter().map(render).collect::<Vec<_>>().join("\n")
     }
 

@@ -143,7 +143,7 @@ pub struct EarlierFindings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(strum::EnumString, strum::VariantArray, strum::IntoStaticStr)]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[strum(const_into_str, serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalVerdict {
     Approved,
     ChangesRequested,
@@ -153,10 +153,6 @@ pub enum FinalVerdict {
 
 impl FinalVerdict {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// How an agent that writes to the worktree ended.
@@ -240,7 +236,7 @@ pub struct NextAgent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Choice {
     Retry,
     Proceed,
@@ -249,12 +245,6 @@ pub enum Choice {
     Fix,
     Restart,
     Stop,
-}
-
-impl Choice {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// An action requested by the state machine.
@@ -307,7 +297,7 @@ impl AttemptRole {
     /// The name in the log and in the JSON interfaces.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Agent(role) => role.as_str(),
+            Self::Agent(role) => role.into_str(),
             Self::Review => "review",
             Self::Check => "check",
             Self::Combine => "combine",

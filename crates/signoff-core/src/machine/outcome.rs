@@ -43,7 +43,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum OutcomeKind {
     Approved,
     /// A person approved it instead of a review.
@@ -60,11 +60,6 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// The name in the JSON interfaces and in the tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether reviewers or a person approved the work.
     pub fn is_approval(self) -> bool {
         matches!(self, Self::Approved | Self::Accepted)
@@ -143,7 +138,7 @@ pub enum RetryAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum Reason {
     CyclesExhausted,
     PassesExhausted,
@@ -182,13 +177,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The name in the JSON interfaces and in the tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether a person ended the work.
     pub fn is_by_person(self) -> bool {
         matches!(self, Self::StoppedByPerson | Self::CancelledByPerson | Self::EditedByPerson)

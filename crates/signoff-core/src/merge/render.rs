@@ -32,19 +32,13 @@ use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
     strum::VariantArray,
     strum::VariantNames,
 )]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum ReviewFormat {
     Text,
     Xml,
     Json,
     Markdown,
     Sarif,
-}
-
-impl ReviewFormat {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Renders a merged review under the threshold it was merged with. Every format ends with one line break.
@@ -82,7 +76,7 @@ fn result_json(result: &ReviewerResult) -> Value {
     json!({
         "reviewer": result.reviewer,
         "role": result.kind,
-        "verdict": result.verdict.as_str(),
+        "verdict": result.verdict.into_str(),
         "confidence": result.confidence,
         "summary": result.summary,
         "reason": reason(result),
@@ -210,7 +204,7 @@ fn line(out: &mut String, text: &str) {
 fn result_status(result: &ReviewerResult, clean: fn(&str) -> String) -> String {
     let mut status = verdict_word(&result.verdict).to_owned();
     if result.confidence != Confidence::Unstated {
-        let _ = write!(status, " ({} confidence)", result.confidence.as_str());
+        let _ = write!(status, " ({} confidence)", result.confidence.into_str());
     }
     if let Some(reason) = reason(result) {
         let _ = write!(status, " - {}", clean(&reason));

@@ -76,7 +76,7 @@ impl FindingList {
 fn entry(number: usize, finding: &Finding) -> String {
     let mut out = format!(
         "{number}. [{}] {} {} ({}{})\n",
-        finding.severity.as_str(),
+        finding.severity.into_str(),
         one_line(finding.id.as_str()),
         location(finding),
         one_line(&finding.kind),
@@ -128,7 +128,7 @@ fn claim_line(entry: &LedgerEntry) -> Option<String> {
         text if text.is_empty() => " (no evidence given)".to_owned(),
         text => format!(": {text}"),
     };
-    Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.as_str()))
+    Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.into_str()))
 }
 
 /// Another loop of the run.

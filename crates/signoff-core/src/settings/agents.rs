@@ -18,7 +18,7 @@ use crate::prices::{self, Price};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum AgentKind {
     Claude,
     Codex,
@@ -37,10 +37,6 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether agents of this kind are known to copy a nonce from their prompt. A custom program may not.
     pub fn echoes_nonces(self) -> bool {
         match self {
@@ -53,7 +49,7 @@ impl AgentKind {
     pub(super) fn provider(self, name: &str) -> String {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot => {
-                self.as_str().to_owned()
+                self.into_str().to_owned()
             }
             Self::Acp | Self::Command | Self::Checks | Self::Demo => name.to_owned(),
         }
@@ -159,7 +155,7 @@ impl Settings {
                     format!("agent `{name}` has no `kind`: expected {kinds}")
                 }
                 Some(kind) if kind.needs_command() && table.command.is_none() => {
-                    format!("agent `{name}` is of kind \"{}\": write `command = [\"./agent\"]`", kind.as_str())
+                    format!("agent `{name}` is of kind \"{}\": write `command = [\"./agent\"]`", kind.into_str())
                 }
                 Some(_) => {
                     self.check_fallback(name)?;

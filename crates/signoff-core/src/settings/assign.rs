@@ -97,7 +97,7 @@ impl Settings {
         };
         let (assigned, role_model) = match agent {
             Some(agent) => (agent, None),
-            None => self.role_agent(role.as_str())?,
+            None => self.role_agent(role.into_str())?,
         };
         let kind = self.file.task_types.get(context.task.kind);
         let model = model.or_else(|| context.task.model.clone()).or_else(|| text(&kind.model));
@@ -163,7 +163,7 @@ impl Settings {
     /// The agent of a role, of `implement`, or the only one; and its model in this role.
     fn role_agent(&self, role: &'static str) -> Result<(AgentConfig, Option<String>), ConfigError> {
         let model = self.role_model(role).map(|(model, _)| model.to_owned());
-        for key in [role, Role::Implement.as_str()] {
+        for key in [role, Role::Implement.into_str()] {
             if self.is_set(&[key::ROLES, key, key::AGENT]) {
                 return Ok((self.agent_at(&[key::ROLES, key, key::AGENT], key)?, model));
             }
@@ -181,7 +181,7 @@ impl Settings {
 
     /// The model of a role with its origin. `implement` counts if the role names neither an agent nor a model.
     pub(super) fn role_model(&self, role: &str) -> Option<(&str, &SettingOrigin)> {
-        let role = if self.is_set(&[key::ROLES, role]) { role } else { Role::Implement.as_str() };
+        let role = if self.is_set(&[key::ROLES, role]) { role } else { Role::Implement.into_str() };
         let model = self.tree.get(&[key::ROLES, role, key::MODEL])?;
         Some((model.text()?, &model.origin))
     }

@@ -7,7 +7,7 @@ use super::agents::{AgentKind, PriceTable};
 use super::notify::NotifyTable;
 use super::preset::PresetTable;
 use super::reader::checked;
-use super::rules::{Named, key_name};
+use super::rules::{Named, key_name, parts};
 use super::values::{
     Amount, Arguments, CommandWords, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
     PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
@@ -17,6 +17,7 @@ use crate::contract::Contract;
 use crate::policy::{Caps, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::session::ResumePolicy;
+use crate::source::json::in_order;
 use crate::task::TaskType;
 use crate::workflow::keys::{GateKeys, OwnWorkflowName, WorkflowTable};
 
@@ -296,11 +297,7 @@ pub(super) struct LimitsTable {
     pub keys: LimitKeys,
 }
 
-impl<'de> Deserialize<'de> for LimitsTable {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Deserialize::deserialize(deserializer).map(|(keys, task)| Self { keys, task })
-    }
-}
+parts!(LimitsTable { keys, task });
 
 /// The keys of `[limits]` that `[limits.run]` does not have.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -379,28 +376,13 @@ impl Default for WorktreeTable {
 }
 
 /// `[checks]`: command lines under names, in the order of the files.
-#[derive(Debug, Clone, Default, JsonSchema)]
-pub(super) struct CheckCommands(#[schemars(with = "Named<PlainName, Text>")] pub Vec<(PlainName, Text)>);
-
-impl<'de> Deserialize<'de> for CheckCommands {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> serde::de::Visitor<'de> for InOrder {
-            type Value = CheckCommands;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a table")
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<CheckCommands, A::Error> {
-                let mut commands = Vec::new();
-                while let Some(command) = map.next_entry()? {
-                    commands.push(command);
-                }
-                Ok(CheckCommands(commands))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct CheckCommands(
+    #[schemars(with = "Named<PlainName, Text>")]
+    #[serde(deserialize_with = "in_order")]
+    pub Vec<(PlainName, Text)>,
+);
 
 impl Serialize for CheckCommands {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

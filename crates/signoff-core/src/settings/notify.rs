@@ -61,7 +61,7 @@ pub(super) struct ChannelTable {
 /// How a channel notifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub(super) enum ChannelKind {
     /// Rings the terminal.
     Bell,
@@ -79,10 +79,6 @@ impl ChannelKind {
 
     fn built_in(name: &str) -> Option<Self> {
         Self::BUILT_IN.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
-    }
-
-    fn as_str(self) -> &'static str {
-        self.into()
     }
 }
 
@@ -201,7 +197,7 @@ impl Settings {
             let known = self.channel_names();
             let unknown = self.channels_for(occasion).iter().find(|name| !known.contains(&name.as_str()));
             if let Some(name) = unknown {
-                let key = occasion.as_str();
+                let key = occasion.into_str();
                 let expected = did_you_mean(name, &known, || {
                     format!("expected some of {}, or [notify.channels.NAME] for it", known.join(", "))
                 });
@@ -260,7 +256,7 @@ impl ChannelTable {
             (key::HEADERS, ChannelKind::Webhook, !self.headers.is_empty()),
             (key::COMMAND, ChannelKind::Command, self.command.is_some()),
         ];
-        let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
+        let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.into_str());
         if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
             return Err(ChannelProblem::new(key, format!("{of_kind}: expected no `{key}` in it")));
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
-use super::rules::{Named, key_name};
+use super::rules::{Named, key_name, parts};
 use super::values::{PassCount, PlainName, ResearcherCount, Text};
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::policy::{Effort, TimeSpan};
@@ -27,11 +27,7 @@ pub(super) struct PresetTable {
     pub gate: GateKeys,
 }
 
-impl<'de> Deserialize<'de> for PresetTable {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Deserialize::deserialize(deserializer).map(|(keys, workflow, gate)| Self { keys, workflow, gate })
-    }
-}
+parts!(PresetTable { keys, workflow, gate });
 
 /// The keys of `[presets.NAME]` that neither workflows nor gates have.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -74,6 +74,17 @@ macro_rules! whole {
     )* };
 }
 
+/// Reads the parts of a table, each with its own keys, from the same table.
+macro_rules! parts {
+    ($table:ident { $($part:ident),* }) => {
+        impl<'de> ::serde::Deserialize<'de> for $table {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                ::serde::Deserialize::deserialize(deserializer).map(|($($part),*)| Self { $($part),* })
+            }
+        }
+    };
+}
+
 /// Lists of texts, each of which follows a rule.
 macro_rules! texts {
     ($($(#[$about:meta])* $name:ident, $expected:literal, $schema:tt, $rule:expr $(, at least $least:literal)?;)*) => { $(
@@ -232,7 +243,7 @@ macro_rules! key_name {
     }};
 }
 
-pub(crate) use {key, key_name, schema, texts, value, whole};
+pub(crate) use {key, key_name, parts, schema, texts, value, whole};
 
 /// The schema of a `signoff.toml`, in draft 7, which all editors support.
 pub fn file_schema() -> Value {

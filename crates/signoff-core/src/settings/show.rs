@@ -309,7 +309,7 @@ impl Settings {
     /// The agent of a phase, and where it is named. None: there is no agent, or several and none of them is chosen.
     fn phase_agent_and_origin(&self, context: PhaseContext<'_>) -> Option<(String, SettingOrigin)> {
         let (name, own, role) = match &context.phase.kind {
-            PhaseKind::Agent { role, .. } => (self.writer(*role, context, 0).ok()?.agent.name, None, role.as_str()),
+            PhaseKind::Agent { role, .. } => (self.writer(*role, context, 0).ok()?.agent.name, None, role.into_str()),
             PhaseKind::Gate(policy) => {
                 let reviewer = policy.gate.reviewers.first()?;
                 let own = self.tree.get(&[key::REVIEWERS, reviewer.as_str(), key::AGENT]);
@@ -327,7 +327,7 @@ impl Settings {
     /// The model that a reviewer or a role has, if the phase has none of its own.
     fn model_elsewhere(&self, context: PhaseContext<'_>) -> Option<(&str, &SettingOrigin)> {
         let (role, reviewer) = match &context.phase.kind {
-            PhaseKind::Agent { role, .. } => (role.as_str(), None),
+            PhaseKind::Agent { role, .. } => (role.into_str(), None),
             PhaseKind::Gate(policy) => {
                 (key::REVIEW, self.tree.get(&[key::REVIEWERS, policy.gate.reviewers.first()?.as_str()]))
             }

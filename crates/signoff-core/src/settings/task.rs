@@ -70,7 +70,7 @@ impl Settings {
         workflow = apply_request(workflow, task.effort, &task_keys);
         workflow = apply_request(workflow, flags.effort, &flags.gate);
         if task.prompt.is_some() {
-            workflow.prompts.remove(Role::Implement.as_str());
+            workflow.prompts.remove(Role::Implement.into_str());
         }
         workflow.set_prompts(flags.developer_prompt.as_deref(), flags.reviewer_prompt.as_deref());
         let asked = flags.review.or(task.auto_review);

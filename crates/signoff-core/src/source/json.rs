@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -40,8 +41,9 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 /// An object with unparsed values.
-#[derive(Debug)]
-pub struct JsonMembers<'a>(pub Vec<(String, &'a RawValue)>);
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct JsonMembers<'a>(#[serde(borrow, deserialize_with = "in_order")] pub Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonMembers<'a> {
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
@@ -49,24 +51,24 @@ impl<'a> JsonMembers<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct JsonMembersVisitor;
-        impl<'de> Visitor<'de> for JsonMembersVisitor {
-            type Value = Vec<(String, &'de RawValue)>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(members)
-            }
+/// Reads a map as pairs in their order.
+pub fn in_order<'de, K, V, D>(deserializer: D) -> Result<Vec<(K, V)>, D::Error>
+where
+    K: Deserialize<'de>,
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct InOrder<K, V>(PhantomData<(K, V)>);
+    impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for InOrder<K, V> {
+        type Value = Vec<(K, V)>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table or an object")
         }
-        deserializer.deserialize_map(JsonMembersVisitor).map(JsonMembers)
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            std::iter::from_fn(|| map.next_entry().transpose()).collect()
+        }
     }
+    deserializer.deserialize_map(InOrder(PhantomData))
 }
 
 /// A JSON text whose parts, which are slices of it, are read with their lines.

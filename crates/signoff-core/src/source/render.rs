@@ -56,7 +56,7 @@ fn task_line(task: &SourceTask) -> String {
     let mut text = format!("  [{}] {}  {}", sign(task.state), plain(&task.id), plain(&task.title));
     let mut notes = Vec::new();
     if !matches!(task.state, SourceState::Open | SourceState::Done) {
-        notes.push(task.state.as_str().replace('_', " "));
+        notes.push(task.state.into_str().replace('_', " "));
     }
     notes.extend(task.optional.then(|| "optional".to_owned()));
     notes.extend((!task.files.is_empty()).then(|| counted(task.files.len(), "file")));

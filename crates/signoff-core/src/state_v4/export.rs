@@ -276,7 +276,7 @@ fn is_numbered(workflow: &Workflow) -> bool {
 
 /// The mode: lite if the workflow has a lite mode and no phase of the full mode.
 fn mode(workflow: &Workflow) -> IterationMode {
-    let has = |mode: IterationMode| workflow.phases.iter().any(|phase| phase.mode.as_deref() == Some(mode.as_str()));
-    let knows_lite = workflow.modes.iter().any(|known| known == IterationMode::Lite.as_str());
+    let has = |mode: IterationMode| workflow.phases.iter().any(|phase| phase.mode.as_deref() == Some(mode.into_str()));
+    let knows_lite = workflow.modes.iter().any(|known| known == IterationMode::Lite.into_str());
     if knows_lite && !has(IterationMode::Full) { IterationMode::Lite } else { IterationMode::Full }
 }

@@ -190,7 +190,7 @@ fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), St
             (matches!(status, PhaseStatus::Pending | PhaseStatus::Skipped), "after", "pending or skipped")
         };
         if !fitting {
-            let (current, word) = (state.current_phase, status.as_str());
+            let (current, word) = (state.current_phase, status.into_str());
             let which = format!("phase {number}, which comes {relation} it, is {word}");
             return error("currentPhase", format!("is {current}, and {which}: expected {expected}"));
         }

@@ -4,7 +4,7 @@ use crate::machine::{GateEnd, Loop, Outcome, Stage};
 
 /// The status of the work of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum LoopRowStatus {
     Pending,
     NeedsRevision,
@@ -16,10 +16,6 @@ pub enum LoopRowStatus {
 }
 
 impl LoopRowStatus {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub fn for_loop(machine: &Loop) -> Self {
         if machine.is_signed_off() { Self::Completed } else { Self::for_stage(&machine.stage) }
     }
@@ -53,7 +49,7 @@ impl LoopRowStatus {
 
 /// The result of the reviews of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum LoopReviewStatus {
     Pending,
     InProgress,
@@ -62,10 +58,6 @@ pub enum LoopReviewStatus {
 }
 
 impl LoopReviewStatus {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     pub fn for_loop(machine: &Loop) -> Self {
         match &machine.stage {
             Stage::Reviewing(_) => Self::InProgress,

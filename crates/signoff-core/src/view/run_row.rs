@@ -34,7 +34,7 @@ pub struct RunRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum RunStatus {
     Running,
     /// A group waits for a person.
@@ -57,11 +57,6 @@ impl RunStatus {
             | RunStage::Reviewing
             | RunStage::Landing(_) => Self::Running,
         }
-    }
-
-    /// The name in the JSON interfaces and in the tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }
 

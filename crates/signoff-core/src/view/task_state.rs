@@ -25,7 +25,7 @@ use crate::machine::{Loop, Outcome, OutcomeKind, PauseReason, Stage};
     strum::VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum TaskState {
     #[default]
     Queued,
@@ -53,11 +53,6 @@ pub enum TaskState {
 
 impl TaskState {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The name in the JSON interfaces and in the tables.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 
     /// The mark in front of a task. Only approved work gets `✓`.
     pub fn mark(self) -> char {
@@ -142,7 +137,7 @@ fn awaiting(outcome: &Outcome) -> TaskState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum TaskStatus {
     #[default]
     Pending,
@@ -168,10 +163,6 @@ impl TaskStatus {
     /// Whether the work ended because it failed or got stuck.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Stuck)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 
     /// Returns the status of a loop. `blocked` is whether its group waits for a person.
@@ -217,7 +208,7 @@ impl TaskStatus {
 /// A word that says what a loop is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "UPPERCASE")]
-#[strum(serialize_all = "UPPERCASE")]
+#[strum(const_into_str, serialize_all = "UPPERCASE")]
 pub enum Badge {
     Wait,
     Spawn,
@@ -257,9 +248,5 @@ impl Badge {
             Stage::Reviewing(_) => Self::Review,
             Stage::Fixing { .. } => Self::Fix,
         }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
     }
 }

@@ -19,7 +19,7 @@ use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
 use crate::settings::key;
 use crate::settings::reader::{checked, either, keys_of};
-use crate::settings::rules::{TextOrList, key, key_name, value};
+use crate::settings::rules::{TextOrList, key, key_name, parts, value};
 use crate::settings::values::{AttemptCount, OptionalLimit, PlainName, ResearcherCount, WorkflowPasses};
 
 /// The keys of a gate.
@@ -301,12 +301,7 @@ pub struct PhaseKeys {
     pub restart: RestartKeys,
 }
 
-impl<'de> Deserialize<'de> for PhaseKeys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (common, agent, work, gate, restart) = Deserialize::deserialize(deserializer)?;
-        Ok(Self { common, agent, work, gate, restart })
-    }
-}
+parts!(PhaseKeys { common, agent, work, gate, restart });
 
 /// Phases in their order.
 #[derive(Debug, Clone, Default)]
@@ -341,11 +336,7 @@ pub struct WorkflowTable {
     pub shared: WorkflowKeys<AttemptCount, WorkflowPasses>,
 }
 
-impl<'de> Deserialize<'de> for WorkflowTable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Deserialize::deserialize(deserializer).map(|(definition, shared)| Self { definition, shared })
-    }
-}
+parts!(WorkflowTable { definition, shared });
 
 /// The keys of a workflow that `[presets.NAME]` does not have.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -104,7 +104,7 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
 
 fn title_of(phase: &Phase) -> String {
     let kind = match &phase.kind {
-        PhaseKind::Agent { role, .. } => format!("agent ({})", role.as_str()),
+        PhaseKind::Agent { role, .. } => format!("agent ({})", role.into_str()),
         PhaseKind::Gate(_) => "gate".to_owned(),
         PhaseKind::Check(_) => "check".to_owned(),
     };
@@ -127,7 +127,7 @@ fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static s
         (key_name!(WorkKeys, parallel_model), &phase.parallel_model),
     ];
     let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
-    rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.as_str()))));
+    rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.into_str()))));
     rows.extend(policy_rows(workflow, phases, phase));
     rows
 }
@@ -164,7 +164,7 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec
     let leads_back = |target: &&Phase| may_restart(gate) && target.policy() != Some(policy);
     let target = phases.get(policy.restart_to).filter(leads_back);
     rows.extend(target.map(|phase| (key_name!(RestartKeys, restart_to), phase.name.clone())));
-    rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.as_str().to_owned())));
+    rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.into_str().to_owned())));
     rows
 }
 
@@ -195,7 +195,7 @@ fn may_restart(gate: &Gate) -> bool {
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     let one = |name: &crate::ids::ReviewerName| match workflow.reviewers.get(name) {
-        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.as_str(), toml_value(&reviewer.contract)),
+        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.into_str(), toml_value(&reviewer.contract)),
         None => name.to_string(),
     };
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")

@@ -43,7 +43,7 @@ fn summary(assigned: &AssignedWriter) -> String {
 
 fn review_summary(assigned: &AssignedReviewer) -> String {
     let model = assigned.model.as_deref().unwrap_or("-");
-    format!("{} {model} {} {}", assigned.agent.name, assigned.timeout, assigned.contract.as_str())
+    format!("{} {model} {} {}", assigned.agent.name, assigned.timeout, assigned.contract.into_str())
 }
 
 const TWO: &str = "\
@@ -71,7 +71,7 @@ fn a_missing_role_falls_back_to_implement() {
     let agent = |role| query.writer(role, "implement").unwrap().agent.name;
     assert_eq!(agent(Role::Fix), "mine");
     for role in [Role::Implement, Role::Enumerate, Role::Plan, Role::Brainstorm, Role::Simplify] {
-        assert_eq!(agent(role), "claude", "{}", role.as_str());
+        assert_eq!(agent(role), "claude", "{}", role.into_str());
     }
     assert_eq!(query.reviewer("general").unwrap().agent.name, "claude");
 }
@@ -87,7 +87,7 @@ fn a_reviewer_has_its_own_agent_or_that_of_the_role() {
     let assigned = AssignmentQuery::new(&settings).reviewer("general").unwrap();
     assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", Some(ReviewWorkspace::Copy)));
     assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
-    assert_eq!(assigned.contract.as_str(), "auto");
+    assert_eq!(assigned.contract.into_str(), "auto");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use signoff_core::settings::{ConfigError, Layer, Settings, TaskFlags, read};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::PRESETS;
+use strum::VariantArray as _;
 
 use crate::config::{configured, try_configured};
 
@@ -31,10 +32,10 @@ fn is_valid_or_has_line(text: &str) -> Result<(), TestCaseError> {
 
 fn check_every_task(settings: &Settings) -> Result<(), TestCaseError> {
     for preset in settings.workflow_names() {
-        for &kind in TaskType::ALL {
+        for &kind in TaskType::VARIANTS {
             let task = TaskSpec { kind, ..TaskSpec::from_text("Add login") };
             let flags = TaskFlags { preset: Some(preset.to_owned()), ..TaskFlags::default() };
-            prop_assert!(settings.task_workflow(&task, &flags).is_ok(), "{} {}", preset, kind.as_str());
+            prop_assert!(settings.task_workflow(&task, &flags).is_ok(), "{} {}", preset, kind.into_str());
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use signoff_core::review::FailThreshold;
 use signoff_core::settings::{ExpectedReviews, TaskFlags};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{FixBound, GateKeys, Phase, PhaseKind, Workflow};
+use strum::VariantArray as _;
 
 use crate::config::configured;
 
@@ -20,7 +21,7 @@ fn flags(keys: GateKeys) -> TaskFlags {
 fn shown(workflow: &Workflow) -> String {
     let summary = |phase: &Phase| match &phase.kind {
         PhaseKind::Agent { role, timeout, .. } => {
-            format!("{}: {} {}", phase.name, role.as_str(), timeout.map_or("-".to_owned(), |span| span.to_string()))
+            format!("{}: {} {}", phase.name, role.into_str(), timeout.map_or("-".to_owned(), |span| span.to_string()))
         }
         PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
             let gate = &policy.gate;
@@ -62,8 +63,8 @@ fn each_type_has_its_phases() {
 #[test]
 fn the_keys_of_a_task_type_reach_their_phases() {
     let keys = "max_review_cycles = 5\ntimeout_minutes = 20\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8\nauto_review = true\n";
-    for &kind in TaskType::ALL {
-        let text = format!("[task_types.{}]\n{keys}", kind.as_str());
+    for &kind in TaskType::VARIANTS {
+        let text = format!("[task_types.{}]\n{keys}", kind.into_str());
         let shown = phases_of(&text, &task(kind), &TaskFlags::default());
         insta::allow_duplicates! {
             match kind {

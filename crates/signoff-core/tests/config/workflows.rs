@@ -125,12 +125,12 @@ reviewers = [\"spec\", \"safety\"]
     let kinds: Vec<_> = task
         .reviewers
         .iter()
-        .map(|(name, one)| format!("{name} {} {}", one.kind.as_str(), one.contract.as_str()))
+        .map(|(name, one)| format!("{name} {} {}", one.kind.into_str(), one.contract.into_str()))
         .collect();
     assert_eq!(kinds, ["safety security severity", "spec spec auto"]);
     let slots = settings.workflow("slots").unwrap();
     assert_eq!(slots.reviewers[&"general".into()].kind, ReviewerKind::General);
-    assert_eq!(settings.workflow("plan").unwrap().reviewers[&"spec".into()].contract.as_str(), "xml");
+    assert_eq!(settings.workflow("plan").unwrap().reviewers[&"spec".into()].contract.into_str(), "xml");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fail_on = \"NONE\"
     let settings = configured(text);
     let mine = settings.workflow("mine").unwrap();
     assert_eq!(gate(&mine, "look").gate.fail_on, FailThreshold::None);
-    assert_eq!(mine.reviewers[&"code".into()].contract.as_str(), "xml");
+    assert_eq!(mine.reviewers[&"code".into()].contract.into_str(), "xml");
 }
 
 #[test]

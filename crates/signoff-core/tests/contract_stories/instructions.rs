@@ -1,6 +1,7 @@
 //! The instructions that a prompt contains for each contract.
 
 use signoff_core::contract::{Contract, ReviewRequest, instructions};
+use strum::VariantArray as _;
 
 use super::render::{looped, read, review_request, spec, strict};
 
@@ -20,7 +21,7 @@ fn instructions_of_each_contract() {
 
 #[test]
 fn instructions_without_a_nonce_do_not_mention_one() {
-    for &contract in Contract::ALL {
+    for &contract in Contract::VARIANTS {
         let words = instructions(contract, &ReviewRequest { nonce: None, ..looped(contract) });
         assert!(!words.contains("nonce") && !words.contains("signoff:"), "{words}");
         assert!(!words.contains("{nonce"), "{words}");
@@ -29,12 +30,12 @@ fn instructions_without_a_nonce_do_not_mention_one() {
 
 #[test]
 fn echoing_the_instructions_does_not_approve() {
-    for &contract in Contract::ALL {
+    for &contract in Contract::VARIANTS {
         for request in [review_request(contract), spec(contract), strict(contract), looped(contract)] {
             let words = instructions(contract, &request);
             let fence_less: String =
                 words.lines().filter(|line| !line.starts_with("```")).map(|line| format!("{line}\n")).collect();
-            for &reader in Contract::ALL {
+            for &reader in Contract::VARIANTS {
                 for echo in [&words, &fence_less] {
                     let approved = read(reader, echo, &request).is_ok_and(|review| review.verdict.approves());
                     assert!(!approved, "{reader:?} reads an approval in {echo}");

@@ -58,10 +58,10 @@ fn review_line(review: &Review) -> String {
         (Some(file), None) => format!("{file} "),
         (None, _) => String::new(),
     };
-    let mut line = review.verdict.as_str().to_owned();
+    let mut line = review.verdict.into_str().to_owned();
     for finding in &review.findings {
         let location = location(&finding.file, finding.line);
-        line += &format!(" [{} {}] {location}{:?}", finding.severity.as_str(), finding.kind, finding.description);
+        line += &format!(" [{} {}] {location}{:?}", finding.severity.into_str(), finding.kind, finding.description);
         for more in [&finding.requirement, &finding.suggestion].into_iter().flatten() {
             line += &format!(" ({more})");
         }

@@ -15,7 +15,7 @@ use signoff_core::workflow::{PhaseKind, preset};
 use crate::machine::builders;
 
 fn policy(mode: IterationMode) -> Policy {
-    let mut workflow = preset("phases").and_then(|workflow| workflow.in_mode(mode.as_str())).expect("shipped");
+    let mut workflow = preset("phases").and_then(|workflow| workflow.in_mode(mode.into_str())).expect("shipped");
     for phase in &mut workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
             *researchers = 0;

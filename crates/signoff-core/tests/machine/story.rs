@@ -4,8 +4,8 @@ use signoff_core::command::refusal_findings;
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{
     AttemptFailure, AttemptLoss, CONFLICT, CheckReport, Choice, Effect, Event, FallbackChain, FinalVerdict, Head, Job,
-    JobKind, LandingReport, LimitPlan, Loop, Outcome, OutcomeKind, PauseReason, Policy, ReviewScope, Stage, WorkReport,
-    outstanding, rate_limit_event, step,
+    JobKind, LandingReport, LimitPlan, Loop, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding,
+    rate_limit_event, step,
 };
 use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, RateLimited};
@@ -206,7 +206,7 @@ impl Story {
         let Stage::Waiting { question, .. } = &self.state.stage else { panic!("no question") };
         let question = question.id;
         self.then(
-            &format!("a person answers {}", choice.as_str()),
+            &format!("a person answers {}", choice.into_str()),
             Event::PersonAnswered { question, choice, by: "ann".into() },
         )
     }
@@ -223,7 +223,7 @@ impl Story {
             head: None,
             findings: refusal_findings(verdict, "ann", "seen it"),
         };
-        self.then(&format!("a person sets {}", verdict.as_str()), event)
+        self.then(&format!("a person sets {}", verdict.into_str()), event)
     }
 
     pub fn lost(self, attempt: AttemptId) -> Self {
@@ -274,7 +274,7 @@ impl Story {
             Effect::Spawn(job) => format!("{} {}", job.attempt, self.job_text(job)),
             Effect::Kill { attempt } => format!("kill {attempt}"),
             Effect::Ask(question) => {
-                let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
+                let choices: Vec<_> = question.choices.iter().map(|choice| choice.into_str()).collect();
                 format!("{} {}: {}", question.id, about(&question.topic), choices.join("|"))
             }
             Effect::Wait { reason } => format!("wait ({})", pause_reason_word(reason)),
@@ -285,9 +285,9 @@ impl Story {
 
     fn end(&self, outcome: &Outcome) -> String {
         let Stage::Done(ending) = &self.state.stage else { return String::new() };
-        let word = outcome.kind().map_or("unreviewed", OutcomeKind::as_str);
+        let word = outcome.kind().map_or("unreviewed", <&str>::from);
         let reason = ending.reason.map(|reason| format!(" ({})", text(&reason))).unwrap_or_default();
-        let verdict = self.state.final_verdict().map_or("no verdict", FinalVerdict::as_str);
+        let verdict = self.state.final_verdict().map_or("no verdict", <&str>::from);
         format!("END {word}{reason}, {verdict}")
     }
 
@@ -296,8 +296,8 @@ impl Story {
         let pass = if job.pass > 1 { format!(" pass {}", job.pass) } else { String::new() };
         let place = format!("[{phase}{pass}]");
         match &job.kind {
-            JobKind::Work { role, notes } => format!("{} {place}{}", role.as_str(), noted(notes)),
-            JobKind::Research { role, number } => format!("research {number} for {} {place}", role.as_str()),
+            JobKind::Work { role, notes } => format!("{} {place}{}", role.into_str(), noted(notes)),
+            JobKind::Research { role, number } => format!("research {number} for {} {place}", role.into_str()),
             JobKind::Check => format!("check {} {place}", job.cycle),
             JobKind::Review { reviewer, scope: ReviewScope::Full, commit } => {
                 format!("review {} of {commit} by {reviewer} {place}", job.cycle)
@@ -309,7 +309,7 @@ impl Story {
                 let entry = |id| self.state.ledger.get(id).and_then(|entry| entry.finding.file.clone());
                 let mut what: Vec<_> = findings.iter().filter_map(entry).collect();
                 what.extend(unparsed_reviewers.iter().map(|name| format!("what {name} wrote")));
-                format!("{} {} ({}) {place}{}", role.as_str(), job.cycle, what.join(" "), noted(notes))
+                format!("{} {} ({}) {place}{}", role.into_str(), job.cycle, what.join(" "), noted(notes))
             }
             JobKind::Combine { .. } => "combine".to_owned(),
             JobKind::Land => "land".to_owned(),

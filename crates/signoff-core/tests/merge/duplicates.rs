@@ -125,6 +125,6 @@ fn merging_duplicates_never_changes_the_verdict() {
     let spec = issues("spec", [Finding { severity: IMPORTANT, ..finding_at("a.rs:10") }]);
     let code = issues("code", [finding_at("a.rs:12")]);
     let merged = merged(&[spec, code]);
-    assert_eq!(merged.overall.as_str(), "CODE_CRITICAL");
+    assert_eq!(merged.overall.into_str(), "CODE_CRITICAL");
     assert_eq!(merged.issues[0].priority, 2);
 }

@@ -94,7 +94,7 @@ fn review() -> impl Strategy<Value = Review> {
     let note = (place(), hostile()).prop_map(|((file, line), description)| Note { file, line, description });
     (
         prop::sample::select(vec!["spec", "code", "security", "anna"]),
-        prop::sample::select(ReviewerKind::ALL.to_vec()),
+        prop::sample::select(ReviewerKind::VARIANTS.to_vec()),
         verdict(),
         prop::sample::select(vec![Confidence::High, Confidence::Unstated]),
         prop::collection::vec(finding(), 0..6),
@@ -322,7 +322,7 @@ proptest! {
         let lost = visible(&answer).lines().map(str::trim_end).find(|line| !markdown.contains(line)).map(str::to_owned);
         prop_assert_eq!(lost, None);
         let ask = reader(kind, FailThreshold::Medium);
-        for &contract in Contract::ALL {
+        for &contract in Contract::VARIANTS {
             let read = parse(contract, ReviewAnswer { text: markdown.as_bytes(), tool: None }, &ask);
             prop_assert!(!read.is_ok_and(|review| review.verdict.approves()), "{contract:?} {markdown}");
         }

@@ -7,7 +7,7 @@ use crate::merge::panel::*;
 
 #[test]
 fn formats_have_names() {
-    let names: Vec<_> = ReviewFormat::VARIANTS.iter().map(|format| format.as_str()).collect();
+    let names: Vec<_> = ReviewFormat::VARIANTS.iter().map(|format| format.into_str()).collect();
     assert_eq!(names, ["text", "xml", "json", "markdown", "sarif"]);
     assert_eq!("yaml".parse::<ReviewFormat>().ok(), None);
 }

@@ -7,7 +7,7 @@ use crate::merge::panel::*;
 
 fn verdict_word(reviews: &[Review], threshold: FailThreshold) -> String {
     let merged = merge(reviews, threshold);
-    format!("{} -> {}", merged.overall.as_str(), merged.action.as_str())
+    format!("{} -> {}", merged.overall.into_str(), merged.action.into_str())
 }
 
 fn at_medium(reviews: &[Review]) -> String {
@@ -72,7 +72,7 @@ fn the_bar_decides_the_action_but_not_the_verdict() {
         for threshold in [FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None] {
             table.push(format!(
                 "{} under {threshold:?}: {}",
-                severity.as_str(),
+                severity.into_str(),
                 verdict_word(&panel(severity), threshold)
             ));
         }

@@ -48,7 +48,7 @@ pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";
 
 pub fn review_request(kind: ReviewerKind) -> ReviewRequest {
     ReviewRequest {
-        reviewer: kind.as_str().into(),
+        reviewer: kind.into_str().into(),
         kind,
         nonce: Some("k7Qm2xVt".into()),
         require_nonce: false,

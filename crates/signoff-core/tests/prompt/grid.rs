@@ -91,7 +91,7 @@ impl Pool {
         let bare = Finding { sources: vec![], file: None, line: None, ..spec_finding() };
         let hostile = Finding { description: TEXTS.concat(), kind: TEXTS.concat(), ..code_finding() };
         let violation = |offset| Violation::new(ViolationCode::UnknownVerdict, offset, "no\nverdict");
-        let requests = ReviewerKind::ALL.iter().copied().map(review_request).chain([
+        let requests = ReviewerKind::VARIANTS.iter().copied().map(review_request).chain([
             ReviewRequest { nonce: None, ..review_request(ReviewerKind::Code) },
             ReviewRequest { loop_id: None, task: None, ..review_request(ReviewerKind::General) },
         ]);

@@ -38,7 +38,7 @@ fn hostile() -> impl Strategy<Value = String> {
 
 #[test]
 fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
-    for &kind in ReviewerKind::ALL {
+    for &kind in ReviewerKind::VARIANTS {
         let request = review_request(kind);
         for depth in Depth::VARIANTS.iter().copied() {
             for (name, contract) in CONTRACTS {

@@ -33,18 +33,18 @@ fn every_depth_in_every_contract() {
     for depth in Depth::VARIANTS.iter().copied() {
         for (name, contract) in CONTRACTS {
             let prompt = shortened_prompt(&ReviewContext { depth, contract, ..review(&request) });
-            insta::assert_snapshot!(format!("review_{}_{name}", depth.as_str()), prompt);
+            insta::assert_snapshot!(format!("review_{}_{name}", depth.into_str()), prompt);
         }
     }
 }
 
 #[test]
 fn every_kind_of_reviewer() {
-    for &kind in ReviewerKind::ALL {
+    for &kind in ReviewerKind::VARIANTS {
         let request = review_request(kind);
         let prompt =
             shortened_prompt(&ReviewContext { contract: Contract::Xml, depth: Depth::Shallow, ..review(&request) });
-        insta::assert_snapshot!(format!("review_kind_{}", kind.as_str()), prompt);
+        insta::assert_snapshot!(format!("review_kind_{}", kind.into_str()), prompt);
     }
 }
 

@@ -52,7 +52,7 @@ impl Story {
         self.follower.apply_transition(&self.view.apply(self.log[self.log.len() - 1].clone()));
         assert_eq!(self.follower, self.view, "{what}");
         let rows = self.view.rows();
-        self.badges.extend(rows.iter().map(|row| row.badge.as_str()));
+        self.badges.extend(rows.iter().map(|row| row.badge.into_str()));
         let rows: Vec<_> = rows.iter().map(line).collect();
         self.rows.push(format!("{what:<22}| {}", rows.join(" || ")).trim_end().to_owned());
     }
@@ -111,7 +111,7 @@ fn line(row: &LoopRow) -> String {
     let mut line = format!(
         "{} {} {} {} {}/{max} {cents}¢ s{}",
         row.id,
-        row.badge.as_str(),
+        row.badge.into_str(),
         status.as_str().unwrap_or_default(),
         if row.phase.is_empty() { "-" } else { &row.phase },
         row.cycle,
@@ -121,7 +121,7 @@ fn line(row: &LoopRow) -> String {
         line += &format!(" {} open", row.open_findings);
     }
     if let Some(verdict) = row.final_verdict {
-        line += &format!(" {}", verdict.as_str());
+        line += &format!(" {}", verdict.into_str());
     }
     if !row.last_line.is_empty() {
         line += &format!(" “{}”", row.last_line);

@@ -75,7 +75,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
 /// Restricts a reader: only these tools are available, and writing is denied as well.
 fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
     let read_tools = ["view", "grep", "glob"].map(str::to_owned);
-    let ours = ReportTool::ALL.iter().map(|tool| format!("{REPORT_SERVER}-{}", tool.as_str()));
+    let ours = ReportTool::ALL.iter().map(|tool| format!("{REPORT_SERVER}-{}", tool.into_str()));
     let ours = ours.filter(|_| spec.report_endpoint.is_some());
     let offered = read_tools.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
     let denied = ["write", "shell", "url"].map(|tool| format!("--deny-tool={tool}"));

@@ -94,7 +94,7 @@ pub fn effective_kind(agent: &AgentConfig) -> AgentKind {
         return agent.kind;
     }
     let names = agent.command.iter().filter_map(|word| word.rsplit('/').next());
-    let known = |word: &str| AGENT_KINDS.into_iter().find(|kind| word.split('-').any(|part| part == kind.as_str()));
+    let known = |word: &str| AGENT_KINDS.into_iter().find(|kind| word.split('-').any(|part| part == kind.into_str()));
     names.filter(|word| !word.starts_with('-')).find_map(known).unwrap_or(AgentKind::Acp)
 }
 

@@ -105,9 +105,9 @@ fn prepare_work(
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let own = matches!(role, Role::Implement).then(|| spec.task_spec.prompt.clone()).flatten();
-    let custom_prompt = match (workflow_prompt(ctx, spec, role.as_str())?, own) {
+    let custom_prompt = match (workflow_prompt(ctx, spec, role.into_str())?, own) {
         (Some(text), _) | (None, Some(text)) => Some(text),
-        (None, None) => custom_prompt(ctx, &[role.as_str()])?,
+        (None, None) => custom_prompt(ctx, &[role.into_str()])?,
     };
     let (unparsed_answers, last_review) = (unparsed_answers(ctx, spec), last_review(ctx, spec));
     let previous_message = previous_message(ctx, spec);

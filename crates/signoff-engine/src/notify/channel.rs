@@ -107,7 +107,7 @@ fn run_program(
         arguments: &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
         directory: &context.directory,
         environment: &[
-            ("SIGNOFF_EVENT", message.event.as_str()),
+            ("SIGNOFF_EVENT", message.event.into_str()),
             ("SIGNOFF_RUN_ID", &run),
             ("SIGNOFF_TASK_ID", task.as_deref().unwrap_or_default()),
             ("SIGNOFF_QUESTION_ID", question),

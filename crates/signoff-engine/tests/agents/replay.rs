@@ -24,7 +24,7 @@ pub struct Recording {
 }
 
 fn directory(kind: AgentKind) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents").join(kind.as_str())
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents").join(kind.into_str())
 }
 
 impl Recording {

@@ -23,7 +23,7 @@ pub struct TestSpec {
 impl TestSpec {
     pub fn writer(kind: AgentKind) -> Self {
         let agent = settings::AgentConfig {
-            name: kind.as_str().to_owned(),
+            name: kind.into_str().to_owned(),
             kind,
             command: Vec::new(),
             args: Vec::new(),
@@ -32,7 +32,7 @@ impl TestSpec {
             timeout: None,
             pass: Vec::new(),
             fallback: None,
-            provider: kind.as_str().to_owned(),
+            provider: kind.into_str().to_owned(),
             max_agents: None,
         };
         Self {

@@ -126,7 +126,7 @@ fn the_cap_of_a_task_includes_its_checkpoint_reviews() {
     });
     story.run_spec(Some(Effort::Max), 1);
     let row = story.task(1);
-    assert_eq!((row.status.as_str(), format!("{:.2}", row.cost_usd).as_str()), ("paused", "0.35"));
+    assert_eq!((row.status.into_str(), format!("{:.2}", row.cost_usd).as_str()), ("paused", "0.35"));
     let notes = story.notes();
     assert!(notes.iter().any(|note| note.contains("$0.35 of $0.40 is spent")), "{notes:?}");
 }

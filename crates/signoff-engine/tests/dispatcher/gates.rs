@@ -1,6 +1,5 @@
 //! Gates: reviews, fixes and their bounds.
 
-use signoff_core::machine::OutcomeKind;
 use signoff_core::task::TaskSpec;
 use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_term::status::status_line;
@@ -160,11 +159,7 @@ fn a_task_of_the_queue_completes_under_every_preset() {
         story.add("Log in");
         story.work();
         let row = story.task(1);
-        assert_eq!(
-            (row.status.as_str(), row.outcome.map(OutcomeKind::as_str)),
-            ("completed", Some("approved")),
-            "{preset}"
-        );
+        assert_eq!((row.status.into_str(), row.outcome.map(<&str>::from)), ("completed", Some("approved")), "{preset}");
         let calls = story.calls().len();
         story.work();
         assert_eq!(story.calls().len(), calls, "{preset}: nothing is left to do");
@@ -185,7 +180,7 @@ fn a_task_waits_for_its_dependencies_and_starts_from_their_approved_work() {
     story.add_task(needs("Fourth", third));
     story.work();
     assert_eq!(story.file_names("signoff/task-2-second"), "1.txt 2.txt");
-    assert_eq!(story.task(3).status.as_str(), "failed");
+    assert_eq!(story.task(3).status.into_str(), "failed");
     assert_eq!(story.task(4).run_id, None, "it never starts");
 }
 
@@ -220,7 +215,7 @@ fn several_tasks_run_in_parallel() {
         story.add_task(TaskSpec::from_text(title));
     }
     story.work_with(2, RunLoopOptions::default());
-    assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
+    assert!(story.tasks().iter().all(|row| row.status.into_str() == "completed"));
     assert_eq!(story.executor.max_concurrent(), 2);
 }
 
@@ -253,5 +248,5 @@ fn a_failed_task_does_not_stop_the_others() {
     ○ Task #3 completed (not reviewed)
     ✗ Run 1 failed: 3 tasks, 1 completed, 2 failed
     ");
-    assert_eq!(story.task(3).status.as_str(), "completed");
+    assert_eq!(story.task(3).status.into_str(), "completed");
 }

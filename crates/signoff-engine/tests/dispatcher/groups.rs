@@ -2,7 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{AttemptFailure, Event, OutcomeKind};
+use signoff_core::machine::{AttemptFailure, Event};
 use signoff_core::policy::Effort;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
@@ -378,7 +378,7 @@ fn a_complete_loop_without_changes_blocks_its_group() {
     story.retry(1);
     story.resume();
     assert_eq!(
-        (story.task(1).outcome.map(OutcomeKind::as_str), story.run_status(1).as_str()),
+        (story.task(1).outcome.map(<&str>::from), story.run_status(1).as_str()),
         (Some("approved"), "completed")
     );
 }

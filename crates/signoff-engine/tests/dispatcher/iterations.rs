@@ -104,7 +104,7 @@ fn answered(answer: &str) -> (Story, usize) {
         team(script.rule(ScriptRule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n")))
     });
     story.run_iterations("Add a greeting", 10);
-    assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("waiting", 1));
+    assert_eq!((story.task(1).status.into_str(), story.questions().len()), ("waiting", 1));
     story.answer(1, answer);
     let facts = story.log(RunId(1)).len();
     (story, facts)

@@ -1,7 +1,6 @@
 //! Concurrency limits, rate limits, fallback agents and cost caps.
 
 use serde_json::json;
-use signoff_core::machine::Reason;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_core::{
@@ -9,7 +8,7 @@ use signoff_core::{
     machine::Event,
 };
 use signoff_engine::dispatcher::RunLoopOptions;
-use signoff_term::show::{AttemptOutcome, AttemptRow, RunHistory};
+use signoff_term::show::{AttemptRow, RunHistory};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
 
@@ -40,7 +39,7 @@ fn no_more_agents_of_a_provider_run_than_allowed() {
     let story = Story::configured("[limits]\nagents_per_provider = 2\n", tasks_that_wait_for_each_other(&["1", "2"]));
     add(&story, 5);
     work(&story, 5);
-    assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
+    assert!(story.tasks().iter().all(|row| row.status.into_str() == "completed"));
     assert_eq!((story.calls().len(), story.executor.max_concurrent()), (5, 2));
 }
 
@@ -119,7 +118,7 @@ fn lines_without_times(story: &Story) -> String {
 pub fn attempts(story: &Story) -> Vec<String> {
     let mut history = RunHistory::default();
     history.extend(story.log(RunId(1)));
-    let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.map_or("", AttemptOutcome::as_str));
+    let line = |row: &AttemptRow| format!("{} {}", row.agent, row.outcome.map_or("", <&str>::from));
     history.attempts(&LoopId::new("1")).iter().map(line).collect()
 }
 
@@ -149,12 +148,15 @@ fn rate_limited_for(seconds: u32) -> ScriptRule {
 fn the_agent_that_is_available_first_is_waited_for() {
     for longest in [5 * 3600, 5 * 24 * 3600] {
         let story = run_with_fallbacks(&["one", "two"], vec![rate_limited(), rate_limited_for(longest), succeeds()]);
-        assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one two one", "completed"));
+        assert_eq!(
+            (implementers_called(&story).as_str(), story.task(1).status.into_str()),
+            ("one two one", "completed")
+        );
         let later = || vec![rate_limited(), rate_limited(), rate_limited(), succeeds()];
         let calls = [rate_limited_for(longest)].into_iter().chain(later()).collect();
         let story = run_with_fallbacks(&["one", "two"], calls);
         assert_eq!(
-            (implementers_called(&story).as_str(), story.task(1).status.as_str()),
+            (implementers_called(&story).as_str(), story.task(1).status.into_str()),
             ("one two two two two", "completed")
         );
     }
@@ -226,7 +228,7 @@ fn too_many_rate_limits_fail_the_attempt() {
 fn a_delay_of_more_than_a_day_fails_the_attempt() {
     let story =
         run_with_fallbacks(&["one"], vec![implement().say("429 Too Many Requests: retry after 200000 s\n").exit(1)]);
-    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.into_str()), ("one", "failed"));
     insta::assert_snapshot!(lines_without_times(&story), @"
     Running task #1: Try
       [1/3] Implementing...
@@ -242,7 +244,7 @@ fn a_failure_without_a_rate_limit_uses_no_fallback() {
         &["one", "two"],
         vec![implement().say("I could not add rate limiting\n").exit(1), succeeds()],
     );
-    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+    assert_eq!((implementers_called(&story).as_str(), story.task(1).status.into_str()), ("one", "failed"));
 }
 
 /// Four tasks at once; each attempt costs 40 cents.
@@ -257,9 +259,9 @@ fn run_four_costly_tasks(cap: &str) -> Story {
 
 /// Status and reason of every task, and the total cost.
 fn task_states_and_cost(story: &Story) -> (Vec<String>, f64) {
-    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::as_str);
+    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", <&str>::from);
     let tasks = story.tasks();
-    let mut states: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
+    let mut states: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.into_str(), word(row))).collect();
     states.sort();
     (states, tasks.iter().map(|row| row.cost_usd).sum())
 }

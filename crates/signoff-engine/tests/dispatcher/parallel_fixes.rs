@@ -97,7 +97,7 @@ fn with_one_agent_at_a_time_fixers_run_one_after_the_other() {
     let one = format!("{AT_ONCE}[limits]\nagents_per_provider = 1\n");
     let story =
         worked(&one, |script| three_files(script).rule(fixer("a", &[])).rule(fixer("b", &[])).rule(fixer("c", &[])));
-    assert_eq!(story.task(1).status.as_str(), "completed");
+    assert_eq!(story.task(1).status.into_str(), "completed");
     assert_eq!((story.calls_as("fix").len(), story.executor.max_concurrent()), (3, 1));
     assert_eq!(files(&story), ALL_FIXED);
 }
@@ -137,7 +137,7 @@ fn only_the_fix_that_failed_is_repeated() {
         let fails = wait_for_others(ScriptRule::role("fix").prompt_contains("the word of c"), "c", &["a", "b"]).exit(1);
         three_files(script).rule(fixer("a", &["b", "c"])).rule(fixer("b", &["a", "c"])).rule(fails)
     });
-    assert_eq!((story.task(1).status.as_str(), story.calls_as("fix").len()), ("waiting", 4));
+    assert_eq!((story.task(1).status.into_str(), story.calls_as("fix").len()), ("waiting", 4));
     story.set_agent(|script| three_fixers(three_files(script)));
     story.answer(1, "retry");
     story.resume();

@@ -81,7 +81,7 @@ fn subjects(project: &GitProject) -> String {
 
 fn status(story: &Story) -> (&'static str, Option<&'static str>) {
     let TaskRow { status, outcome, .. } = story.task(1);
-    (status.as_str(), outcome.map(signoff_core::machine::OutcomeKind::as_str))
+    (status.into_str(), outcome.map(<&str>::from))
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn after_a_stopped_task_the_later_ones_wait() {
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
     ");
-    assert_eq!((story.task(1).status.as_str(), story.task(2).status.as_str()), ("failed", "pending"));
+    assert_eq!((story.task(1).status.into_str(), story.task(2).status.into_str()), ("failed", "pending"));
     let calls = story.calls().len();
     story.resume();
     assert_eq!((story.run_status(1).as_str(), story.calls().len()), ("blocked", calls), "still blocked");

@@ -1,7 +1,6 @@
 //! Questions to a user, and the effect of each answer.
 
 use signoff_core::ids::RunId;
-use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::story::Story;
@@ -24,7 +23,7 @@ fn run(story: &Story) {
 /// The one open question: number, text and choices.
 fn question(story: &Story) -> String {
     let questions = story.questions();
-    assert_eq!((questions.len(), story.task(1).status.as_str()), (1, "waiting"));
+    assert_eq!((questions.len(), story.task(1).status.into_str()), (1, "waiting"));
     let question = &questions[0];
     format!("{} {} {:?}", question.id, question.text, question.choices)
 }
@@ -32,10 +31,10 @@ fn question(story: &Story) -> String {
 /// Status, verdict, outcome and reason.
 fn end(story: &Story) -> String {
     let row = story.task(1);
-    let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
-    let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
-    let reason = row.reason.map_or("-", Reason::as_str);
-    format!("{} {verdict} {outcome} {reason}", row.status.as_str())
+    let verdict = row.final_verdict.map_or("-", <&str>::from);
+    let outcome = row.outcome.map_or("-", <&str>::from);
+    let reason = row.reason.map_or("-", <&str>::from);
+    format!("{} {verdict} {outcome} {reason}", row.status.into_str())
 }
 
 /// The number of calls of a reviewer.
@@ -348,7 +347,7 @@ fn with_no_ask_a_question_stops_the_task() {
     ");
     let story = Story::new(|script| never_approves(developer(script)));
     story.run_plan(&["Login"], no_ask());
-    assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("failed", 0));
+    assert_eq!((story.task(1).status.into_str(), story.questions().len()), ("failed", 0));
 }
 
 #[test]
@@ -362,5 +361,5 @@ fn the_next_task_of_a_plan_starts_when_the_question_is_answered() {
     assert_eq!(story.outcome(2), "2 pending - - - 0");
     story.answer(1, "proceed");
     story.resume();
-    assert_eq!((story.task(1).status.as_str(), story.task(2).status.as_str()), ("completed", "completed"));
+    assert_eq!((story.task(1).status.into_str(), story.task(2).status.into_str()), ("completed", "completed"));
 }

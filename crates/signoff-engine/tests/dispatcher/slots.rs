@@ -44,7 +44,7 @@ fn one(rules: impl FnOnce(AgentScript) -> AgentScript) -> (Story, String) {
 /// The numbers of the tasks with this status.
 fn with_status(story: &Story, status: &str) -> Vec<u64> {
     let tasks = story.tasks();
-    tasks.iter().filter(|row| row.status.as_str() == status).map(|row| row.id).collect()
+    tasks.iter().filter(|row| row.status.into_str() == status).map(|row| row.id).collect()
 }
 
 #[test]

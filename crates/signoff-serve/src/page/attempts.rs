@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::{dollars, format_duration};
-use signoff_term::show::{AttemptOutcome, AttemptRow, PersonDecision};
+use signoff_term::show::{AttemptRow, PersonDecision};
 use signoff_term::stats::RoleStats;
 
 use super::frame::{ElementIds, PageContext, PageFrame, PageSubject};
@@ -61,7 +61,7 @@ fn role_and_cycle(attempt: &AttemptRow) -> String {
 
 fn outcome(attempt: &AttemptRow) -> Markup {
     html! {
-        (text::spaced(attempt.outcome.map_or("running", AttemptOutcome::as_str)))
+        (text::spaced(attempt.outcome.map_or("running", <&str>::from)))
         @if let Some(detail) = &attempt.detail { ": " (text::line(detail)) }
         @if let Some(hint) = &attempt.hint { p.hint { (text::line(hint)) } }
         @for note in &attempt.notes { p.hint { (text::line(note)) } }
@@ -87,7 +87,7 @@ pub fn decisions(decisions: &[PersonDecision]) -> Markup {
         ol.history {
             @for decision in decisions {
                 li {
-                    (badges::timestamp(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what.as_str())
+                    (badges::timestamp(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what.into_str())
                     @if let Some(choice) = &decision.choice { " " (text::line(choice)) }
                     @if let Some(reason) = &decision.reason { " – " (text::line(reason)) }
                 }

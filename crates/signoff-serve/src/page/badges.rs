@@ -13,7 +13,7 @@ use super::text;
 
 /// The colour of a badge. The text of the badge carries the same information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Tone {
     Good,
     Bad,
@@ -23,10 +23,6 @@ pub enum Tone {
 }
 
 impl Tone {
-    pub fn class(self) -> &'static str {
-        self.into()
-    }
-
     /// The tone of a task state. Only approved work is good.
     pub fn from_state(state: TaskState) -> Self {
         match state {
@@ -76,18 +72,18 @@ impl Tone {
 
 /// A coloured label.
 pub fn chip(tone: Tone, label: &str) -> Markup {
-    html! { span class={ "chip " (tone.class()) } { (text::spaced(label)) } }
+    html! { span class={ "chip " (tone.into_str()) } { (text::spaced(label)) } }
 }
 
 /// The status of a task, with the same mark as in a terminal.
 pub fn task_badge(task: &TaskRow) -> Markup {
-    state_badge(task.state(), task.status.as_str())
+    state_badge(task.state(), task.status.into_str())
 }
 
 /// A status with the mark and colour of a state.
 pub fn state_badge(state: TaskState, label: &str) -> Markup {
     html! {
-        span class={ "chip badge " (Tone::from_state(state).class()) } {
+        span class={ "chip badge " (Tone::from_state(state).into_str()) } {
             span aria-hidden="true" { (state.mark()) " " } (text::spaced(label))
         }
     }
@@ -96,7 +92,7 @@ pub fn state_badge(state: TaskState, label: &str) -> Markup {
 /// The details of a status: verdict, cycles, reason.
 pub fn status_details(task: &TaskRow) -> String {
     let status_text = status::status_line(task);
-    truncate_line(status_text.strip_prefix(task.status.as_str()).unwrap_or(&status_text).trim(), 120)
+    truncate_line(status_text.strip_prefix(task.status.into_str()).unwrap_or(&status_text).trim(), 120)
 }
 
 /// The duration of a task, until now if it runs. The page's script keeps counting a running one.

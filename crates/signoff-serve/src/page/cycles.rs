@@ -35,7 +35,7 @@ fn cycle_section(cycle: &Cycle, id: &str, is_last: bool) -> Markup {
                 h3 {
                     (text::line(&cycle.phase)) " " (cycle.n)
                     @if cycle.pass > 1 { ", pass " (cycle.pass) }
-                    " " (badges::chip(Tone::from_round(cycle.verdict), cycle.verdict.as_str()))
+                    " " (badges::chip(Tone::from_round(cycle.verdict), cycle.verdict.into_str()))
                 }
                 span.changed { (change_summary(&cycle.convergence)) }
                 span.facts {
@@ -66,11 +66,11 @@ fn reviewer(review: &ReviewReport, id: &str) -> Markup {
     html! {
         article.review {
             h4 {
-                (text::line(&review.reviewer)) " " (badges::chip(Tone::from_verdict(review.verdict), review.verdict.as_str()))
+                (text::line(&review.reviewer)) " " (badges::chip(Tone::from_verdict(review.verdict), review.verdict.into_str()))
             }
             p.facts {
                 @if review.kind != review.reviewer { span { (review.kind) } }
-                @if review.confidence != Confidence::Unstated { span { (review.confidence.as_str()) " confidence" } }
+                @if review.confidence != Confidence::Unstated { span { (review.confidence.into_str()) " confidence" } }
                 span { (format_duration(review.duration_ms)) }
                 span { (dollars(review.cost_usd, review.cost_is_estimated)) }
             }
@@ -102,7 +102,7 @@ fn review_findings(review: &ReviewReport) -> Markup {
             ul.found {
                 @for found in &review.findings {
                     li {
-                        (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
+                        (badges::chip(Tone::from_severity(found.severity), found.severity.into_str())) " "
                         @if let Some(file) = &found.file { (text::code(&location(file, found.line))) " " }
                         (text::line(&found.description))
                     }

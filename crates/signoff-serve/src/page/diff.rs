@@ -206,8 +206,8 @@ fn note(line: &LedgerLine, anchors: &Anchors) -> Markup {
     let found = &line.finding;
     html! {
         div.note id=(anchors.get(&found.id, "-note")) {
-            (badges::chip(Tone::from_finding_state(line.state), line.state.as_str())) " "
-            (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
+            (badges::chip(Tone::from_finding_state(line.state), line.state.into_str())) " "
+            (badges::chip(Tone::from_severity(found.severity), found.severity.into_str())) " "
             (text::line(&found.description))
             span.hint { " — " (text::line(&found.sources.join(", "))) }
         }

@@ -51,8 +51,8 @@ fn finding(line: &LedgerLine, context: PageContext, anchors: &Anchors, finding_c
         details.finding id=(anchors.get(&found.id, "")) open[is_open] {
             summary {
                 h3 {
-                    (badges::chip(Tone::from_finding_state(line.state), line.state.as_str())) " "
-                    (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
+                    (badges::chip(Tone::from_finding_state(line.state), line.state.into_str())) " "
+                    (badges::chip(Tone::from_severity(found.severity), found.severity.into_str())) " "
                     bdi { (heading) }
                 }
             }
@@ -114,7 +114,7 @@ fn reported(seen: &Sighting, found: &FindingLine) -> Markup {
 fn claimed(claim: &ClaimLine) -> Markup {
     html! {
         li {
-            "The fixer says " (claim.claim.as_str()) " at " (text::commit(&claim.commit))
+            "The fixer says " (claim.claim.into_str()) " at " (text::commit(&claim.commit))
             @if !claim.evidence.is_empty() { ": " (text::line(&claim.evidence)) }
         }
     }
@@ -123,7 +123,7 @@ fn claimed(claim: &ClaimLine) -> Markup {
 fn decided(settled: &StateChange) -> Markup {
     html! {
         li {
-            (badges::chip(Tone::from_finding_state(settled.state), settled.state.as_str())) " by "
+            (badges::chip(Tone::from_finding_state(settled.state), settled.state.into_str())) " by "
             @if settled.by_kind == DeciderKind::Person { "a person, " } (text::line(&settled.by))
             @if let Some(commit) = &settled.commit { " at " (text::commit(commit)) }
             @if !settled.evidence.is_empty() { ": " (text::line(&settled.evidence)) }

@@ -61,7 +61,7 @@ fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {
-                        @for option in FinalVerdict::ALL.iter().map(|verdict| verdict.as_str()) { option value=(option) selected[verdict == Some(option)] { (option) } }
+                        @for option in FinalVerdict::ALL.iter().map(|verdict| verdict.into_str()) { option value=(option) selected[verdict == Some(option)] { (option) } }
                     }
                 }
                 p {
@@ -170,7 +170,7 @@ fn task_type(page: &AddPage) -> Markup {
             label for="type" { "Type" }
             select #type name="type" {
                 @for (kind, kind_label) in kinds {
-                    option value=(kind.as_str()) selected[page.kind == kind.as_str()] { (kind_label) }
+                    option value=(kind.into_str()) selected[page.kind == kind.into_str()] { (kind_label) }
                 }
             }
         }

@@ -51,8 +51,8 @@ fn counts(tasks: &[TaskRow]) -> Markup {
         p #counts .counts data-live {
             @if tasks.is_empty() { "No tasks yet. " a href="/add" { "Add the first one" } "." }
             @for (number, state) in counted.filter(|(number, _)| *number > 0) {
-                span class={ "count " (badges::Tone::from_state(state).class()) } {
-                    b { (number) } " " (text::spaced(state.as_str()))
+                span class={ "count " (badges::Tone::from_state(state).into_str()) } {
+                    b { (number) } " " (text::spaced(state.into_str()))
                 }
                 " "
             }
@@ -142,7 +142,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
     html! {
         (badges::task_badge(task))
         a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
-        span.status { @if status.is_empty() { (task.kind.as_str()) } @else { (status) } }
+        span.status { @if status.is_empty() { (task.kind.into_str()) } @else { (status) } }
         span.facts {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (dollars(task.cost_usd, task.cost_is_estimated)) } }

@@ -2,7 +2,6 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use signoff_core::ledger::FindingState;
-use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::visible;
 use signoff_core::patch::PatchFile;
 use signoff_core::view::TaskRow;
@@ -104,7 +103,7 @@ fn change_stat(changes: &Changes) -> Markup {
 fn part(part: &PartSection, key: u64) -> Markup {
     let context = PageContext { task: 0, key, is_served: false };
     let history = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
-    let outcome = text::spaced(part.outcome.map_or("unfinished", OutcomeKind::as_str));
+    let outcome = text::spaced(part.outcome.map_or("unfinished", <&str>::from));
     html! {
         article.task id=(context.id("part")) aria-label=(truncate_line(&part.name, 120)) {
             h2 { (text::line(&part.name)) }

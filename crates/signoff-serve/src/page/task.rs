@@ -90,7 +90,7 @@ pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
     let depends_on: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
     html! {
         dl.facts {
-            div { dt { "Type" } dd { (task.kind.as_str()) } }
+            div { dt { "Type" } dd { (task.kind.into_str()) } }
             @if let Some(branch) = &task.branch { div { dt { "Branch" } dd { (text::code(branch)) } } }
             @if let Some(base) = &task.base { div { dt { "Base" } dd { (text::commit(base)) } } }
             @if let Some(commit) = &task.approved_commit { div { dt { "Approved" } dd { (text::commit(commit)) } } }

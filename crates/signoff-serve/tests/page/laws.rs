@@ -243,7 +243,7 @@ fn no_task_is_lost_on_the_overview() {
         let page = parse(&page::home(&home, None));
         for task in &home.tasks {
             let listed = all(&page, &format!(".row > a[href='/tasks/{}']", task.id)).len();
-            assert_eq!(listed, 1, "{}", task.status.as_str());
+            assert_eq!(listed, 1, "{}", task.status.into_str());
         }
     }
 }

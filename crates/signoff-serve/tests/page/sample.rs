@@ -254,7 +254,7 @@ fn review_line(review: &Review, summary: &str) -> ReviewReport {
     });
     ReviewReport {
         reviewer: review.reviewer.to_string(),
-        kind: review.kind.as_str(),
+        kind: review.kind.into_str(),
         verdict: VerdictKind::from(&review.verdict),
         reason: None,
         confidence: Confidence::High,

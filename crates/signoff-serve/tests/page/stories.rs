@@ -359,7 +359,7 @@ fn only_applicable_actions_are_offered() {
     let row = |status| TaskRow { outcome: None, ..sample::row(29, "Add user authentication", status) };
     let shown: String = TaskStatus::ALL
         .iter()
-        .map(|&status| format!("{}: {}\n", status.as_str(), offered(row(status)).trim().replace('\n', " | ")))
+        .map(|&status| format!("{}: {}\n", status.into_str(), offered(row(status)).trim().replace('\n', " | ")))
         .collect();
     insta::assert_snapshot!(shown, @"
     pending: Cancel…

@@ -148,7 +148,7 @@ impl IssueRecord {
             ("loop_id", of_loop.then_some(self.loop_id.as_str()).into()),
             ("loop_review_id", of_loop.then_some(self.review.as_str()).into()),
             ("task_id", self.task.map(|task| task.0).into()),
-            ("state", self.entry.as_ref().map(|(_, state)| state.as_str()).into()),
+            ("state", self.entry.as_ref().map(|(_, state)| state.into_str()).into()),
             ("finding_id", id.into()),
         ];
         columns.extend(finding_columns(&self.finding));
@@ -173,7 +173,7 @@ pub(super) struct QuestionRecord {
 
 impl QuestionRecord {
     pub fn row(&self) -> TableRow {
-        let choices: Vec<_> = self.choices.iter().map(|choice| choice.as_str()).collect();
+        let choices: Vec<_> = self.choices.iter().map(|choice| choice.into_str()).collect();
         let columns = vec![
             ("run_id", self.run.0.into()),
             ("loop_id", self.loop_id.as_str().into()),
@@ -183,7 +183,7 @@ impl QuestionRecord {
             ("choices", serde_json::json!(choices).to_string().into()),
             ("asked_at", self.asked_at.into()),
             ("closed_at", self.closed_at.into()),
-            ("answer", self.answer.as_ref().map(|(choice, _)| choice.as_str()).into()),
+            ("answer", self.answer.as_ref().map(|(choice, _)| choice.into_str()).into()),
             ("answered_by", self.answer.as_ref().map(|(_, by)| by.as_str()).into()),
         ];
         TableRow::put(TableName::Questions, vec![self.id.into()], columns)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::LoopId;
 use signoff_core::ledger::LedgerEntry;
-use signoff_core::machine::{Effect, OutcomeKind, Reason, outstanding};
+use signoff_core::machine::{Effect, outstanding};
 use signoff_core::review::{Finding, Usage};
 use signoff_core::view::{LoopReviewStatus, LoopRow, LoopRowStatus, RunStatus};
 
@@ -68,7 +68,7 @@ impl Projector {
         let usage = self.run_state.usage();
         let columns = vec![
             ("preset", self.run_state.preset().unwrap_or_default().into()),
-            ("status", status.as_str().into()),
+            ("status", status.into_str().into()),
             ("open", self.is_open().into()),
             ("started_at", self.run_state.started_at.into()),
             ("ended_at", self.ended_at.into()),
@@ -76,7 +76,7 @@ impl Projector {
             ("cost_is_estimated", usage.cost_is_estimated.into()),
             ("input_tokens", usage.input_tokens.into()),
             ("output_tokens", usage.output_tokens.into()),
-            ("stage", stage.as_str().into()),
+            ("stage", stage.into_str().into()),
             ("group_number", groups.and(stage.group()).map(|group| group as u64 + 1).into()),
             ("group_count", groups.into()),
             ("branch", self.run_state.branch().into()),
@@ -137,10 +137,10 @@ impl Projector {
         let state = self.run_state.loop_state(&row.id)?;
         let columns = vec![
             ("task_id", row.task.map(|task| task.0).into()),
-            ("status", LoopRowStatus::for_loop(state).as_str().into()),
+            ("status", LoopRowStatus::for_loop(state).into_str().into()),
             ("iteration", row.iteration.into()),
             ("last_checkpoint_review_at", state.counters.last_checkpoint.into()),
-            ("review_status", LoopReviewStatus::for_loop(state).as_str().into()),
+            ("review_status", LoopReviewStatus::for_loop(state).into_str().into()),
             ("last_review_id", tracker.last_review.as_deref().into()),
             ("revision_attempts", row.fixes.into()),
             ("worktree_path", non_empty(&row.worktree).into()),
@@ -150,8 +150,8 @@ impl Projector {
             ("pass", row.pass.into()),
             ("cycle", row.cycle.into()),
             ("head_commit", non_empty(state.head.commit.as_str()).into()),
-            ("outcome", row.outcome.map(OutcomeKind::as_str).into()),
-            ("reason", row.reason.map(Reason::as_str).into()),
+            ("outcome", row.outcome.map(<&str>::from).into()),
+            ("reason", row.reason.map(<&str>::from).into()),
             ("cost_usd", dollars(row.usage).into()),
             ("cost_is_estimated", row.usage.cost_is_estimated.into()),
             ("started_at", tracker.started_at.into()),
@@ -169,7 +169,7 @@ impl Projector {
             let reported = reviewed_loop.and_then(|of| of.ledger.reported_as(&entry.finding.id));
             let decided = reported.map_or(entry.state, |there| there.state);
             let mut columns =
-                vec![("task_id", self.task(loop_id).map(|task| task.0).into()), ("state", decided.as_str().into())];
+                vec![("task_id", self.task(loop_id).map(|task| task.0).into()), ("state", decided.into_str().into())];
             columns.extend(finding_columns(&entry.finding));
             let key = vec![entry.finding.id.as_str().into(), self.run.0.into(), loop_id.as_str().into()];
             TableRow::put(TableName::Findings, key, columns)
@@ -184,7 +184,7 @@ pub(super) fn finding_columns(finding: &Finding) -> [Column; 6] {
         ("file", finding.file.as_deref().into()),
         ("line", finding.line.into()),
         ("type", finding.kind.as_str().into()),
-        ("severity", finding.severity.as_str().into()),
+        ("severity", finding.severity.into_str().into()),
         ("description", finding.description.as_str().into()),
         ("suggestion", finding.suggestion.as_deref().into()),
     ]

@@ -36,7 +36,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         ("loop_id", Cell::Null),
         ("branch", Cell::Null),
         ("title", spec.title.as_str().into()),
-        ("type", spec.kind.as_str().into()),
+        ("type", spec.kind.into_str().into()),
         ("auto_review", auto_review.into()),
         ("max_review_cycles", max_review_cycles.into()),
         ("depends_on", serde_json::json!(depends_on).to_string().into()),

@@ -4,72 +4,107 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
-use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::view::{QuestionRow, TaskRow};
 
 use super::{Cell, Column};
 use crate::{FindingRef, StoreError, StoredRun};
 
-pub const RUN_COLUMNS: [&str; 12] = [
-    "id",
-    "preset",
-    "status",
-    "started_at",
-    "ended_at",
-    "cost_usd",
-    "cost_is_estimated",
-    "stage",
-    "group_number",
-    "group_count",
-    "branch",
-    "specification",
-];
-pub const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
-pub const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
+/// Defines the columns of tables, and how a row is made of their cells, which are read in the same order. Fields without
+/// a column are not stored.
+macro_rules! rows {
+    ($cells:ident: $($columns:ident, $read:ident -> $row:ident$(.$last:ident())? {
+        $($field:ident $(= $column:literal)?: $cell:expr,)*
+    })*) => {
+        $(pub const $columns: &[&str] = &[$($($column,)?)*];)*
 
-/// The columns of a task, in the order in which they are read.
-pub const TASK_COLUMNS: &[&str] = &[
-    "id",
-    "run_id",
-    "title",
-    "type",
-    "status",
-    "state",
-    "outcome",
-    "final_verdict",
-    "reason",
-    "auto_review",
-    "review_cycle",
-    "max_review_cycles",
-    "branch",
-    "approved_commit",
-    "landed_commit",
-    "run_commit",
-    "base",
-    "worktree",
-    "phase",
-    "iteration",
-    "open_findings",
-    "cost_usd",
-    "cost_is_estimated",
-    "input_tokens",
-    "output_tokens",
-    "depends_on",
-    "continues",
-    "tracker_id",
-    "added_at",
-    "started_at",
-    "ended_at",
-];
+        impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
+            $(pub fn $read(self) -> Result<$row, StoreError> {
+                let mut $cells = self;
+                Ok($row { $($field: $cell,)* }$(.$last())?)
+            })*
+        }
+    };
+}
+
+rows! {
+    cells:
+
+    RUN_COLUMNS, run -> StoredRun {
+        id = "id": RunId(cells.number()?),
+        preset = "preset": cells.text()?,
+        status = "status": cells.keyword()?,
+        started_at = "started_at": cells.maybe_time()?,
+        ended_at = "ended_at": cells.maybe_time()?,
+        cost_usd = "cost_usd": cells.real()?,
+        cost_is_estimated = "cost_is_estimated": cells.number()? != 0,
+        stage = "stage": cells.keyword()?,
+        group = "group_number": cells.maybe_number()?,
+        groups = "group_count": cells.maybe_number()?,
+        branch = "branch": cells.maybe_text()?,
+        specification = "specification": cells.maybe_text()?,
+    }
+
+    TASK_COLUMNS, task -> TaskRow.with_current_state() {
+        id = "id": cells.number()?,
+        run_id = "run_id": cells.maybe_number()?,
+        title = "title": cells.text()?,
+        kind = "type": cells.keyword()?,
+        status = "status": cells.keyword()?,
+        state = "state": cells.keyword()?,
+        outcome = "outcome": cells.maybe_keyword()?,
+        final_verdict = "final_verdict": cells.maybe_keyword()?,
+        reason = "reason": cells.keyword_if_known()?,
+        auto_review = "auto_review": cells.number()? != 0,
+        review_cycle = "review_cycle": cells.small_number()?,
+        max_review_cycles = "max_review_cycles": cells.maybe_number()?.map(to_u32).transpose()?,
+        branch = "branch": cells.maybe_text()?,
+        approved_commit = "approved_commit": cells.maybe_text()?,
+        landed_commit = "landed_commit": cells.maybe_text()?,
+        run_commit = "run_commit": cells.maybe_text()?,
+        base = "base": cells.maybe_text()?,
+        worktree = "worktree": cells.maybe_text()?,
+        phase = "phase": cells.maybe_text()?,
+        iteration = "iteration": cells.small_number()?,
+        open_findings = "open_findings": cells.small_number()?,
+        cost_usd = "cost_usd": cells.real()?,
+        cost_is_estimated = "cost_is_estimated": cells.number()? != 0,
+        input_tokens = "input_tokens": cells.number()?,
+        output_tokens = "output_tokens": cells.number()?,
+        depends_on = "depends_on": cells.list()?,
+        continues = "continues": cells.maybe_number()?,
+        tracker_id = "tracker_id": cells.maybe_text()?,
+        parent: None,
+        added_at = "added_at": cells.text()?,
+        started_at = "started_at": cells.maybe_text()?,
+        ended_at = "ended_at": cells.maybe_text()?,
+        wait: None,
+        progress: None,
+    }
+
+    QUESTION_COLUMNS, question -> QuestionRow {
+        id = "id": format!("q{}", cells.number()?),
+        run_id = "run_id": cells.number()?,
+        task_id = "task_id": cells.maybe_number()?,
+        text = "text": cells.text()?,
+        choices = "choices": cells.list()?,
+    }
+
+    FINDING_COLUMNS, finding -> FindingRef {
+        finding = "id": FindingId::new(cells.text()?),
+        run = "run_id": RunId(cells.number()?),
+        loop_id = "loop_id": LoopId::new(cells.text()?),
+        task = "task_id": cells.maybe_number()?.map(TaskId),
+    }
+}
 
 /// The columns that change while a task is worked on.
 pub fn task_progress(task: &TaskRow) -> Vec<Column> {
     vec![
-        ("status", task.status.as_str().into()),
-        ("state", task.state.as_str().into()),
-        ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
-        ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
-        ("reason", task.reason.map(Reason::as_str).into()),
+        ("status", task.status.into_str().into()),
+        ("state", task.state.into_str().into()),
+        ("outcome", task.outcome.map(<&str>::from).into()),
+        ("final_verdict", task.final_verdict.map(<&str>::from).into()),
+        ("reason", task.reason.map(<&str>::from).into()),
         ("review_cycle", task.review_cycle.into()),
         ("base", task.base.as_deref().into()),
         ("approved_commit", task.approved_commit.as_deref().into()),
@@ -96,81 +131,6 @@ pub struct CellReader<F> {
 impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
     pub fn new(next: F) -> Self {
         Self { next }
-    }
-
-    pub fn run(mut self) -> Result<StoredRun, StoreError> {
-        Ok(StoredRun {
-            id: RunId(self.number()?),
-            preset: self.text()?,
-            status: self.keyword()?,
-            started_at: self.maybe_time()?,
-            ended_at: self.maybe_time()?,
-            cost_usd: self.real()?,
-            cost_is_estimated: self.number()? != 0,
-            stage: self.keyword()?,
-            group: self.maybe_number()?,
-            groups: self.maybe_number()?,
-            branch: self.maybe_text()?,
-            specification: self.maybe_text()?,
-        })
-    }
-
-    pub fn task(mut self) -> Result<TaskRow, StoreError> {
-        Ok(TaskRow {
-            id: self.number()?,
-            run_id: self.maybe_number()?,
-            title: self.text()?,
-            kind: self.keyword()?,
-            status: self.keyword()?,
-            state: self.keyword()?,
-            outcome: self.maybe_keyword()?,
-            final_verdict: self.maybe_keyword()?,
-            reason: self.keyword_if_known()?,
-            auto_review: self.number()? != 0,
-            review_cycle: self.small_number()?,
-            max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
-            branch: self.maybe_text()?,
-            approved_commit: self.maybe_text()?,
-            landed_commit: self.maybe_text()?,
-            run_commit: self.maybe_text()?,
-            base: self.maybe_text()?,
-            worktree: self.maybe_text()?,
-            phase: self.maybe_text()?,
-            iteration: self.small_number()?,
-            open_findings: self.small_number()?,
-            cost_usd: self.real()?,
-            cost_is_estimated: self.number()? != 0,
-            input_tokens: self.number()?,
-            output_tokens: self.number()?,
-            depends_on: self.list()?,
-            continues: self.maybe_number()?,
-            tracker_id: self.maybe_text()?,
-            parent: None,
-            added_at: self.text()?,
-            started_at: self.maybe_text()?,
-            ended_at: self.maybe_text()?,
-            wait: None,
-            progress: None,
-        }
-        .with_current_state())
-    }
-    pub fn question(mut self) -> Result<QuestionRow, StoreError> {
-        Ok(QuestionRow {
-            id: format!("q{}", self.number()?),
-            run_id: self.number()?,
-            task_id: self.maybe_number()?,
-            text: self.text()?,
-            choices: self.list()?,
-        })
-    }
-
-    pub fn finding(mut self) -> Result<FindingRef, StoreError> {
-        Ok(FindingRef {
-            finding: FindingId::new(self.text()?),
-            run: RunId(self.number()?),
-            loop_id: LoopId::new(self.text()?),
-            task: self.maybe_number()?.map(TaskId),
-        })
     }
 
     pub fn maybe_number(&mut self) -> Result<Option<u64>, StoreError> {

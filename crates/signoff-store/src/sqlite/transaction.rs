@@ -40,13 +40,13 @@ impl SqliteTransaction<'_> {
 
 impl Transaction for SqliteTransaction<'_> {
     fn counter(&self, counter: Counter) -> Result<u64, StoreError> {
-        Ok(self.number("SELECT value FROM counters WHERE name = ?", [counter.name()])?.unwrap_or(0))
+        Ok(self.number("SELECT value FROM counters WHERE name = ?", [counter.into_str()])?.unwrap_or(0))
     }
 
     fn set_counter(&mut self, counter: Counter, value: u64) -> Result<(), StoreError> {
         let sql = "INSERT INTO counters (name, value) VALUES (?, ?)
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-        self.execute(sql, params![counter.name(), to_integer(value)]).map(drop)
+        self.execute(sql, params![counter.into_str(), to_integer(value)]).map(drop)
     }
 
     fn fence(&self, run: RunId) -> Result<Option<u64>, StoreError> {
@@ -109,7 +109,7 @@ impl Transaction for SqliteTransaction<'_> {
         let found = select(self.0, sql, [to_integer(task.0)], |row| {
             let mut cells = cells(row);
             Ok(match (cells.number()?, cells.text()?) {
-                (0, status) if status == TaskStatus::Pending.as_str() => TaskOwner::Queued,
+                (0, status) if status == TaskStatus::Pending.into_str() => TaskOwner::Queued,
                 (0, _) => TaskOwner::Withdrawn,
                 (run, _) => TaskOwner::Run(RunId(run)),
             })
@@ -121,7 +121,7 @@ impl Transaction for SqliteTransaction<'_> {
         let condition = if id.is_some() { "tracker_id = ?2" } else { "?2 IS NULL" };
         let sql =
             format!("SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {condition} AND status <> ?3 ORDER BY id");
-        let found = select(self.0, &sql, params![tracker, id, TaskStatus::Cancelled.as_str()], |row| {
+        let found = select(self.0, &sql, params![tracker, id, TaskStatus::Cancelled.into_str()], |row| {
             let mut cells = cells(row);
             Ok((cells.text()?, TaskId(cells.number()?)))
         })?;
@@ -152,11 +152,11 @@ impl Transaction for SqliteTransaction<'_> {
         TableName::ALL
             .iter()
             .rev()
-            .try_for_each(|table| self.execute(&format!("DELETE FROM {}", table.name()), []).map(drop))
+            .try_for_each(|table| self.execute(&format!("DELETE FROM {}", table.into_str()), []).map(drop))
     }
 
     fn rows(&self, table: TableName) -> Result<TableRows, StoreError> {
-        let sql = format!("SELECT * FROM {}", table.name());
+        let sql = format!("SELECT * FROM {}", table.into_str());
         let found = select(self.0, &sql, [], |row| {
             let mut key = vec![KeyPart::Number(0); table.key().len()];
             let mut columns = std::collections::BTreeMap::new();
@@ -183,7 +183,7 @@ fn key_part(cell: Cell) -> KeyPart {
 
 /// The SQL that writes a row: its columns first, its key last.
 fn statement(row: &TableRow) -> String {
-    let (table, key) = (row.table.name(), row.table.key());
+    let (table, key) = (row.table.into_str(), row.table.key());
     let columns: Vec<_> = row.columns.iter().map(|(name, _)| *name).collect();
     let all: Vec<_> = columns.iter().chain(key).copied().collect();
     let insert = || format!("INSERT INTO {table} ({}) VALUES ({})", all.join(", "), vec!["?"; all.len()].join(", "));

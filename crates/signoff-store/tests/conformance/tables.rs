@@ -33,14 +33,14 @@ fn line(store: &dyn Store, task: u64) -> String {
     let word = |text: Option<String>| text.unwrap_or_else(|| "-".into());
     format!(
         "{} {}, cycle {}/{}, {} open, ${:.2}, {} {} {}",
-        row.status.as_str(),
+        row.status.into_str(),
         word(row.phase),
         row.review_cycle,
         row.max_review_cycles.map_or("-".into(), |most| most.to_string()),
         row.open_findings,
         row.cost_usd,
-        word(row.outcome.map(|outcome| outcome.as_str().to_owned())),
-        word(row.final_verdict.map(|verdict| verdict.as_str().to_owned())),
+        word(row.outcome.map(|outcome| outcome.into_str().to_owned())),
+        word(row.final_verdict.map(|verdict| verdict.into_str().to_owned())),
         word(row.ended_at),
     )
 }
@@ -130,7 +130,7 @@ pub fn runs_are_open_until_all_work_is_done(factory: &dyn StoreFactory) {
     let lease = working(&*store, "task", 1);
     let words = |store: &dyn Store| -> Vec<String> {
         let rows = store.open_runs().expect("runs").into_iter();
-        rows.map(|row| format!("{} {} {}", row.id, row.preset, row.status.as_str())).collect()
+        rows.map(|row| format!("{} {} {}", row.id, row.preset, row.status.into_str())).collect()
     };
     assert_eq!(words(&*store), ["1 task running"]);
     let cancelled = make::run(RunEvent::Cancelled { by: "ann".into() });
@@ -147,7 +147,7 @@ pub fn runs_are_open_until_all_work_is_done(factory: &dyn StoreFactory) {
     assert_eq!(words(&*store), [""; 0]);
     let row = store.run(RunId(1)).expect("a row").expect("a run");
     assert_eq!((row.started_at, row.ended_at), (Some(make::at(3)), Some(make::at(5))));
-    assert_eq!((row.stage.as_str(), row.group, row.groups), ("done", None, None));
+    assert_eq!((row.stage.into_str(), row.group, row.groups), ("done", None, None));
     assert_eq!(store.last_run().expect("a row"), Some(row));
 }
 

@@ -1,7 +1,7 @@
 //! Lines about questions, decisions of people, gates passed without approval, new passes, and the end of a loop.
 
 use signoff_core::ledger::{DecidedBy, FindingState};
-use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Ending, Event, GateEnd, Loop, Outcome, Policy, Reason, Stage};
 use signoff_core::policy::Bound;
 use signoff_core::view::inbox::{NextStep, Urgency};
 use signoff_core::view::{LoopRow, LoopTransition};
@@ -107,7 +107,7 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
 fn ending_text(machine: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
     let Ending { outcome, reason, .. } = ending;
     let open = if outcome.is_approval() { labels::open_findings(row.open_findings as u64) } else { String::new() };
-    let verdict = machine.final_verdict().map_or("no verdict", FinalVerdict::as_str);
+    let verdict = machine.final_verdict().map_or("no verdict", <&str>::from);
     let why = labels::reason_suffix(*reason);
     match outcome {
         Outcome::Accepted { by } => {
@@ -154,7 +154,7 @@ fn next_step(row: &LoopRow) -> Option<String> {
 /// An answer, an edited verdict or a decided finding, with the name of the person.
 pub fn decision_text(event: &Event) -> Option<String> {
     if let Event::PersonAnswered { choice, by, .. } = event {
-        return Some(format!("{} answers: {}", truncate_line(by, 40), choice.as_str()));
+        return Some(format!("{} answers: {}", truncate_line(by, 40), choice.into_str()));
     }
     if let Event::PersonEdited { verdict, by, reason, .. } = event {
         let reason = if reason.trim().is_empty() {
@@ -162,7 +162,7 @@ pub fn decision_text(event: &Event) -> Option<String> {
         } else {
             format!(" - {}", truncate_line(reason, MAX_SENTENCE_WIDTH))
         };
-        return Some(format!("Verdict set to {} by {}{reason}", verdict.as_str(), truncate_line(by, 40)));
+        return Some(format!("Verdict set to {} by {}{reason}", verdict.into_str(), truncate_line(by, 40)));
     }
     let Event::FindingDecided { finding, decision } = event else { return None };
     let evidence = truncate_line(&decision.evidence, MAX_SENTENCE_WIDTH);

@@ -136,7 +136,7 @@ fn verdict_label(step: &LoopTransition, verdict: RoundVerdict) -> &'static str {
         RoundVerdict::Approved
         | RoundVerdict::ChangesRequested
         | RoundVerdict::NeedsDiscussion
-        | RoundVerdict::Inconclusive => verdict.as_str(),
+        | RoundVerdict::Inconclusive => verdict.into_str(),
     }
 }
 

@@ -137,7 +137,7 @@ impl LineRenderer {
         }
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for row in &tasks {
-            *counts.entry(row.status.as_str()).or_default() += 1;
+            *counts.entry(row.status.into_str()).or_default() += 1;
         }
         let run = self.state.run;
         let all_cancelled = tasks.iter().all(|row| row.status == TaskStatus::Cancelled) && !tasks.is_empty();

@@ -62,7 +62,7 @@ impl OpenQuestion {
 fn finding_text(finding: &Finding) -> String {
     let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
     let location = finding.file.as_ref().map(|file| format!("{file}{line} ")).unwrap_or_default();
-    format!("{} {location}{}", finding.severity.as_str(), finding.description)
+    format!("{} {location}{}", finding.severity.into_str(), finding.description)
 }
 
 /// The effect of a choice.
@@ -107,7 +107,7 @@ fn ending(topic: &QuestionTopic, machine: &Loop, policy: &Policy) -> &'static st
         QuestionTopic::Exhausted(_) => {
             gate_policy.map_or(ExhaustedAs::Failed, |gate_policy| gate_policy.gate.exhausted_as).ending()
         }
-        QuestionTopic::Discussion { .. } => FinalVerdict::NeedsDiscussion.as_str(),
+        QuestionTopic::Discussion { .. } => FinalVerdict::NeedsDiscussion.into_str(),
         QuestionTopic::PartialReview { .. }
         | QuestionTopic::UnclearReview { .. }
         | QuestionTopic::NoReview { .. }

@@ -9,7 +9,6 @@
 //! listed reviews.
 
 use signoff_core::ledger::FindingState;
-use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::{location, one_line, visible};
 use signoff_core::merge::render::xml::{XmlElement, representable};
 use signoff_core::review::VerdictKind;
@@ -37,8 +36,8 @@ pub fn junit(document: &ReportDocument) -> String {
 }
 
 fn run_properties(run: &RunSection) -> Vec<(&'static str, String)> {
-    let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.as_str().to_owned())];
-    properties.extend(run.outcome.map(|outcome| ("outcome", outcome.as_str().to_owned())));
+    let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.into_str().to_owned())];
+    properties.extend(run.outcome.map(|outcome| ("outcome", outcome.into_str().to_owned())));
     properties.extend(run.specification.clone().map(|name| ("specification", name)));
     properties.extend(run.asked.clone().map(|text| ("asked", text)));
     properties
@@ -51,10 +50,10 @@ fn task(task: &TaskSection) -> Suite {
     let mut cases = vec![result_case(&class, &task.result, remaining_ms(&report.attempts, &reviews))];
     cases.extend(reviews);
     let property = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
-    let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
+    let mut properties = vec![("status", row.status.into_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
-    properties.extend(row.final_verdict.map(|verdict| ("verdict", verdict.as_str().to_owned())));
-    properties.extend(row.reason.map(|reason| ("reason", reason.as_str().to_owned())));
+    properties.extend(row.final_verdict.map(|verdict| ("verdict", verdict.into_str().to_owned())));
+    properties.extend(row.reason.map(|reason| ("reason", reason.into_str().to_owned())));
     properties.extend(property("branch", &row.branch));
     // An approval of an older commit is void.
     properties.extend(property("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
@@ -69,7 +68,7 @@ fn part(part: &PartSection, driven: bool) -> Suite {
     let kind = ReportResultKind::for_outcome(part.outcome, driven);
     let kind = if found_nothing && kind == ReportResultKind::Open { ReportResultKind::Passed } else { kind };
     let why = part.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let text = format!("{}{why}", part.outcome.map_or("unfinished", OutcomeKind::as_str));
+    let text = format!("{}{why}", part.outcome.map_or("unfinished", <&str>::from));
     let result = ReportResult::new(kind, text);
     let reviews = review_cases(&class, &part.cycles, &part.ledger);
     let mut cases = vec![result_case(&class, &result, remaining_ms(&part.attempts, &reviews))];
@@ -112,7 +111,7 @@ fn review_cases(class: &str, cycles: &[Cycle], ledger: &[LedgerLine]) -> Vec<Cas
 }
 
 fn review(class: &str, cycle: &Cycle, review: &ReviewReport) -> Case {
-    let message = review.reason.clone().unwrap_or_else(|| review.verdict.as_str().replace('_', " "));
+    let message = review.reason.clone().unwrap_or_else(|| review.verdict.into_str().replace('_', " "));
     let end = if review.verdict == VerdictKind::Inconclusive {
         CaseOutcome::Error { kind: "inconclusive".to_owned(), message }
     } else {
@@ -133,7 +132,7 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
     let end = match line.state {
         FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => CaseOutcome::Skipped(state),
         FindingState::Open if line.blocks => CaseOutcome::Failed {
-            kind: finding.severity.as_str().to_owned(),
+            kind: finding.severity.into_str().to_owned(),
             message: message.clone(),
             body: body(line, &source_location),
         },

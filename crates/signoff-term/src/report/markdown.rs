@@ -221,7 +221,7 @@ fn task(page: &mut MarkdownPage, document: &ReportDocument, task: &TaskSection) 
 }
 
 fn part(page: &mut MarkdownPage, part: &PartSection) {
-    let outcome = part.outcome.map_or("unfinished", OutcomeKind::as_str).replace('_', " ");
+    let outcome = part.outcome.map_or("unfinished", <&str>::from).replace('_', " ");
     let title = format!("{}: {outcome}", part.name);
     let why = part.reason.as_deref().map(|why| format!("{}\n\n", line(why, 200)));
     page.collapsed(
@@ -252,7 +252,7 @@ fn finding(found: &LedgerLine) -> String {
     let by = line(&finding.sources.join(", "), 100);
     out.push_str(&format!("  Reported by {by} in {}\n", line(&seen.join(", "), 200)));
     for claim in &found.claims {
-        let word = claim.claim.as_str();
+        let word = claim.claim.into_str();
         out.push_str(&format!("\n  The fixer says {word}: {}\n", line(&claim.evidence, 400)));
     }
     for settled in &found.decisions {
@@ -272,7 +272,7 @@ fn cycle(cycle: &Cycle) -> String {
         cycle.n,
         cycle.pass,
         code(cycle.commit.get(..12).unwrap_or(&cycle.commit)),
-        cycle.verdict.as_str().replace('_', " "),
+        cycle.verdict.into_str().replace('_', " "),
         round.new,
         round.carried,
         round.regressed,
@@ -282,7 +282,7 @@ fn cycle(cycle: &Cycle) -> String {
     // The findings of an inconclusive round are not in the ledger yet.
     let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == RoundVerdict::Inconclusive);
     for issue in unlisted.take(UNLISTED) {
-        let (severity, text) = (issue.finding.severity.as_str(), &issue.finding.description);
+        let (severity, text) = (issue.finding.severity.into_str(), &issue.finding.description);
         out.push_str(&format!("  - {severity}: {}\n", line(text, MAX_SENTENCE_WIDTH)));
     }
     out.push('\n');
@@ -298,7 +298,7 @@ fn review(review: &ReviewReport) -> String {
     format!(
         "- {} {}, {}, {cost}{why}\n",
         line(&review.reviewer, 60),
-        review.verdict.as_str().replace('_', " "),
+        review.verdict.into_str().replace('_', " "),
         format_duration(review.duration_ms),
     )
 }

@@ -56,7 +56,7 @@ impl ReportResultKind {
 /// How a run ended, from its own outcome and the results of its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum ReportOutcome {
     Approved,
     /// A person approved it instead of the final review.
@@ -64,13 +64,6 @@ pub enum ReportOutcome {
     Attention,
     Failed,
     Cancelled,
-}
-
-impl ReportOutcome {
-    /// The name in the reports.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The result of a task or a run.
@@ -290,13 +283,13 @@ pub fn result_of_run(
             ReportResult::unfinished(driven, format!("Blocked: a person has to decide, then `{resume}`"))
         }
         RunStatus::Running if driven => {
-            ReportResult::unfinished(driven, format!("At work ({}) {with_tasks}", run.stage.as_str()))
+            ReportResult::unfinished(driven, format!("At work ({}) {with_tasks}", run.stage.into_str()))
         }
         RunStatus::Running => ReportResult::unfinished(
             driven,
             format!(
                 "Left unfinished ({}) {with_tasks}, and no process is running: `{resume}` continues",
-                run.stage.as_str()
+                run.stage.into_str()
             ),
         ),
     }

@@ -5,7 +5,6 @@
 
 use serde_json::{Value, json};
 use signoff_core::ledger::FindingState;
-use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::sarif;
 use signoff_core::review::VerdictKind;
 
@@ -72,7 +71,7 @@ fn part<'a>(document: &ReportDocument, part: &'a PartSection) -> SarifSource<'a>
         property: ("part", json!(part.name)),
         ledger: &part.ledger,
         cycles: &part.cycles,
-        result: part.outcome.map_or("unfinished", OutcomeKind::as_str),
+        result: part.outcome.map_or("unfinished", <&str>::from),
         is_complete: is_reviewed && !has_inconclusive_review(&part.cycles),
     }
 }
@@ -175,7 +174,7 @@ fn suppressions(line: &LedgerLine) -> Option<Value> {
         return None;
     }
     let decision =
-        line.decisions.last().map(|last| format!("{} by {}: {}", line.state.as_str(), last.by, last.evidence));
-    let justification = decision.unwrap_or_else(|| line.state.as_str().to_owned());
+        line.decisions.last().map(|last| format!("{} by {}: {}", line.state.into_str(), last.by, last.evidence));
+    let justification = decision.unwrap_or_else(|| line.state.into_str().to_owned());
     Some(json!([{ "kind": "external", "status": "accepted", "justification": justification }]))
 }

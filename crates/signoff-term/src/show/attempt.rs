@@ -20,7 +20,7 @@ use crate::labels;
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(const_into_str, serialize_all = "snake_case")]
 pub enum AttemptOutcome {
     Complete,
     Incomplete,
@@ -54,11 +54,6 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// The name in the JSON interfaces.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it is a failure. Attempts that a person stopped are not.
     pub fn is_failure(self) -> bool {
         self.is_described_by_detail()
@@ -249,7 +244,7 @@ impl AttemptRow {
         let outcome = match self.outcome {
             None => "running".to_owned(),
             Some(outcome) if outcome.is_described_by_detail() => "failed".to_owned(),
-            Some(outcome) => outcome.as_str().replace('_', " "),
+            Some(outcome) => outcome.into_str().replace('_', " "),
         };
         outcome + &detail.unwrap_or_default()
     }
@@ -272,7 +267,7 @@ fn outcome(event: &Event) -> Option<(AttemptOutcome, Option<String>)> {
         Event::ReviewArrived { review, .. } => match &review.verdict {
             Verdict::Inconclusive(_) => (AttemptOutcome::Unclear, labels::inconclusive_reason(&review.verdict)),
             Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
-                (AttemptOutcome::Reviewed, Some(review.verdict.as_str().to_owned()))
+                (AttemptOutcome::Reviewed, Some(review.verdict.into_str().to_owned()))
             }
         },
         Event::FixesCombined { .. } => (AttemptOutcome::Combined, None),

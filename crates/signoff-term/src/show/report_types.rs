@@ -96,7 +96,7 @@ impl ReviewReport {
         let usage = if review.usage == Usage::default() { used } else { review.usage };
         Self {
             reviewer: review.reviewer.to_string(),
-            kind: review.kind.as_str(),
+            kind: review.kind.into_str(),
             verdict: VerdictKind::from(&review.verdict),
             reason: labels::inconclusive_reason(&review.verdict),
             confidence: review.confidence,

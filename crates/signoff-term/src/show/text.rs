@@ -54,7 +54,7 @@ fn head(report: &TaskReport) -> String {
     let optional = |value: &Option<String>| value.as_deref().map(|value| truncate_line(value, 200));
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     let facts = [
-        ("type", Some(task.kind.as_str().to_owned())),
+        ("type", Some(task.kind.into_str().to_owned())),
         ("status", Some(status::status_line(task))),
         ("branch", optional(&task.branch)),
         ("base", optional(&task.base)),
@@ -80,7 +80,7 @@ fn cycle(cycle: &Cycle) -> String {
     let pass = if cycle.pass > 1 { format!(", pass {}", cycle.pass) } else { String::new() };
     let scope = if cycle.scope == ReviewScope::Scoped { ", the fix only" } else { "" };
     let position = format!("{}{pass}{scope}, {}", truncate_line(&cycle.phase, 40), truncate_line(&cycle.commit, 12));
-    let mut out = format!("Cycle {} ({position}): {}\n", cycle.n, cycle.verdict.as_str());
+    let mut out = format!("Cycle {} ({position}): {}\n", cycle.n, cycle.verdict.into_str());
     let reviews = columns(cycle.reviews.iter().map(review)).into_iter().chain(cycle.reviews.iter().filter_map(intent));
     let issues =
         (1..).zip(&cycle.merged.issues).map(|(number, merged)| format!("{number}. {}", issue(&merged.finding)));
@@ -109,7 +109,7 @@ fn review(review: &ReviewReport) -> Vec<String> {
     let why = review.reason.as_deref().or(Some(review.summary.as_str()).filter(|text| !text.is_empty()));
     vec![
         truncate_line(&review.reviewer, 40),
-        review.verdict.as_str().to_owned(),
+        review.verdict.into_str().to_owned(),
         format_duration(review.duration_ms),
         dollars(review.cost_usd, review.cost_is_estimated),
         why.map(|why| truncate_line(why, MAX_SENTENCE_WIDTH)).unwrap_or_default(),
@@ -119,7 +119,7 @@ fn review(review: &ReviewReport) -> Vec<String> {
 /// `[critical] src/auth.rs:12 missing input validation`.
 fn issue(finding: &Finding) -> String {
     let location = source_location(finding.file.as_deref(), finding.line);
-    format!("[{}]{location} {}", finding.severity.as_str(), truncate_line(&finding.description, MAX_SENTENCE_WIDTH))
+    format!("[{}]{location} {}", finding.severity.into_str(), truncate_line(&finding.description, MAX_SENTENCE_WIDTH))
 }
 
 fn source_location(file: Option<&str>, line: Option<u32>) -> String {
@@ -135,7 +135,7 @@ fn source_location(file: Option<&str>, line: Option<u32>) -> String {
 fn finding(line: &LedgerLine) -> Vec<String> {
     let found = &line.finding;
     let location = source_location(found.file.as_deref(), found.line);
-    let (state, id) = (line.state.as_str(), truncate_line(&found.id, 40));
+    let (state, id) = (line.state.into_str(), truncate_line(&found.id, 40));
     let text = truncate_line(&found.description, MAX_SENTENCE_WIDTH);
     let mut lines = vec![format!("{state:<12} {id} [{}]{location} {text}", found.severity)];
     let cycles: Vec<_> =
@@ -153,7 +153,7 @@ fn claim(claim: &ClaimLine) -> String {
         text if text.is_empty() => String::new(),
         text => format!(": {text}"),
     };
-    let (attempt, word) = (&claim.attempt, claim.claim.as_str());
+    let (attempt, word) = (&claim.attempt, claim.claim.into_str());
     format!("             the fixer ({attempt}) says {word}{evidence}")
 }
 

@@ -75,16 +75,16 @@ pub struct StopReason {
 
 impl StopReason {
     pub fn outcome_as_str(&self) -> &'static str {
-        self.outcome.map_or("unreviewed", OutcomeKind::as_str)
+        self.outcome.map_or("unreviewed", <&str>::from)
     }
 
     pub fn reason_as_str(&self) -> Option<&'static str> {
-        self.reason.map(Reason::as_str)
+        self.reason.map(<&str>::from)
     }
 }
 
 fn outcome_name<S: Serializer>(outcome: &Option<OutcomeKind>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(outcome.map_or("unreviewed", OutcomeKind::as_str))
+    serializer.serialize_str(outcome.map_or("unreviewed", <&str>::from))
 }
 
 /// The total cost.
@@ -190,7 +190,8 @@ fn failures(stats: &StatsCollector) -> Vec<AgentFailures> {
     let mut failures: Vec<_> = failures
         .map(|((agent, outcome), times)| AgentFailures { agent: agent.clone(), outcome: *outcome, times: *times })
         .collect();
-    failures.sort_by_key(|failure| (std::cmp::Reverse(failure.times), failure.agent.clone(), failure.outcome.as_str()));
+    failures
+        .sort_by_key(|failure| (std::cmp::Reverse(failure.times), failure.agent.clone(), failure.outcome.into_str()));
     failures
 }
 
@@ -313,7 +314,7 @@ fn failures_table(report: &StatsReport) -> Option<String> {
     let row = |failures: &AgentFailures| {
         vec![
             truncate_line(&failures.agent, 40),
-            failures.outcome.as_str().replace('_', " "),
+            failures.outcome.into_str().replace('_', " "),
             count(failures.times, "time"),
         ]
     };

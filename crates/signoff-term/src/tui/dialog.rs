@@ -260,7 +260,7 @@ fn edit(
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
         let style = if is_chosen { theme.chosen() } else { ratatui::style::Style::new() };
-        lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.as_str()), style)));
+        lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.into_str()), style)));
     }
     lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, theme, width)));
     lines

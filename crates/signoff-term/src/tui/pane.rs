@@ -22,6 +22,7 @@ use crate::show::{LedgerLine, TaskReport};
 
 /// A pane of the open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(const_into_str)]
 pub enum Pane {
     Reviews,
     Findings,
@@ -32,10 +33,6 @@ pub enum Pane {
 
 impl Pane {
     pub const ALL: &[Self] = Self::VARIANTS;
-
-    fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Data that has to be requested: at most one request at a time, and another one if the data changed meanwhile.
@@ -237,7 +234,7 @@ impl OpenLoop {
         let mut spans = Vec::new();
         for (at, pane) in Pane::ALL.iter().copied().enumerate() {
             let shown = pane == self.pane;
-            let word = if wide || shown { format!("{} {}", at + 1, pane.name()) } else { (at + 1).to_string() };
+            let word = if wide || shown { format!("{} {}", at + 1, pane.into_str()) } else { (at + 1).to_string() };
             let text = if shown { format!("[{word}]") } else { format!(" {word} ") };
             spans.push(span(text, if shown { theme.chosen() } else { theme.faint() }));
         }

@@ -151,7 +151,7 @@ impl TuiRow {
             state: task.state(),
             stopped: false,
             actions: TaskActions::for_task(task),
-            badge_label: Badge::Wait.as_str().to_owned(),
+            badge_label: Badge::Wait.into_str().to_owned(),
             name: format!("#{} {}", task.id, truncate_line(&task.title, MAX_NAME_WIDTH)),
             position: String::new(),
             cost: String::new(),
@@ -188,8 +188,8 @@ fn message(view: &LoopRow) -> String {
 
 /// The result and its reason: `APPROVED`, `failed: the fixer failed, 2 findings open`.
 fn result_text(view: &LoopRow) -> String {
-    let result = view.final_verdict.map(|verdict| verdict.as_str()).filter(|_| view.badge == Badge::Done);
-    let result = result.or(view.outcome.map(OutcomeKind::as_str)).unwrap_or("completed");
+    let result = view.final_verdict.map(|verdict| verdict.into_str()).filter(|_| view.badge == Badge::Done);
+    let result = result.or(view.outcome.map(<&str>::from)).unwrap_or("completed");
     let why = view.reason.map(|reason| format!(": {}", labels::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
         open if view.state.is_approved() => labels::open_findings(open),

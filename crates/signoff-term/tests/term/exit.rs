@@ -5,6 +5,7 @@ use signoff_core::machine::Reason;
 use signoff_core::view::inbox::{InvocationSummary, TaskResult};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
 use signoff_term::exit::code;
+use strum::VariantArray as _;
 
 use crate::rows::{ended, question, row};
 
@@ -22,7 +23,7 @@ fn every_status_and_outcome() {
         table += &format!(" {:<9}", if outcome.is_empty() { "none" } else { &outcome[..outcome.len().min(9)] });
     }
     for &status in TaskStatus::ALL {
-        table = table.trim_end().to_owned() + &format!("\n{:<12}", status.as_str());
+        table = table.trim_end().to_owned() + &format!("\n{:<12}", status.into_str());
         for outcome in OUTCOMES {
             let task = ended(row(1, "a task", status), outcome, "", "", 0);
             table += &format!(" {:<9}", format!("{:?}", TaskResult::for_task(&task)));
@@ -73,7 +74,7 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
     ];
     let line = |(what, task): &(&str, TaskRow)| {
         let code = code(&invocation(std::slice::from_ref(task)));
-        format!("{what:<29} {:<11} {} {code}", task.state().as_str(), task.state().mark())
+        format!("{what:<29} {:<11} {} {code}", task.state().into_str(), task.state().mark())
     };
     let table: Vec<String> = situations.iter().map(line).collect();
     insta::assert_snapshot!(table.join("\n"), @"
@@ -109,7 +110,7 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
         assert_eq!(task.state().mark() == '✓', task.state().is_approved(), "{what}");
     }
     for &state in TaskState::ALL {
-        assert_eq!(state.as_str().parse::<TaskState>().ok(), Some(state));
+        assert_eq!(state.into_str().parse::<TaskState>().ok(), Some(state));
     }
 }
 
@@ -118,7 +119,7 @@ fn no_reason_makes_failed_work_pass_or_good_work_fail() {
     for &status in TaskStatus::ALL {
         for outcome in OUTCOMES {
             let plain = ended(row(1, "a task", status), outcome, "", "", 0);
-            for reason in Reason::ALL {
+            for reason in Reason::VARIANTS {
                 let code = serde_json::to_value(reason).unwrap();
                 let row = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
                 assert_eq!(TaskResult::for_task(&row), TaskResult::for_task(&plain), "{status:?} {outcome} {reason:?}");

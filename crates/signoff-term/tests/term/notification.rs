@@ -39,7 +39,7 @@ fn messages(story: &Story) -> Vec<NotificationMessage> {
 fn message_lines(story: &Story) -> String {
     let line = |message: &NotificationMessage| {
         let next = message.next.clone().unwrap_or_default();
-        format!("{} | {} | {} | {next}", message.event.as_str(), message.title, message.text)
+        format!("{} | {} | {} | {next}", message.event.into_str(), message.title, message.text)
     };
     messages(story).iter().map(line).collect::<Vec<_>>().join("\n")
 }

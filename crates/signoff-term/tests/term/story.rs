@@ -331,7 +331,7 @@ pub fn note(file: &str, line: u32, description: &str) -> Note {
 
 fn launch(job: &Job, phase: String) -> Launch {
     let (role, reviewer) = match &job.kind {
-        JobKind::Work { role, .. } => (role.as_str(), None),
+        JobKind::Work { role, .. } => (role.into_str(), None),
         JobKind::Research { .. } => ("research", None),
         JobKind::Check => ("check", None),
         JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),

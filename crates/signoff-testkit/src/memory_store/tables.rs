@@ -30,22 +30,22 @@ impl MemoryTables {
     }
 
     pub fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
-        self.table(TableName::Runs).map(|row| cells(TableName::Runs, row, &RUN_COLUMNS).run()).collect()
+        self.table(TableName::Runs).map(|row| cells(TableName::Runs, row, RUN_COLUMNS).run()).collect()
     }
 
     pub fn open_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         let open = self.table(TableName::Runs).filter(|row| cell(*row, "open") == Cell::Integer(1));
-        open.map(|row| cells(TableName::Runs, row, &RUN_COLUMNS).run()).collect()
+        open.map(|row| cells(TableName::Runs, row, RUN_COLUMNS).run()).collect()
     }
 
     pub fn run(&self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
         let row = self.table(TableName::Runs).find(|(key, _)| **key == [KeyPart::Number(run.0)]);
-        row.map(|row| cells(TableName::Runs, row, &RUN_COLUMNS).run()).transpose()
+        row.map(|row| cells(TableName::Runs, row, RUN_COLUMNS).run()).transpose()
     }
 
     pub fn last_run(&self) -> Result<Option<StoredRun>, StoreError> {
         let row = self.table(TableName::Runs).last();
-        row.map(|row| cells(TableName::Runs, row, &RUN_COLUMNS).run()).transpose()
+        row.map(|row| cells(TableName::Runs, row, RUN_COLUMNS).run()).transpose()
     }
 
     pub fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
@@ -70,7 +70,7 @@ impl MemoryTables {
 
     pub fn questions(&self) -> Result<Vec<QuestionRow>, StoreError> {
         let open = self.table(TableName::Questions).filter(|row| cell(*row, "closed_at") == Cell::Null);
-        open.map(|row| cells(TableName::Questions, row, &QUESTION_COLUMNS).question()).collect()
+        open.map(|row| cells(TableName::Questions, row, QUESTION_COLUMNS).question()).collect()
     }
 
     pub fn question(&self, number: u64) -> Result<Option<QuestionRef>, StoreError> {
@@ -90,7 +90,7 @@ impl MemoryTables {
     pub fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError> {
         let starts = |part: Option<&KeyPart>| matches!(part, Some(KeyPart::Text(id)) if id.starts_with(prefix));
         let found = self.table(TableName::Findings).filter(|(key, _)| starts(key.first()));
-        found.map(|row| cells(TableName::Findings, row, &FINDING_COLUMNS).finding()).collect()
+        found.map(|row| cells(TableName::Findings, row, FINDING_COLUMNS).finding()).collect()
     }
 }
 
@@ -159,7 +159,7 @@ impl Transaction for MemoryTables {
 
     fn task_owner(&self, task: TaskId) -> Result<Option<TaskOwner>, StoreError> {
         let Some(row) = self.task_entry(task) else { return Ok(None) };
-        let is_pending = cell(row, "status") == TaskStatus::Pending.as_str().into();
+        let is_pending = cell(row, "status") == TaskStatus::Pending.into_str().into();
         Ok(Some(match cell(row, "run_id") {
             Cell::Integer(run) => TaskOwner::Run(RunId(run.unsigned_abs())),
             Cell::Null | Cell::Real(_) | Cell::Text(_) if is_pending => TaskOwner::Queued,
@@ -171,7 +171,7 @@ impl Transaction for MemoryTables {
         let mut claims = TrackerClaims::new();
         for row in self.table(TableName::Tasks) {
             let (named, known) = (cell(row, "tracker"), cell(row, "tracker_id"));
-            let cancelled = cell(row, "status") == TaskStatus::Cancelled.as_str().into();
+            let cancelled = cell(row, "status") == TaskStatus::Cancelled.into_str().into();
             if let (Cell::Text(named), Cell::Text(known), [KeyPart::Number(task)]) = (named, known, &row.0[..])
                 && named == tracker
                 && id.is_none_or(|id| id == known)

@@ -79,7 +79,7 @@ pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result
     if console.json {
         console.json(&AddReport::new(row))?;
     } else {
-        let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.as_str()));
+        let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.into_str()));
         console.text(&format!("Added task #{task}: {title}\n"))?;
         console.note(&format!("`{}` starts it", Action::WorkQueue));
     }

@@ -174,7 +174,7 @@ impl CheckContext<'_> {
         let Some(AgentCheckOutcome { answer, usage, duration }) = run_check(&check, &mut interrupted).await? else {
             return Ok(None);
         };
-        let command = listed.row.program.as_deref().unwrap_or(agent.kind.as_str());
+        let command = listed.row.program.as_deref().unwrap_or(agent.kind.into_str());
         let answer = answer.map_err(|failure| {
             let late = if failure == AttemptFailure::TimedOut { format!(" after {limit:?}") } else { String::new() };
             let hint = failure.hint_for_check(&agent.name, command);

@@ -101,14 +101,14 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
             let project = ReadOnlyProject::for_task(task)?;
             let verdict = parse_verdict(&args.verdict)?;
             edit(&project, task, verdict, host::user_name(), &args.reason)?.print_note(console);
-            let text = format!("Task #{task} is {} by {user}\n", verdict.as_str());
+            let text = format!("Task #{task} is {} by {user}\n", verdict.into_str());
             super::print_task(&project, task, &text, console)
         }
         TaskOrRun::Run(run) => {
             let project = ReadOnlyProject::for_run(run)?;
             let verdict = parse_verdict(&args.verdict)?;
             edit_final_review(&project, run, verdict, &args.reason)?.print_note(console);
-            super::print_run(&project, run, &format!("Run {run} is {} by {user}\n", verdict.as_str()), console)
+            super::print_run(&project, run, &format!("Run {run} is {} by {user}\n", verdict.into_str()), console)
         }
     }
 }

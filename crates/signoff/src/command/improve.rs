@@ -77,7 +77,7 @@ pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow> {
         return Err(not_started(&row));
     }
     if inbox::is_under_way(&row) {
-        return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
+        return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.into_str()))
             .hint(format!("wait for it, or `{}`", Action::Cancel(task.0))));
     }
     Ok(row)

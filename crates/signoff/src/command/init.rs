@@ -158,11 +158,11 @@ fn template_line(line: &str, set: &[SettingRow], has_checks: bool) -> String {
 
 /// The sections of the agents. With two agents, the second reviews the code that the first writes.
 fn agent_sections(agents: &[AgentKind]) -> String {
-    let section = |agent: &AgentKind| format!("[agents.{0}]\nkind = \"{0}\"\n", agent.as_str());
+    let section = |agent: &AgentKind| format!("[agents.{0}]\nkind = \"{0}\"\n", agent.into_str());
     let mut sections: Vec<String> = agents.iter().map(section).collect();
     if let (Some(first), Some(agent)) = (sections.first_mut(), agents.first()) {
         *first += &example_model(Some(*agent), "the model to use");
-        let fallback = agents.get(1).map(|second| format!("# fallback = \"{}\"", second.as_str()));
+        let fallback = agents.get(1).map(|second| format!("# fallback = \"{}\"", second.into_str()));
         first.extend(fallback.map(|line| format!("{line:<36} # fallback while it is rate limited\n")));
     }
     sections.join("\n")
@@ -187,14 +187,14 @@ fn example_model(agent: Option<AgentKind>, comment: &str) -> String {
 }
 
 fn roles(first: Option<AgentKind>) -> String {
-    let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.as_str()));
+    let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.into_str()));
     let fix = format!("# fix = {{ agent = \"{name}\", model = \"{}\" }}", models(first).1);
     format!("{sign}[roles]\n{sign}implement = \"{name}\"\n{fix} # with a model of its own\n")
 }
 
 fn reviewers(spec: Option<AgentKind>, code: Option<AgentKind>) -> String {
     let reviewer = |kind: &str, agent: Option<AgentKind>| {
-        let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.as_str())).unwrap_or_default();
+        let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.into_str())).unwrap_or_default();
         format!("[reviewers.{kind}]\nkind = \"{kind}\"\n{agent}")
     };
     let model = example_model(code, "another model than the agent's");

@@ -57,7 +57,7 @@ impl Args {
         let spec = self.spec.iter().map(|file| (ReviewerKind::Spec, file));
         let code = self.code.iter().map(|file| (ReviewerKind::Code, file));
         let by_kind = spec.chain(code).map(|(kind, file)| ReviewInput {
-            name: ReviewerName::new(kind.as_str()),
+            name: ReviewerName::new(kind.into_str()),
             kind: Some(kind),
             file,
         });
@@ -96,7 +96,7 @@ fn read_input(input: ReviewInput<'_>, console: &Console) -> Result<Review> {
     if let Some(kind) = input.kind
         && kind != review.kind
     {
-        let (parsed_as, counted_as) = (review.kind.as_str(), kind.as_str());
+        let (parsed_as, counted_as) = (review.kind.into_str(), kind.into_str());
         console.note(&format!(
             "warning: {shown} was parsed with --role {parsed_as}; it counts as the {counted_as} review"
         ));

@@ -44,7 +44,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
         let channel = settings.channel(&name).ok_or_else(|| unknown(&settings, &name))?;
         let notify_channel = NotifyChannel::new(channel, context.clone());
         let events = NotificationKind::ALL.iter().copied().filter(|kind| settings.channels_for(*kind).contains(&name));
-        let events = events.map(NotificationKind::as_str).collect();
+        let events = events.map(<&str>::from).collect();
         let problem = notify_channel.send(&message).err().map(|why| why.to_string());
         rows.push(ChannelRow { what: notify_channel.description(), name, events, problem });
     }

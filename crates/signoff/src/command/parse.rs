@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 impl Args {
     fn review_request(&self) -> ReviewRequest {
         ReviewRequest {
-            reviewer: ReviewerName::new(self.role.as_str()),
+            reviewer: ReviewerName::new(self.role.into_str()),
             kind: self.role,
             nonce: self.nonce.as_deref().map(Nonce::from),
             require_nonce: self.require_nonce,

@@ -66,7 +66,7 @@ fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
     let project = project.reconnect()?;
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
-            let text = format!("Answered {}", choice.as_str());
+            let text = format!("Answered {}", choice.into_str());
             Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
@@ -79,7 +79,7 @@ fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
         TuiRequest::Decide(task, TaskDecision::Edit { verdict, reason }) => {
             let result = edit::edit(&project, task, verdict, host::user_name(), &reason)?;
             let note = result.note().map(|note| format!("; {note}")).unwrap_or_default();
-            Some(format!("Task #{task} is {} by {}{note}", verdict.as_str(), host::user_name()))
+            Some(format!("Task #{task} is {} by {}{note}", verdict.into_str(), host::user_name()))
         }
         TuiRequest::Decide(task, TaskDecision::Dispute { finding, reason }) => {
             let (finding_ref, _) = dispute::dispute(&project, finding.as_str(), Some(task), &reason)?;

@@ -81,7 +81,7 @@ fn cancel_task(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome> {
 fn edit_verdict(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome> {
     let verdict = parse_verdict(verdict)?;
     let result = edit::edit(project, TaskId(task), verdict, host::user_name(), reason)?;
-    let message = format!("Task #{task} is {} by {}", verdict.as_str(), host::user_name());
+    let message = format!("Task #{task} is {} by {}", verdict.into_str(), host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }
 

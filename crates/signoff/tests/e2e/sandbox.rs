@@ -13,7 +13,7 @@ pub fn ways() -> Vec<SandboxBackend> {
         let power = SandboxSupport::probe(Some(*way));
         let works = power.is_complete() && (*way != SandboxBackend::Landlock || power.landlock.is_some());
         if !works {
-            eprintln!("SKIPPED: agents held by {}: {}", way.as_str(), power.missing.unwrap_or_default());
+            eprintln!("SKIPPED: agents held by {}: {}", way.into_str(), power.missing.unwrap_or_default());
         }
         works
     };
@@ -41,7 +41,7 @@ pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> TestProject {
 }
 
 pub fn work(project: &TestProject, way: SandboxBackend) -> ProgramOutput {
-    project.env.run_with(&["work"], &[("SIGNOFF_TEST_SANDBOX", way.as_str())])
+    project.env.run_with(&["work"], &[("SIGNOFF_TEST_SANDBOX", way.into_str())])
 }
 
 /// The value of `KEY` for every attempt of the first task.
@@ -105,7 +105,7 @@ fn a_reviewer_can_read_everything_and_write_nothing() {
         let answers = project.list(".signoff/reviews");
         let answer = answers.iter().find(|name| name.ends_with(".txt")).expect("an answer");
         assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
-        assert_eq!(attempts(&project, "hold"), format!("implement \"{0}\"\nreview \"{0}\"", way.as_str()));
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{0}\"\nreview \"{0}\"", way.into_str()));
         assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.5);
         assert_eq!(project.checkout(), checkout);
         assert_eq!(project.git("for-each-ref refs/tags refs/heads/main"), refs);
@@ -161,7 +161,7 @@ fn a_writer_can_build_and_commit_and_write_nothing_else() {
         assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short"), "");
         assert_eq!(project.read(".git/worktrees/task-1/commondir"), "../..\n");
         assert!(!project.list(".git/worktrees/task-1").contains(&"config.worktree".to_owned()));
-        assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.as_str()));
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.into_str()));
         assert_eq!(project.env.shell("cat ~/.cache/tool").stdout, "cached\n");
         assert_eq!(project.checkout(), checkout);
         assert_eq!(project.git("for-each-ref --exclude=refs/heads/signoff --exclude=refs/signoff"), refs);
@@ -254,13 +254,13 @@ fn an_agent_that_cannot_be_sandboxed_is_not_started() {
 #[test]
 fn doctor_names_the_sandbox() {
     let run_with = |project: &TestProject, way: SandboxBackend| {
-        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_SANDBOX", way.as_str())]).json();
+        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_SANDBOX", way.into_str())]).json();
         (doctor["hold"].to_string(), doctor["checks"][3]["message"].to_string(), doctor["checks"][3]["warning"].clone())
     };
     let project = project("sandbox = true\nsandbox_writers = false", &[]);
     for way in ways() {
         let (hold, message, warning) = run_with(&project, way);
-        assert_eq!(hold, format!("\"{}\"", way.as_str()));
+        assert_eq!(hold, format!("\"{}\"", way.into_str()));
         assert!(message.starts_with("\"reviewers: read-only; writers: anywhere ("), "{message}");
         assert_eq!(warning, false);
     }

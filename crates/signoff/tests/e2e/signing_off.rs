@@ -326,7 +326,7 @@ fn checks_run_in_the_sandbox() {
         let worked = sandbox::work(&project, way);
         assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
         assert!(!project.env.work().join("trespass").exists(), "{way:?}");
-        assert!(sandbox::attempts(&project, "hold").contains(&format!("review {:?}", way.as_str())));
+        assert!(sandbox::attempts(&project, "hold").contains(&format!("review {:?}", way.into_str())));
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn markdown(merged: &MergedReview, threshold: FailThreshold) -> Strin
     still_open(&mut out, merged);
     notes(&mut out, merged);
     let action = merged.advice().map(|action| format!(" Action: {}.", action.sentence()));
-    out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.as_str(), action.unwrap_or_default()));
+    out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.into_str(), action.unwrap_or_default()));
     out
 }
 

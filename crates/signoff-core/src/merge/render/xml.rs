@@ -75,12 +75,12 @@ pub fn representable(text: &str) -> String {
 
 pub(super) fn xml(merged: &MergedReview) -> String {
     let conflicts = merged.conflicts.iter().map(|conflict| conflict_element(merged, conflict));
-    let mut parts = vec![leaf("overall-verdict", merged.overall.as_str())];
+    let mut parts = vec![leaf("overall-verdict", merged.overall.into_str())];
     parts.extend((0..merged.results.len()).map(|index| result_element(&merged.results, index)));
     parts.push(XmlElement::new("issues").children(issues(merged)));
     parts.push(XmlElement::new("minor").children(merged.minor.iter().map(note)));
     parts.extend((!merged.conflicts.is_empty()).then(|| XmlElement::new("conflicts").children(conflicts)));
-    parts.push(leaf("action", merged.action.as_str()));
+    parts.push(leaf("action", merged.action.into_str()));
     XmlElement::new("merged-review").children(parts).document()
 }
 
@@ -102,11 +102,11 @@ fn result_element(results: &[ReviewerResult], index: usize) -> XmlElement {
         | ReviewerKind::General => "result",
     };
     let reviewer =
-        (name == "result" || result.reviewer.as_str() != result.kind.as_str()).then(|| result.reviewer.to_string());
+        (name == "result" || result.reviewer.as_str() != result.kind.into_str()).then(|| result.reviewer.to_string());
     XmlElement::new(name)
         .attributes(reviewer.map(|reviewer| ("reviewer", reviewer)))
         .attribute("verdict", verdict_word(&result.verdict))
-        .attribute("confidence", result.confidence.as_str())
+        .attribute("confidence", result.confidence.into_str())
         .attributes(reason(result).map(|reason| ("reason", reason)))
 }
 
@@ -128,7 +128,7 @@ fn issue(issue: &MergedIssue) -> XmlElement {
         .attribute("source", sources.join(","))
         .attribute("priority", issue.priority.to_string())
         .attribute("type", finding.kind.as_str())
-        .attribute("severity", finding.severity.as_str())
+        .attribute("severity", finding.severity.into_str())
         .attributes(location_attributes(finding.file.as_deref(), finding.line))
         .attribute("id", finding.id.as_str())
         .children([description].into_iter().chain(requirement).chain(fix))

@@ -66,7 +66,7 @@ impl TaskGraph {
                 let (line, id, state) = (task.line, task.id.clone(), file.tasks[held].state);
                 let waits_for = file.tasks[held].id.clone();
                 file.tasks[node].state = SourceState::Blocked;
-                file.warn(line, format!("{id} waits for {waits_for}, which is {}", state.as_str().replace('_', " ")));
+                file.warn(line, format!("{id} waits for {waits_for}, which is {}", state.into_str().replace('_', " ")));
             }
         }
     }

@@ -211,7 +211,7 @@ impl NextStep {
     /// Answers the question of a loop. `id` is the id in the repository; the store assigns it.
     pub fn for_question(row: &LoopRow, id: Option<&str>) -> Self {
         let choices: &[Choice] = row.question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default();
-        let choices = choices.iter().map(|choice| choice.as_str().to_owned()).collect();
+        let choices = choices.iter().map(|choice| choice.into_str().to_owned()).collect();
         match row.task.map(|task| task.to_string()).or_else(|| id.map(str::to_owned)) {
             Some(subject) => Self::Do(Action::Answer { subject, choices }),
             None => Self::InOrder(vec![Action::Status, Action::Answer { subject: "QUESTION".to_owned(), choices }]),
@@ -340,7 +340,7 @@ impl fmt::Display for BlockingTask {
                 write!(f, "waits for #{by} (nothing to review): {ways}")
             }
             Self::NotApproved { by, status, verdict, is_refused } => {
-                let how = verdict.map_or(status.as_str(), FinalVerdict::as_str);
+                let how = verdict.map_or(status.into_str(), |verdict| verdict.into_str());
                 let retry = (!is_refused).then_some(Action::Retry(*by));
                 let ways: Vec<Action> = retry.into_iter().chain([Action::Accept(*by)]).collect();
                 write!(f, "waits for #{by} ({how}): {}", alternatives(&ways))

@@ -26,7 +26,7 @@ fn short(state: &IterationState) -> String {
     for iteration in &state.iterations {
         lines.push_str(&format!("{}:", iteration.iteration));
         for number in 1..FINAL_PHASE {
-            let status = iteration.phases.status(number).map_or("", |status| status.as_str());
+            let status = iteration.phases.status(number).map_or("", |status| status.into_str());
             let count = iteration.phases.retries(number).filter(|count| *count > 0);
             let count = count.map(|count| format!(" ×{count}")).unwrap_or_default();
             let issues = match iteration.phases.issues(number).len() {
@@ -37,7 +37,7 @@ fn short(state: &IterationState) -> String {
         }
         lines.push('\n');
     }
-    lines.push_str(&format!("9 {}", state.phase9.status.as_str()));
+    lines.push_str(&format!("9 {}", state.phase9.status.into_str()));
     lines
 }
 

@@ -55,7 +55,7 @@ fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> 
     let scope = if cycle.scope == ReviewScope::Scoped { ", fix only" } else { "" };
     Line::from(vec![
         span(format!("Round {at} of {all}: "), theme.bold()),
-        span(cycle.verdict.as_str(), theme.round_verdict(cycle.verdict).patch(theme.bold())),
+        span(cycle.verdict.into_str(), theme.round_verdict(cycle.verdict).patch(theme.bold())),
         span(
             format!(
                 "  {} {}{scope}, commit {}, {found}",
@@ -77,13 +77,13 @@ fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, scroll: &mut Scro
 fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::from(span(truncate_line(&review.reviewer, width), theme.bold())),
-        Line::from(span(truncate_line(review.verdict.as_str(), width), theme.verdict(review.verdict))),
+        Line::from(span(truncate_line(review.verdict.into_str(), width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
     let confidence = if review.confidence == Confidence::Unstated {
         String::new()
     } else {
-        format!("  confidence {}", review.confidence.as_str())
+        format!("  confidence {}", review.confidence.into_str())
     };
     lines.push(Line::from(span(
         truncate_line(&format!("{}{cost}{confidence}", format_duration(review.duration_ms)), width),
@@ -186,7 +186,7 @@ fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> 
     let finding = &line.finding;
     let base = if chosen { theme.bold() } else { Style::new() };
     let state = pad(&line.state.label(), 12);
-    let severity = pad(finding.severity.as_str(), 9);
+    let severity = pad(finding.severity.into_str(), 9);
     let location = source_location(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
     Line::from(vec![
@@ -211,7 +211,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     texts.extend(
         line.claims
             .iter()
-            .map(|claim| (format!("the fixer says {}{}", claim.claim.as_str(), why(&claim.evidence)), theme.faint())),
+            .map(|claim| (format!("the fixer says {}{}", claim.claim.into_str(), why(&claim.evidence)), theme.faint())),
     );
     texts.extend(line.decisions.iter().map(|decision| {
         (

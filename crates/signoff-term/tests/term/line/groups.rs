@@ -128,7 +128,7 @@ fn a_checkpoint_reviews_all_active_tasks() {
     let at = |task: u64| id(task).checkpoint(1);
     let mut story = story.serves(at(4), gate()).serves(at(5), gate());
     let row = |story: &Story, task| story.view.row(&id(task)).unwrap();
-    assert_eq!((row(&story, 4).badge.as_str(), row(&story, 5).badge.as_str()), ("REVIEW", "REVIEW"));
+    assert_eq!((row(&story, 4).badge.into_str(), row(&story, 5).badge.into_str()), ("REVIEW", "REVIEW"));
     assert_eq!((row(&story, 4).checkpoint, row(&story, 5).checkpoint), (Some(1), Some(1)));
     assert!(story.view.rows().iter().all(|row| row.id.checkpoint_target().is_none()));
     story = story.on_loop(at(4).as_str()).reviewer_fails("general", AttemptFailure::TimedOut);

@@ -61,7 +61,7 @@ fn every_badge_has_its_screen() {
     ];
     for (badge, story) in stories {
         assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(badge));
-        let name = badge.as_str().to_lowercase();
+        let name = badge.into_str().to_lowercase();
         let mut scene = Scene::shown(story, TuiMode::Replaying, Theme::Plain);
         insta::assert_snapshot!(format!("badge_{name}_80x24"), scene.text(SMALL));
         insta::assert_snapshot!(format!("badge_{name}_200x60"), scene.text(LARGE));

@@ -335,7 +335,7 @@ fn not_ready(task: &SourceTask) -> Option<String> {
         SourceState::Blocked if task.depends_on.is_empty() => Some("blocked".to_owned()),
         SourceState::Blocked => Some(format!("blocked, after {}", task.depends_on.join(", "))),
         SourceState::InProgress | SourceState::Deferred | SourceState::Review => {
-            Some(task.state.as_str().replace('_', " "))
+            Some(task.state.into_str().replace('_', " "))
         }
         SourceState::NotWork => Some("not a work item".to_owned()),
         SourceState::Done | SourceState::Cancelled => None,
@@ -357,7 +357,7 @@ fn exclusion_reason(excluded: &ExcludedTask) -> String {
         }
         TaskStatus::Cancelled => String::new(),
     };
-    format!("claimed by task {by} ({}){next_step}", status.as_str())
+    format!("claimed by task {by} ({}){next_step}", status.into_str())
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {
