@@ -41,9 +41,17 @@ pub struct CheckoutSnapshot {
 impl TestProject {
     /// Creates a repository with one commit and no configuration.
     pub fn new(program: impl AsRef<Path>) -> Self {
-        let this = Self { env: TestEnv::new(program) };
-        TEMPLATE.copy_to(&this.env.work());
-        this
+        Self::in_env(TestEnv::new(program))
+    }
+
+    /// The same outside of shared memory, which sandboxed agents may write to.
+    pub fn outside_shared_memory(program: impl AsRef<Path>) -> Self {
+        Self::in_env(TestEnv::outside_shared_memory(program))
+    }
+
+    fn in_env(env: TestEnv) -> Self {
+        TEMPLATE.copy_to(&env.work());
+        Self { env }
     }
 
     /// Creates a repository with a scripted agent for all roles.

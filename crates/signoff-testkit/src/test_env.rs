@@ -23,12 +23,26 @@ impl TestEnv {
     /// # Panics
     /// If the temporary directory cannot be set up.
     pub fn new(program: impl AsRef<Path>) -> Self {
-        let root = tempfile::Builder::new().prefix("signoff-test-").tempdir().expect("a temporary directory");
-        let this = Self { root };
+        Self::below(&std::env::temp_dir(), program.as_ref())
+    }
+
+    /// The same outside of shared memory, which sandboxed agents may write to.
+    ///
+    /// # Panics
+    /// If the temporary directory cannot be set up.
+    pub fn outside_shared_memory(program: impl AsRef<Path>) -> Self {
+        let temporary = std::env::temp_dir();
+        let is_shared = temporary.starts_with("/dev/shm");
+        Self::below(if is_shared { Path::new("/tmp") } else { &temporary }, program.as_ref())
+    }
+
+    fn below(directory: &Path, program: &Path) -> Self {
+        let root = tempfile::Builder::new().prefix("signoff-test-").tempdir_in(directory);
+        let this = Self { root: root.expect("a temporary directory") };
         for directory in [this.home(), this.work(), this.bin()] {
             fs::create_dir(directory).expect("a fresh directory");
         }
-        link(program.as_ref(), &this.program());
+        link(program, &this.program());
         this
     }
 

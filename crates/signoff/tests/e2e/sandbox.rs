@@ -22,7 +22,7 @@ pub fn ways() -> Vec<SandboxBackend> {
 
 /// A project whose agent is a shell script per role, with a remote that accepts every push.
 pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> TestProject {
-    let project = TestProject::new(PROGRAM);
+    let project = TestProject::outside_shared_memory(PROGRAM);
     let shell = "case $SIGNOFF_ROLE in review) exec sh ../../../review.sh;; *) exec sh ../../../write.sh;; esac";
     for (role, script) in scripts {
         project.env.write(&format!("{role}.sh"), format!("cat > /dev/null\n{script}"));

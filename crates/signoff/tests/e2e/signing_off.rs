@@ -319,7 +319,8 @@ fn checks_run_in_a_copy_that_is_deleted() {
 #[test]
 fn checks_run_in_the_sandbox() {
     for way in sandbox::ways() {
-        let project = TestProject::with_agent(PROGRAM, developer);
+        let project = TestProject::outside_shared_memory(PROGRAM);
+        project.set_agent(developer);
         project.env.write("Makefile", "test:\n\t@! touch ../../../trespass 2>/dev/null && touch mine\n");
         project.configure("sandbox = true\n");
         project.run(&["add", "Add login"]);
