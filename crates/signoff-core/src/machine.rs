@@ -131,7 +131,7 @@ fn apply_event(machine: &mut Loop, event: Event, policy: &Policy) {
         Event::CheckpointEnded { findings, number } => {
             outside_findings::checkpoint_ended(machine, findings, number, policy)
         }
-        Event::LandingGranted => land::granted(machine, policy),
+        Event::LandingGranted => land::landing_granted(machine, policy),
         Event::HeadMoved { head } => land::head_moved(machine, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(machine, question, choice, policy),
         Event::PersonRetried { .. } => person::retried(machine, policy),

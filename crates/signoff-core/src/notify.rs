@@ -140,13 +140,13 @@ impl NotificationWatcher {
         };
         self.run_state.apply_transition(transition);
         match &transition.event.fact {
-            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, transition),
-            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(&before),
+            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_topics(loop_id, transition),
+            Fact::Run(RunFact::Transitioned(_)) => self.run_topics(&before),
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Vec::new(),
         }
     }
 
-    fn loop_moved(&self, loop_id: &LoopId, transition: &Transition) -> Vec<NotificationTopic> {
+    fn loop_topics(&self, loop_id: &LoopId, transition: &Transition) -> Vec<NotificationTopic> {
         let flags = |state: &Snapshot| LoopNeeds::for_loop(state.loop_state.as_ref().map(|state| &state.machine));
         let (before, after) = (flags(&transition.before), flags(&transition.after));
         let new = [
@@ -176,7 +176,7 @@ impl NotificationWatcher {
         binding_cap(own, &self.task_caps, self.run_state.usage(), &self.run_caps)
     }
 
-    fn run_moved(&self, before: &RunNeeds) -> Vec<NotificationTopic> {
+    fn run_topics(&self, before: &RunNeeds) -> Vec<NotificationTopic> {
         let now = RunNeeds::for_run(&self.run_state);
         let new = now.blockers.into_iter().filter(|loop_id| !before.blockers.contains(loop_id));
         let stuck = |loop_id| NotificationTopic { kind: NotificationKind::Stuck, loop_id: Some(loop_id) };

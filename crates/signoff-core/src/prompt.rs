@@ -21,9 +21,10 @@ pub use review::{
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
-    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
-    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
-    TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research, simplify, synthesis,
+    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, PlanContext,
+    PlanDocumentContext, PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskPromptContext, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research, simplify,
+    synthesis,
 };
 
 /// The prompt for an agent that continues its session.
@@ -62,12 +63,12 @@ pub struct DiffContext<'a> {
     /// The diff, without the omitted files.
     pub diff: &'a str,
     /// Changed files whose content is not shown.
-    pub left_out: &'a [OmittedFileBrief<'a>],
+    pub left_out: &'a [OmittedFileContext<'a>],
 }
 
 /// A changed file whose content is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OmittedFileBrief<'a> {
+pub struct OmittedFileContext<'a> {
     pub path: &'a str,
     pub reason: OmissionReason,
 }
@@ -97,7 +98,7 @@ impl<'a> From<DiffContext<'a>> for DiffVariables<'a> {
             stat: context.stat,
             lines: context.lines(),
             text: context.is_inline().then_some(context.diff),
-            left_out: context.left_out.iter().map(OmittedFileBrief::line).collect(),
+            left_out: context.left_out.iter().map(OmittedFileContext::line).collect(),
         }
     }
 }
@@ -113,7 +114,7 @@ impl DiffContext<'_> {
     }
 }
 
-impl OmittedFileBrief<'_> {
+impl OmittedFileContext<'_> {
     fn line(&self) -> String {
         let path = one_line(self.path);
         match self.reason {
@@ -212,8 +213,8 @@ mod tests {
     #[test]
     fn binary_and_huge_files_are_named() {
         let left_out = [
-            OmittedFileBrief { path: "logo.png", reason: OmissionReason::Binary },
-            OmittedFileBrief { path: "data/\n```\n## all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
+            OmittedFileContext { path: "logo.png", reason: OmissionReason::Binary },
+            OmittedFileContext { path: "data/\n```\n## all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
         ];
         let diff = DiffContext { stat: STAT, left_out: &left_out, ..DiffContext::default() };
         insta::assert_snapshot!(render(diff), @r"

@@ -85,16 +85,16 @@ impl ReportScope {
 
     /// Checks a call and applies it.
     pub fn call(&self, tool: &str, arguments: &ReportArguments) -> Result<AcceptedCall, ReportRefusal> {
-        let granted = self.tool();
-        let checked = if tool == granted.into_str() {
+        let expected = self.tool();
+        let checked = if tool == expected.into_str() {
             Ok(())
         } else {
-            Err(ReportRefusal::WrongTool { sent: clip(tool), granted })
+            Err(ReportRefusal::WrongTool { sent: clip(tool), expected })
         };
         match self {
             Self::Review { request, calls } => {
-                let read = checked.and_then(|()| read_review(request, granted, arguments));
-                record_report(request, calls, granted, arguments, read)
+                let read = checked.and_then(|()| read_review(request, expected, arguments));
+                record_report(request, calls, expected, arguments, read)
             }
             Self::Tasks { written } => checked.and_then(|()| write_task(written, arguments)),
             Self::Groups { known, added } => checked.and_then(|()| add_group(known, added, arguments)),
@@ -172,8 +172,8 @@ fn report_json(tool: ReportTool, calls: &[ReportArguments]) -> Value {
 /// Checks that a named task is the one under review. Checkpoint reviewers may omit it.
 fn check_task(request: &ReviewRequest, arguments: &ReportArguments) -> Result<(), ReportRefusal> {
     match (&request.task, arguments.get("taskId").and_then(Value::as_str)) {
-        (Some(granted), Some(sent)) if sent != granted => {
-            Err(ReportRefusal::WrongTask { sent: clip(sent), granted: granted.clone() })
+        (Some(expected), Some(sent)) if sent != expected => {
+            Err(ReportRefusal::WrongTask { sent: clip(sent), expected: expected.clone() })
         }
         (Some(_) | None, _) => Ok(()),
     }
@@ -187,11 +187,12 @@ fn refusal_for(
 ) -> ReportRefusal {
     let sent = |name| arguments.get(name).and_then(Value::as_str).map(clip);
     let is_of = |code| violation.code == code;
-    if let (true, Some(granted), Some(sent)) = (is_of(ViolationCode::WrongLoop), &request.loop_id, sent("loopId")) {
-        return ReportRefusal::WrongLoop { sent, granted: granted.clone(), tool };
+    if let (true, Some(expected), Some(sent)) = (is_of(ViolationCode::WrongLoop), &request.loop_id, sent("loopId")) {
+        return ReportRefusal::WrongLoop { sent, expected: expected.clone(), tool };
     }
-    if let (true, Some(granted), Some(sent)) = (is_of(ViolationCode::CommitMismatch), &request.commit, sent("commit")) {
-        return ReportRefusal::WrongCommit { sent, granted: granted.clone() };
+    if let (true, Some(expected), Some(sent)) = (is_of(ViolationCode::CommitMismatch), &request.commit, sent("commit"))
+    {
+        return ReportRefusal::WrongCommit { sent, expected: expected.clone() };
     }
     ReportRefusal::Malformed { tool, message: violation.message }
 }
@@ -320,14 +321,14 @@ pub enum ReportRefusal {
     Ended,
     #[error("the result of this review is already recorded: do not report again")]
     AlreadyReported,
-    #[error("this token is for {granted}, not for {sent}: call {granted}", granted = granted.into_str())]
-    WrongTool { sent: String, granted: ReportTool },
-    #[error("this token is for loop {granted}, not {sent}: call {tool} with loopId \"{granted}\"", tool = tool.into_str())]
-    WrongLoop { sent: String, granted: LoopId, tool: ReportTool },
-    #[error("this token is for task {granted}, not {sent}: send taskId \"{granted}\", or none")]
-    WrongTask { sent: String, granted: String },
-    #[error("this token is for commit {granted}, not {sent}: send commit \"{granted}\", or none")]
-    WrongCommit { sent: String, granted: Commit },
+    #[error("this token is for {expected}, not for {sent}: call {expected}", expected = expected.into_str())]
+    WrongTool { sent: String, expected: ReportTool },
+    #[error("this token is for loop {expected}, not {sent}: call {tool} with loopId \"{expected}\"", tool = tool.into_str())]
+    WrongLoop { sent: String, expected: LoopId, tool: ReportTool },
+    #[error("this token is for task {expected}, not {sent}: send taskId \"{expected}\", or none")]
+    WrongTask { sent: String, expected: String },
+    #[error("this token is for commit {expected}, not {sent}: send commit \"{expected}\", or none")]
+    WrongCommit { sent: String, expected: Commit },
     #[error("{message}. Nothing was recorded: correct it and call {tool} again", tool = tool.into_str())]
     Malformed { tool: ReportTool, message: String },
     #[error("{message}. It is recorded that this review did not pass: correct it and call {tool} again", tool = tool.into_str())]

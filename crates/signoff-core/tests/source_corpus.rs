@@ -107,7 +107,7 @@ fn line_endings_and_a_byte_order_mark_change_nothing() {
 }
 
 #[test]
-fn paths_tell_formats() {
+fn formats_are_detected_by_path() {
     let empty_plan =
         |path| source::read(path, b"# x\n", None).map(|file| file.format).map_err(|error| error.to_string());
     insta::assert_debug_snapshot!(

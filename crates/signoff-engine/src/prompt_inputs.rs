@@ -9,8 +9,8 @@ use signoff_core::machine::{JobKind, ReviewScope, round};
 use signoff_core::merge::{MergeAction, merge, render};
 use signoff_core::prompt::{
     self, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
-    ImplementContext, OmittedFileBrief, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext,
-    SubjectContext, TaskBrief, UnreadableAnswer, Work,
+    ImplementContext, OmittedFileContext, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext,
+    SubjectContext, TaskPromptContext, UnreadableAnswer, Work,
 };
 use signoff_core::review::{FailThreshold, Finding, Review};
 use signoff_core::source::planner::PlannerAnswer;
@@ -128,8 +128,8 @@ fn entries<'a>(spec: &'a AttemptSpec, findings: &[FindingId]) -> Vec<&'a Finding
     findings.iter().filter_map(|id| spec.machine.ledger.get(id)).map(|entry| &entry.finding).collect()
 }
 
-fn task_brief<'a>(spec: &'a AttemptSpec, names: &'a TaskNames) -> TaskBrief<'a> {
-    TaskBrief {
+fn task_prompt_context<'a>(spec: &'a AttemptSpec, names: &'a TaskNames) -> TaskPromptContext<'a> {
+    TaskPromptContext {
         id: &names.id,
         title: &spec.task_spec.title,
         description: &spec.task_spec.description,
@@ -175,12 +175,12 @@ fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -
     let (done, later) = other_items(spec);
     prompt::implement(&ImplementContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &names),
+        task: task_prompt_context(spec, &names),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
         other_loops: &others(spec),
         agents_at_once: spec.agents_at_work,
-        attempt: spec.machine.counters.iteration.max(1),
+        attempt: spec.machine.counters.attempts.max(1),
         previous_message: inputs.previous_message.as_deref(),
         findings,
         item: item(spec, &done, &later),
@@ -209,7 +209,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
     let results = results(spec, findings).filter(|_| !shared);
     prompt::fix(&FixContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &names),
+        task: task_prompt_context(spec, &names),
         worktree: &spec.workspace.worktree,
         instructions: &inputs.instructions,
         findings,
@@ -297,7 +297,7 @@ fn settled(spec: &AttemptSpec) -> Vec<&LedgerEntry> {
     spec.machine.ledger.entries().iter().filter(is_settled).collect()
 }
 
-fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedFileBrief<'a>]) -> DiffContext<'a> {
+fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedFileContext<'a>]) -> DiffContext<'a> {
     DiffContext { base: Some(spec.base().as_str()), stat: &diff.stat, diff: &diff.patch, left_out }
 }
 
@@ -309,7 +309,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, r
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
     let left_out = diff.omitted();
     let work = Work {
-        task: task_brief(spec, &names),
+        task: task_prompt_context(spec, &names),
         worktree: &spec.workspace.worktree,
         other_loops: &others,
         agents_at_once: spec.loops_in_worktree,

@@ -78,9 +78,9 @@ pub fn task_added(task: TaskId, spec: TaskSpec, branch: String, expected: Expect
 /// A review of the checkout: one gate, no fixing.
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
-    let governed = LoopFact::PolicySet { policy: Box::new(Policy { no_ask, ..Policy::new(workflow.clone()) }) };
+    let policy_set = LoopFact::PolicySet { policy: Box::new(Policy { no_ask, ..Policy::new(workflow.clone()) }) };
     let mut facts = opened(policy, workflow, no_ask);
-    facts.push(Fact::Loop(LoopId::checkout(), governed));
+    facts.push(Fact::Loop(LoopId::checkout(), policy_set));
     let groups = vec![vec![LoopId::checkout()]];
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     facts

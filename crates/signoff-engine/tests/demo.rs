@@ -7,7 +7,7 @@ use std::path::Path;
 
 use signoff_core::contract::{self, Contract, ReviewRequest};
 use signoff_core::prompt::{
-    self, Depth, DiffContext, FixContext, ImplementContext, ReviewContext, SubjectContext, TaskBrief, Work,
+    self, Depth, DiffContext, FixContext, ImplementContext, ReviewContext, SubjectContext, TaskPromptContext, Work,
 };
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_engine::builtin::checks::{CheckCommand, run_each};
@@ -28,9 +28,9 @@ impl DemoRun {
         Self { task: demo::tasks()[task], files }
     }
 
-    fn brief(&self) -> TaskBrief<'static> {
+    fn brief(&self) -> TaskPromptContext<'static> {
         let (title, description) = self.task.split_once('\n').unwrap();
-        TaskBrief { id: "1", title, description: description.trim(), ..TaskBrief::default() }
+        TaskPromptContext { id: "1", title, description: description.trim(), ..TaskPromptContext::default() }
     }
 
     /// Runs the agent in a role and keeps its changes.

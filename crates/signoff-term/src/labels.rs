@@ -62,7 +62,7 @@ pub fn reason_suffix(reason: Option<Reason>) -> String {
     reason.map(|reason| format!(": {}", reason_with_code(reason))).unwrap_or_default()
 }
 
-/// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
+/// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was rate limited too`.
 pub fn wait(wait: &RateLimitWait) -> String {
     let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { truncate_line(&wait.agent, 40) };
     let what = if wait.overloaded { "overload" } else { "rate limit" };
@@ -72,7 +72,7 @@ pub fn wait(wait: &RateLimitWait) -> String {
     let fallback_text = if fallbacks.is_empty() {
         fallbacks
     } else {
-        format!("; {} {verb} refused too", truncate_line(&fallbacks, 40))
+        format!("; {} {verb} rate limited too", truncate_line(&fallbacks, 40))
     };
     format!("waits for {agent} until {} ({what}{why}{fallback_text})", utc_time(wait.until))
 }

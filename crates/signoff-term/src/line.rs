@@ -136,7 +136,7 @@ impl LineRenderer {
 
     /// Whether the loop of this event has ended.
     fn is_over(&self, fact: &Fact) -> bool {
-        let loop_id = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
+        let loop_id = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { loop_with_new_status(fact) };
         loop_id.and_then(|loop_id| self.state.loop_state(loop_id)).is_some_and(Loop::is_done)
     }
 
@@ -277,7 +277,7 @@ fn is_decision(fact: &Fact) -> bool {
 }
 
 /// The loop of an event that updates a loop's status in its run.
-fn moved_loop(fact: &Fact) -> Option<&LoopId> {
+fn loop_with_new_status(fact: &Fact) -> Option<&LoopId> {
     let Fact::Run(RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id, .. })) = fact else {
         return None;
     };
@@ -286,7 +286,8 @@ fn moved_loop(fact: &Fact) -> Option<&LoopId> {
 
 /// Whether the event is recorded together with a decision, as its effect on the run.
 fn is_consequence(fact: &Fact) -> bool {
-    moved_loop(fact).is_some() || matches!(fact, Fact::Loop(_, LoopFact::Transitioned(Event::HeadMoved { .. })))
+    loop_with_new_status(fact).is_some()
+        || matches!(fact, Fact::Loop(_, LoopFact::Transitioned(Event::HeadMoved { .. })))
 }
 
 /// Whether the loop is active, so that lines about it will follow.

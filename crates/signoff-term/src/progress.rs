@@ -56,12 +56,12 @@ fn blockers(overview: &RunOverview) -> String {
     names.join(", ")
 }
 
-/// `5 done, 3 at work, 1 unsettled`. Without a running process, active tasks are called `begun`.
+/// `5 done, 3 at work, 1 unsettled`. Without a running process, active tasks are called `interrupted`.
 pub(crate) fn counts(tasks: &RunTaskCounts, unsettled: usize, is_running: bool) -> String {
     fit::counts([
         (tasks.done, "done"),
         (tasks.signed_off, "signed off"),
-        (tasks.at_work, if is_running { "at work" } else { "begun" }),
+        (tasks.at_work, if is_running { "at work" } else { "interrupted" }),
         (tasks.waiting, "waiting for you"),
         (unsettled, "unsettled"),
         (tasks.stuck, "stuck"),

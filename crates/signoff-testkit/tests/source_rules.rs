@@ -76,7 +76,7 @@ const SPELLED_BY_HAND: [&str; 12] = [
     "signoff/src/command/run/resume.rs",
 ];
 
-/// Files that spell commands to type next, or no longer do though they are listed.
+/// Files that format commands by hand and are not listed, and listed files that no longer do.
 fn commands_by_hand(files: &[SourceFile]) -> Vec<String> {
     let is_command = |rest: &str| {
         let word = rest.split(|letter: char| !letter.is_ascii_lowercase() && letter != '-').next();

@@ -107,11 +107,14 @@ pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<B
     let may_be_driven = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
     let task_runs = tasks.iter().filter(may_be_driven).filter_map(|row| row.run_id);
     let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
-    Ok(held_runs(store, &task_runs.chain(open).collect::<BTreeSet<u64>>())?)
+    Ok(driven_runs(store, &task_runs.chain(open).collect::<BTreeSet<u64>>())?)
 }
 
 /// Returns those of these runs that a process is driving now.
-pub fn held_runs<'a>(store: &dyn Store, runs: impl IntoIterator<Item = &'a u64>) -> Result<BTreeSet<u64>, StoreError> {
+pub fn driven_runs<'a>(
+    store: &dyn Store,
+    runs: impl IntoIterator<Item = &'a u64>,
+) -> Result<BTreeSet<u64>, StoreError> {
     let held = |run: &u64| store.is_held(RunId(*run)).map(|held| held.then_some(*run)).transpose();
     runs.into_iter().filter_map(held).collect()
 }

@@ -317,7 +317,7 @@ impl RunResult {
                 None if waits_for_its_group(row) => {
                     console.note(&format!("Task #{id} is approved and waits for its group"));
                 }
-                None if row.ended_unsettled() => console.note(&format!(
+                None if row.ended_without_result() => console.note(&format!(
                     "Task #{id} is not approved ({}): {}",
                     status_line(row),
                     NextStep::for_task(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),

@@ -292,11 +292,11 @@ mod tests {
         let shown: Vec<_> = texts
             .iter()
             .map(|text| {
-                let stated = severity(text);
+                let found = severity(text);
                 let location = location::find(text);
-                let tags = [stated.as_ref().map(|(_, range)| range), None];
+                let tags = [found.as_ref().map(|(_, range)| range), None];
                 let description = description(text, tags, location.as_ref());
-                format!("{} | {description}", stated.map_or("-", |(severity, _)| severity.into_str()))
+                format!("{} | {description}", found.map_or("-", |(severity, _)| severity.into_str()))
             })
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @"

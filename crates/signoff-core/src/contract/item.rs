@@ -27,11 +27,11 @@ impl ReviewItem {
             return None;
         }
         // Without a location, a word in capitals states no severity: "no CRITICAL issues are left".
-        let stated = if location.is_some() { inline_severity::severity(text) } else { inline_severity::tag(text) };
+        let found = if location.is_some() { inline_severity::severity(text) } else { inline_severity::tag(text) };
         let kind = inline_severity::kind(text);
-        let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
+        let tags = [found.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
         let description = joined(inline_severity::description(text, tags, location.as_ref()).lines());
-        let severity = stated.map(|(severity, _)| severity);
+        let severity = found.map(|(severity, _)| severity);
         Some(Self { location, severity, kind: kind.map(|(kind, _)| kind), description })
     }
 

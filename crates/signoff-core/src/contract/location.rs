@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_a_path_and_a_number() {
+    fn a_location_is_a_path_and_a_number() {
         let texts = [
             "src/auth.ts:45 Missing check",
             "in `src/auth.ts:45:7` there",

@@ -288,9 +288,9 @@ impl LabelledLine {
         let of_problem = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(wording::names_problem);
         let bracketed = before.contains('[') || (before.contains('(') && of_problem());
         let bracketed = bracketed && after.starts_with([']', ')', '*', '_']);
-        let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
-        let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
-        let bare = parse_severity(part).is_some() && (index == self.lead || bracketed || telling);
+        let is_separated = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
+        let is_severity_cell = matches!(part, "Important" | "Major") && is_separated(before) && is_separated(after);
+        let bare = parse_severity(part).is_some() && (index == self.lead || bracketed || is_severity_cell);
         ((shouted || bare) && item::heading_severity(&self.text).is_none()).then_some(severity)
     }
 

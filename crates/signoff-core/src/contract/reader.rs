@@ -73,13 +73,13 @@ pub(super) fn add_entries(
     let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_commentary());
     let (approves, has_notes) = (review.verdict.approves(), review.verdict == Verdict::ApprovedWithMinor);
     for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
-        let (stated, placed) = (entry.item.severity.is_some(), entry.item.location.is_some());
-        if entry.is_resolved() || (entry.is_commentary() && !(approves && stated)) {
+        let (has_severity, has_location) = (entry.item.severity.is_some(), entry.item.location.is_some());
+        if entry.is_resolved() || (entry.is_commentary() && !(approves && has_severity)) {
             continue;
         }
-        if stated || requested || (placed && !approves) {
+        if has_severity || requested || (has_location && !approves) {
             review.findings.push(entry.item.finding(kind, request));
-        } else if approves && (placed || entry.under_notes || has_notes) {
+        } else if approves && (has_location || entry.under_notes || has_notes) {
             // Without a severity, an item with a location is a note.
             review.minor.push(entry.item.note());
         }

@@ -27,7 +27,7 @@ pub enum ReportError {
     Version(u32),
     #[error("the verdict `{0}` is not known")]
     Verdict(String),
-    #[error("the verdict is `inconclusive` exactly where there is a `violation`")]
+    #[error("`verdict` and `violation` contradict each other: only `inconclusive` has a violation")]
     Violation,
     #[error("`findings` is missing")]
     Findings,

@@ -314,11 +314,11 @@ impl SeverityLines {
             let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), request))), Err);
             let clean = AnswerCandidate { offset: line.start, binding, kind: CandidateKind::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
-        } else if let Some((_, stated)) = inline_severity::severity(text)
+        } else if let Some((_, word)) = inline_severity::severity(text)
             && message.markup_at(line.start).is_none()
-            && message.markup_at(line.start + stated.start).is_none()
+            && message.markup_at(line.start + word.start).is_none()
         {
-            self.read_severity(message, line, &stated, request);
+            self.read_severity(message, line, &word, request);
         }
     }
 
@@ -326,17 +326,17 @@ impl SeverityLines {
         &mut self,
         message: &FinalMessage<'_>,
         line: Range<usize>,
-        stated: &Range<usize>,
+        word: &Range<usize>,
         request: &ReviewRequest,
     ) {
         let text = &message.text()[line.clone()];
-        let opens = begins_label(&text[..stated.start]);
+        let opens = begins_label(&text[..word.start]);
         let unnumbered = without_number(text);
         let item = ReviewItem::parse(message, line.end - unnumbered.len(), unnumbered);
         let Some(item) = item.filter(|_| !wording::is_marked_done(text)) else { return };
         if item.location.is_some() {
             self.add_finding(message, &line, item.finding(KIND, request), request);
-        } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
+        } else if opens && !counts_none(&text[word.end..]) && !self.is_over_list(message, &line) {
             let below = item::heading_severity(text).and_then(|_| text_below(message, &line));
             let finding = item.finding(KIND, request);
             let description = below.unwrap_or_else(|| finding.description.clone());

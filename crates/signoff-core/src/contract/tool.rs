@@ -132,8 +132,8 @@ fn review(report: &JsonObject, request: &ReviewRequest) -> Parsed<Review> {
 /// Whether an issue states a severity at or above the threshold, although the tool does not ask for one.
 fn states_blocking(report: &JsonObject, request: &ReviewRequest) -> bool {
     let issues = report.get("issues").and_then(Value::as_array).into_iter().flatten();
-    let stated = issues.filter_map(|issue| json_value::text(issue.as_object()?, "severity"));
-    stated.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| request.fail_on.is_reached_by(severity))
+    let found = issues.filter_map(|issue| json_value::text(issue.as_object()?, "severity"));
+    found.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| request.fail_on.is_reached_by(severity))
 }
 
 fn intent_finding(intent: Option<&str>, unnamed: bool, request: &ReviewRequest) -> Finding {

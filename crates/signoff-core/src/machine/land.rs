@@ -16,7 +16,7 @@ pub const CONFLICT: &str = "conflict";
 
 /// The work is finished: it lands, waits for its group, or stays on its branch. An empty diff never lands. While a
 /// checkpoint review is under way, only work that a person accepted lands.
-pub fn conclude(machine: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+pub fn finish_work(machine: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
     let lands = outcome.is_completed() && !machine.is_unchanged();
     if machine.checkpoint.is_some() && lands && !matches!(outcome, Outcome::Accepted { .. }) {
         machine.stage = Stage::AwaitingLanding { outcome, reason };
@@ -32,7 +32,7 @@ pub fn conclude(machine: &mut Loop, outcome: Outcome, reason: Option<Reason>, po
 }
 
 /// The group allows the landing, or a person does after the end.
-pub fn granted(machine: &mut Loop, policy: &Policy) {
+pub fn landing_granted(machine: &mut Loop, policy: &Policy) {
     let (Stage::AwaitingLanding { outcome, reason } | Stage::Done(Ending { outcome, reason, .. })) = &machine.stage
     else {
         return;
@@ -67,7 +67,7 @@ pub fn retry(machine: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
     } else if is_stale_approval(machine, &outcome) {
         phases::enter(machine, policy);
     } else {
-        conclude(machine, outcome, reason, policy);
+        finish_work(machine, outcome, reason, policy);
     }
 }
 
@@ -86,7 +86,7 @@ pub fn ended(machine: &mut Loop, attempt: AttemptId, report: LandingReport, poli
             machine.landed = true;
             machine.stage = Stage::Done(Ending { outcome, reason, retry: RetryAction::Nothing });
         }
-        LandingReport::SentBack { head, findings } => sent_back(machine, head, findings, policy),
+        LandingReport::SentBack { head, findings } => reject_landing(machine, head, findings, policy),
     }
 }
 
@@ -112,7 +112,7 @@ fn may_retry(machine: &Loop, policy: &Policy) -> bool {
 }
 
 /// A conflict, or checks that fail after the merge: their findings are fixed and reviewed like others.
-fn sent_back(machine: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Policy) {
+fn reject_landing(machine: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Policy) {
     let Stage::Landing { outcome, reason, .. } = &machine.stage else { return };
     let (outcome, reason) = (outcome.clone(), *reason);
     machine.head = head;

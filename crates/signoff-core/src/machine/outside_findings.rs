@@ -33,12 +33,12 @@ pub fn checkpoint_ended(machine: &mut Loop, findings: Vec<Finding>, number: Opti
     if machine.is_done() {
         return;
     }
-    machine.counters.last_checkpoint = machine.counters.iteration;
+    machine.counters.last_checkpoint = machine.counters.attempts;
     machine.next_notes.extend(findings);
     let waiting =
         machine.slots().into_iter().filter(|slot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint)).count();
     if waiting > 0 {
-        machine.counters.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
+        machine.counters.attempts += u32::try_from(waiting).unwrap_or(u32::MAX);
         machine.notes = std::mem::take(&mut machine.next_notes);
         machine.resume_paused(&PauseReason::Checkpoint);
     }
@@ -56,7 +56,7 @@ fn land_or_send_back(machine: &mut Loop, policy: &Policy) {
     }
     if let Stage::AwaitingLanding { outcome, reason } = &machine.stage {
         let (outcome, reason) = (outcome.clone(), *reason);
-        land::conclude(machine, outcome, reason, policy);
+        land::finish_work(machine, outcome, reason, policy);
     }
 }
 
@@ -135,13 +135,13 @@ fn send_back(machine: &mut Loop, policy: &Policy) -> bool {
 pub fn inherit(machine: &mut Loop, inherited: Ledger, policy: &Policy) {
     if machine.stage == Stage::Queued {
         let position = machine.position;
-        machine.ledger.inherit(inherited, |entry| place_finding(entry, position, policy));
+        machine.ledger.inherit(inherited, |entry| assign_to_gate(entry, position, policy));
     }
 }
 
 /// Assigns a finding to the gate of a reviewer that reported it, else to the first gate. A reviewer of that gate must
 /// be able to close it.
-fn place_finding(entry: &mut LedgerEntry, position: Position, policy: &Policy) {
+fn assign_to_gate(entry: &mut LedgerEntry, position: Position, policy: &Policy) {
     let sources = &entry.finding.sources;
     let phase = match sources.iter().all(|source| source.as_str() == LANDING) {
         true => policy.workflow.phases.len(),
@@ -163,13 +163,13 @@ fn gate_of(sources: &[ReviewerName], policy: &Policy) -> Option<usize> {
     let phases = &policy.workflow.phases;
     let checks = sources.iter().any(|source| source.as_str() == CHECKS);
     let check = phases.iter().position(|phase| matches!(phase.kind, PhaseKind::Check(_)) && !phase.is_off());
-    let sits = |index: &usize| {
+    let reviews_at = |index: &usize| {
         let gate = gate_at(*index, policy);
         gate.is_some_and(|gate| sources.iter().any(|source| gate.reviewers.contains(source)))
     };
     check
         .filter(|_| checks)
-        .or_else(|| (0..phases.len()).find(sits))
+        .or_else(|| (0..phases.len()).find(reviews_at))
         .or_else(|| policy.workflow.first_gate_index())
         .or_else(|| phases.iter().position(|phase| phase.is_gate()))
 }

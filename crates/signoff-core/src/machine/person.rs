@@ -159,7 +159,7 @@ pub fn edited(machine: &mut Loop, verdict: FinalVerdict, by: String, head: Optio
     let begun = machine.stage != Stage::Queued;
     let outcome = match verdict {
         FinalVerdict::Approved if begun && !machine.landed => {
-            return land::conclude(machine, Outcome::Accepted { by }, reason, policy);
+            return land::finish_work(machine, Outcome::Accepted { by }, reason, policy);
         }
         FinalVerdict::Approved => Outcome::Accepted { by },
         FinalVerdict::ChangesRequested => Outcome::Failed,

@@ -62,7 +62,7 @@ pub fn sign_off(machine: &mut Loop, policy: &Policy) {
         return nothing_to_review(machine, policy);
     }
     let (outcome, reason) = sign_off_outcome(machine, policy);
-    land::conclude(machine, outcome, reason, policy);
+    land::finish_work(machine, outcome, reason, policy);
 }
 
 /// The work changes nothing. This is never an approval; a person decides how to go on.

@@ -49,7 +49,7 @@ pub struct LimitedAgent {
     /// When the agent may be tried again; none if that is later than the maximum wait.
     #[serde(rename = "free")]
     pub available_at: Option<Timestamp>,
-    /// Whether it was refused since the last wait.
+    /// Whether it was rate limited since the last wait.
     #[serde(rename = "lately")]
     pub refused_since_wait: bool,
 }
@@ -122,7 +122,7 @@ impl RateLimitState {
         self.agents.insert(self.agent_index, LimitedAgent { refusal, times, available_at, refused_since_wait: true });
     }
 
-    /// The first agent that is available now and was not refused since the last wait.
+    /// The first agent that is available now and was not rate limited since the last wait.
     fn next_available(&self, chain: &FallbackChain, most: u32) -> Option<usize> {
         let is_free = |index: &usize| match self.agents.get(index) {
             Some(agent) => {

@@ -94,9 +94,9 @@ impl Loop {
     /// not paused.
     pub fn is_paused(&self) -> bool {
         let slots = self.slots();
-        let held = |slot: &&AttemptSlot| matches!(slot, AttemptSlot::Paused(_));
+        let is_paused = |slot: &&AttemptSlot| matches!(slot, AttemptSlot::Paused(_));
         let at_checkpoint = |slot: &&AttemptSlot| **slot == AttemptSlot::Paused(PauseReason::Checkpoint);
-        !slots.is_empty() && slots.iter().all(held) && !slots.iter().all(at_checkpoint)
+        !slots.is_empty() && slots.iter().all(is_paused) && !slots.iter().all(at_checkpoint)
     }
 
     pub fn slots(&self) -> Vec<&AttemptSlot> {
@@ -109,7 +109,7 @@ impl Loop {
 
     /// The number of attempts since the last checkpoint review.
     pub fn attempts_since_checkpoint(&self) -> u32 {
-        self.counters.iteration.saturating_sub(self.counters.last_checkpoint)
+        self.counters.attempts.saturating_sub(self.counters.last_checkpoint)
     }
 
     pub fn runs(&self, attempt: AttemptId) -> bool {

@@ -70,11 +70,12 @@ pub struct Position {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct LoopCounters {
     /// Implement and fix attempts so far.
-    pub iteration: u32,
+    #[serde(rename = "iteration")]
+    pub attempts: u32,
     /// Attempts that do not count towards the limit: the first one at each further item of a plan, and parallel
     /// fixers after the first.
     pub uncounted: u32,
-    /// The iteration at the last checkpoint review.
+    /// The number of attempts at the last checkpoint review.
     pub last_checkpoint: u32,
     /// The number of the current review, within this gate and pass.
     pub cycle: u32,
@@ -124,7 +125,7 @@ pub enum Stage {
     Queued,
     /// An agent phase. `failures` counts failed attempts of this job.
     Working { slot: AttemptSlot, failures: u32 },
-    /// Helpers research the question of an agent phase first.
+    /// Researchers work in parallel before the agent of the phase starts.
     Researching { team: Vec<ResearcherState> },
     /// The project's checks run.
     Checking { slot: AttemptSlot, failures: u32 },

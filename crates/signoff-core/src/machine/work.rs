@@ -69,7 +69,7 @@ fn counts_attempts(machine: &Loop, policy: &Policy) -> bool {
 
 /// Whether the loop's limit allows one more attempt.
 pub fn may_attempt(machine: &Loop, policy: &Policy) -> bool {
-    machine.counters.iteration.saturating_sub(machine.counters.uncounted) < max_attempts(machine, policy)
+    machine.counters.attempts.saturating_sub(machine.counters.uncounted) < max_attempts(machine, policy)
 }
 
 /// Maximum number of attempts, including those granted by a person.
@@ -90,7 +90,7 @@ pub fn attempt_slot(machine: &mut Loop, after_incomplete: bool, policy: &Policy)
     if after_incomplete && due {
         return AttemptSlot::Paused(PauseReason::Checkpoint);
     }
-    machine.counters.iteration += 1;
+    machine.counters.attempts += 1;
     machine.notes = std::mem::take(&mut machine.next_notes);
     machine.new_slot()
 }

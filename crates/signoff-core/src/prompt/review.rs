@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::contract::{self, Contract, ReviewRequest};
 use crate::ledger::LedgerEntry;
 use crate::prompt::template::one_line;
-use crate::prompt::{Depth, DiffContext, ItemBrief, OtherLoop, TaskBrief, lists, template};
+use crate::prompt::{Depth, DiffContext, OtherLoop, PlanItemContext, TaskPromptContext, lists, template};
 use crate::review::{Finding, Inconclusive, ReviewerKind};
 use crate::source::line_at;
 
@@ -57,7 +57,7 @@ pub enum SubjectContext<'a> {
 /// Work in a worktree.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Work<'a> {
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work in this worktree at once.
@@ -68,7 +68,7 @@ pub struct Work<'a> {
     /// author's claims find less.
     pub author_output: Option<&'a str>,
     /// The item of the plan under review, if each item has its own review.
-    pub item: Option<ItemBrief<'a>>,
+    pub item: Option<PlanItemContext<'a>>,
 }
 
 /// A text that was made from another text.
@@ -90,8 +90,8 @@ pub struct DocumentContext<'a> {
 pub enum DocumentKind<'a> {
     TaskList { specification: &'a str },
     Groups { tasks: &'a str },
-    Plan { task: TaskBrief<'a> },
-    Design { task: TaskBrief<'a> },
+    Plan { task: TaskPromptContext<'a> },
+    Design { task: TaskPromptContext<'a> },
 }
 
 /// The findings of earlier reviews. A reviewer is not shown the text of those reviews.

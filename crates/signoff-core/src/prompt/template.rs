@@ -197,10 +197,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::prompt::TaskBrief;
+    use crate::prompt::TaskPromptContext;
 
     fn task(title: &str, description: &str) -> String {
-        let task = TaskBrief { title, description, ..TaskBrief::default() };
+        let task = TaskPromptContext { title, description, ..TaskPromptContext::default() };
         render("parts/assignment.md", minijinja::context! { task => Serde(task) })
     }
 

@@ -9,7 +9,7 @@ use crate::review::Finding;
 
 /// A task as agents see it. Empty fields are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct TaskBrief<'a> {
+pub struct TaskPromptContext<'a> {
     pub id: &'a str,
     pub title: &'a str,
     pub description: &'a str,
@@ -24,7 +24,7 @@ pub struct TaskBrief<'a> {
 
 /// One task of a plan document that is worked task by task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct ItemBrief<'a> {
+pub struct PlanItemContext<'a> {
     /// Counted from 1.
     pub number: u32,
     pub title: &'a str,
@@ -41,7 +41,7 @@ pub struct ItemBrief<'a> {
 pub struct ImplementContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     /// Files at the worktree's root with the project's rules for contributors.
     pub instructions: &'a [&'a str],
@@ -56,7 +56,7 @@ pub struct ImplementContext<'a> {
     #[serde(serialize_with = "lists::numbered")]
     pub findings: &'a [&'a Finding],
     /// The item of the plan to implement, if the plan is worked item by item.
-    pub item: Option<ItemBrief<'a>>,
+    pub item: Option<PlanItemContext<'a>>,
     /// Whether the last line of the final message decides if the task is done.
     pub ends_with_marker: bool,
     /// Whether the agent may report that the tracker has no work left.
@@ -68,7 +68,7 @@ pub struct ImplementContext<'a> {
 pub struct FixContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     /// Files at the worktree's root with the project's rules for contributors.
     pub instructions: &'a [&'a str],
@@ -118,7 +118,7 @@ pub struct EarlierCycle {
 pub struct ConflictContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     /// The branch or commit to rebase onto.
     pub onto: &'a str,
@@ -132,7 +132,7 @@ pub struct ConflictContext<'a> {
 pub struct SimplifyContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     pub agents_at_once: usize,
     pub diff: DiffContext<'a>,
@@ -163,7 +163,7 @@ pub fn simplify(context: &SimplifyContext<'_>) -> String {
 pub struct BrainstormContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     /// Counted from 1.
     pub pass: u32,
@@ -203,7 +203,7 @@ pub struct SynthesisContext<'a> {
 pub struct PlanDocumentContext<'a> {
     /// Replaces the built-in opening.
     pub opening: Option<&'a str>,
-    pub task: TaskBrief<'a>,
+    pub task: TaskPromptContext<'a>,
     pub worktree: &'a str,
     /// The result of the brainstorm or of the research.
     pub preparation: Option<&'a str>,

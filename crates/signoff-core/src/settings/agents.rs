@@ -199,7 +199,7 @@ impl Settings {
         for (name, price) in self.file.prices.iter() {
             if let Err(missing) = price.price(name.as_str()) {
                 return Err(self.error(
-                    &["prices", name.as_str()],
+                    &[key::PRICES, name.as_str()],
                     format!(
                         "[prices.{:?}] has no `{missing}`: write `{missing} = 2.5`, dollars for a million tokens",
                         name.as_str()
@@ -247,8 +247,8 @@ impl PriceTable {
     fn price(&self, name: &str) -> Result<Price, &'static str> {
         let price_of = |price: Option<TokenPrice>| price.map(|price| price.0);
         let built_in = prices::built_in_price(name);
-        let input = price_of(self.input).or(built_in.map(|price| price.input)).ok_or("input")?;
-        let output = price_of(self.output).or(built_in.map(|price| price.output)).ok_or("output")?;
+        let input = price_of(self.input).or(built_in.map(|price| price.input)).ok_or(key::INPUT)?;
+        let output = price_of(self.output).or(built_in.map(|price| price.output)).ok_or(key::OUTPUT)?;
         // A configured price for input also applies to caches.
         let built_in = built_in.filter(|_| self.input.is_none());
         Ok(Price {

@@ -332,7 +332,7 @@ impl Settings {
     pub(super) fn timeout(&self, limit: PhaseLimit, agent: &AgentConfig) -> TimeSpan {
         let attempt = self.file.limits.keys.attempt;
         let by_person = limit.span.filter(|_| limit.by_person).or(agent.timeout);
-        let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&[key::LIMITS, "attempt"])));
+        let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&[key::LIMITS, key::ATTEMPT])));
         by_person.or(limit.span).unwrap_or(attempt)
     }
 

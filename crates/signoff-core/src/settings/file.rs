@@ -7,7 +7,7 @@ use super::agents::{AgentKind, PriceTable};
 use super::notify::NotifyTable;
 use super::preset::PresetTable;
 use super::reader::checked;
-use super::rules::{Named, key_name, parts};
+use super::rules::{NamedTable, key_name, parts};
 use super::values::{
     Amount, Arguments, CommandWords, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
     PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
@@ -60,15 +60,15 @@ pub(super) struct SettingsFile {
     /// Preset `slots`: a file with the prompt of the reviewers, from the repository's root.
     pub reviewerPromptPath: Option<Text>,
     /// A table for each agent.
-    pub agents: Named<PlainName, AgentTable>,
+    pub agents: NamedTable<PlainName, AgentTable>,
     /// Which agent does what; a missing role falls back to `implement`.
     pub roles: RoleValues<AgentChoice>,
     /// A table for each reviewer.
-    pub reviewers: Named<PlainName, ReviewerTable>,
+    pub reviewers: NamedTable<PlainName, ReviewerTable>,
     /// The keys of a gate, for the preset in use.
     pub gate: GateKeys,
     /// A table for each workflow that is to be changed.
-    pub presets: Named<PlainName, PresetTable>,
+    pub presets: NamedTable<PlainName, PresetTable>,
     /// Defaults for tasks of every type.
     pub defaults: DefaultsTable,
     /// A table for each type of task.
@@ -76,7 +76,7 @@ pub(super) struct SettingsFile {
     /// Time, money and tokens.
     pub limits: LimitsTable,
     /// Prices of models whose agents report none. They override the built-in list; the longest matching name counts.
-    pub prices: Named<ModelName, PriceTable>,
+    pub prices: NamedTable<ModelName, PriceTable>,
     /// Command lines under names, run in this order by checks and by agents of kind "checks".
     pub checks: CheckCommands,
     /// For each role, the file with its prompt, from the repository's root.
@@ -87,11 +87,10 @@ pub(super) struct SettingsFile {
     pub notify: NotifyTable,
     /// Workflows of your own.
     #[serde(skip_serializing)]
-    pub workflows: Named<OwnWorkflowName, WorkflowTable>,
+    pub workflows: NamedTable<OwnWorkflowName, WorkflowTable>,
 }
 
 pub(super) const TASK_TYPES: &str = key_name!(SettingsFile, task_types);
-pub(super) const SANDBOX_WRITE: &str = key_name!(SettingsFile, sandbox_write);
 pub(super) const REVIEW_ENABLED: &str = key_name!(SettingsFile, reviewEnabled);
 pub(super) const REVIEW_MAX_FIX_ATTEMPTS: &str = key_name!(SettingsFile, reviewMaxFixAttempts);
 pub(super) const DEVELOPER_PROMPT_PATH: &str = key_name!(SettingsFile, developerPromptPath);
@@ -124,7 +123,7 @@ pub(super) struct AgentTable {
     /// More arguments.
     pub args: Arguments,
     /// Variables it is given; their values are never shown.
-    pub env: Named<EnvironmentKey, SecretText>,
+    pub env: NamedTable<EnvironmentKey, SecretText>,
     /// Variables of yours that it gets besides those that every agent of its kind gets: names, or prefixes with a `*`.
     pub pass: PassedVariables,
     /// Time limit of one start.
@@ -342,11 +341,11 @@ impl LimitKeys {
 #[serde(default, rename = "[limits.run]")]
 pub(super) struct CapsTable {
     /// Dollars for each task; in `[limits.run]` for the run.
-    max_cost_usd: Option<Dollars>,
+    pub max_cost_usd: Option<Dollars>,
     /// Tokens for each task; in `[limits.run]` for the run.
-    max_tokens: Option<Amount>,
+    pub max_tokens: Option<Amount>,
     /// Minutes of work for each task; in `[limits.run]` for the run.
-    max_minutes: Option<Amount>,
+    pub max_minutes: Option<Amount>,
 }
 
 impl CapsTable {
@@ -379,7 +378,7 @@ impl Default for WorktreeTable {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct CheckCommands(
-    #[schemars(with = "Named<PlainName, Text>")]
+    #[schemars(with = "NamedTable<PlainName, Text>")]
     #[serde(deserialize_with = "in_order")]
     pub Vec<(PlainName, Text)>,
 );

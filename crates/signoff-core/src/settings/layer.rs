@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::file::{SANDBOX_WRITE, SettingsFile};
+use super::file::SettingsFile;
 use super::formats::{self, PositionedText};
 use super::notify::URL_ENV;
 use super::preset::EXCLUSIVE_PHASE_KEYS;
@@ -361,16 +361,16 @@ pub(super) fn keep_sandbox_strict(
         return Ok(());
     }
     if before.sandbox_writers && !file.sandbox_writers {
-        layer.remove("sandbox_writers");
+        layer.remove(key::SANDBOX_WRITERS);
     }
     if !file.sandbox_network.is_within(&before.sandbox_network) {
-        layer.remove("sandbox_network");
+        layer.remove(key::SANDBOX_NETWORK);
     }
-    if let Some(ConfigData::List(paths)) = layer.get_mut(SANDBOX_WRITE).map(|node| &mut node.data) {
+    if let Some(ConfigData::List(paths)) = layer.get_mut(key::SANDBOX_WRITE).map(|node| &mut node.data) {
         let count = paths.len();
         paths.retain(|path| path.text().is_some_and(|path| before.sandbox_write.0.iter().any(|known| known == path)));
         if paths.len() < count && paths.len() == before.sandbox_write.0.len() {
-            layer.remove(SANDBOX_WRITE);
+            layer.remove(key::SANDBOX_WRITE);
         }
     }
     Ok(())

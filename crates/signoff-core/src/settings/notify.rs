@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::reader::did_you_mean;
-use super::rules::{Named, key_name, value};
+use super::rules::{NamedTable, key_name, value};
 use super::values::{Argument, ChannelNames, CommandWords, HeaderName, PlainName, hidden};
 use super::{ConfigError, Settings, key};
 use crate::notify::NotificationKind;
@@ -26,7 +26,7 @@ pub(super) struct NotifyTable {
     /// Work is paused because a cap of money, tokens or minutes is reached: the names of the channels that are notified.
     pub budget: ChannelNames,
     /// A table for each channel, beside "bell" and "desktop", which are built in.
-    pub channels: Named<PlainName, ChannelTable>,
+    pub channels: NamedTable<PlainName, ChannelTable>,
 }
 
 pub(super) const URL_ENV: &str = key_name!(ChannelTable, url_env);
@@ -34,7 +34,7 @@ pub(super) const URL_ENV: &str = key_name!(ChannelTable, url_env);
 impl Default for NotifyTable {
     fn default() -> Self {
         let bell = || ChannelNames(vec!["bell".to_owned()]);
-        let (done, channels) = (ChannelNames::default(), Named::default());
+        let (done, channels) = (ChannelNames::default(), NamedTable::default());
         Self { done, stuck: bell(), question: bell(), budget: bell(), channels }
     }
 }
@@ -53,7 +53,7 @@ pub(super) struct ChannelTable {
     /// Kind "webhook": the format of the message, this program's own JSON or that of Slack.
     pub format: Option<WebhookFormat>,
     /// Kind "webhook": more headers; their values are never shown.
-    pub headers: Named<HeaderName, HeaderValue>,
+    pub headers: NamedTable<HeaderName, HeaderValue>,
     /// Kind "command": the program and its arguments, started at the root of the repository with JSON on stdin.
     pub command: Option<CommandWords>,
 }

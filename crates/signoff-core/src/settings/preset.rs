@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
-use super::rules::{Named, key_name, parts};
+use super::rules::{NamedTable, key_name, parts};
 use super::values::{PassCount, PlainName, ResearcherCount, Text};
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::policy::{Effort, TimeSpan};
@@ -36,9 +36,9 @@ pub(super) struct PresetKeys {
     /// Sets `max_fixes`, `depth` and `checkpoint_interval`.
     pub effort: Option<Effort>,
     /// A table for each gate or check that is to be changed.
-    pub gates: Named<PlainName, GateKeys>,
+    pub gates: NamedTable<PlainName, GateKeys>,
     /// A table for each phase that is to be changed, by its number or name.
-    pub phase: Named<PlainName, PhaseTable>,
+    pub phase: NamedTable<PlainName, PhaseTable>,
     /// The agents for the tools of other programs, by the tool's name.
     pub tools: BTreeMap<String, Text>,
 }

@@ -167,15 +167,15 @@ impl<'de, T: Deserialize<'de>, L: Deserialize<'de>> Deserialize<'de> for TextOrL
 /// Tables or values under names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent, bound(deserialize = "K: Deserialize<'de> + Ord, T: Deserialize<'de>"))]
-pub(crate) struct Named<K, T>(pub BTreeMap<K, T>);
+pub(crate) struct NamedTable<K, T>(pub BTreeMap<K, T>);
 
-impl<K, T> Default for Named<K, T> {
+impl<K, T> Default for NamedTable<K, T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<K, T> Deref for Named<K, T> {
+impl<K, T> Deref for NamedTable<K, T> {
     type Target = BTreeMap<K, T>;
 
     fn deref(&self) -> &BTreeMap<K, T> {
@@ -183,7 +183,7 @@ impl<K, T> Deref for Named<K, T> {
     }
 }
 
-impl<K: JsonSchema, T: JsonSchema> JsonSchema for Named<K, T> {
+impl<K: JsonSchema, T: JsonSchema> JsonSchema for NamedTable<K, T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("{}_by_{}", T::schema_name(), K::schema_name()).into()
     }

@@ -201,7 +201,7 @@ texts! {
     RepositoryPaths,
     "a list of paths inside the repository, [\".env\"]",
     { "type": "string", "pattern": "\\S" },
-    |_, path| !path.trim().is_empty() && !leads_out(path);
+    |_, path| !path.trim().is_empty() && !leaves_repository(path);
 
     /// Names of channels. Only all layers together define which ones exist.
     ChannelNames,
@@ -219,7 +219,7 @@ texts! {
     };
 }
 
-fn leads_out(path: &str) -> bool {
+fn leaves_repository(path: &str) -> bool {
     let absolute = path.starts_with(['/', '\\']) || path.chars().nth(1) == Some(':');
     absolute || path.split(['/', '\\']).any(|part| part == ".." || part == ".git")
 }
@@ -417,10 +417,10 @@ mod tests {
     #[test]
     fn copied_files_stay_inside() {
         for path in ["/etc/passwd", "../x", "a/../../x", "C:\\x", ".git/config", "\\\\host\\x"] {
-            assert!(leads_out(path), "{path}");
+            assert!(leaves_repository(path), "{path}");
         }
         for path in [".env", "config/local.toml", "..env"] {
-            assert!(!leads_out(path), "{path}");
+            assert!(!leaves_repository(path), "{path}");
         }
     }
 }

@@ -105,7 +105,7 @@ impl Settings {
         }
         if let Some(preset) = file.presets.get(workflow) {
             let effort = preset.keys.effort.map(GateKeys::from_effort).unwrap_or_default();
-            layers.push(GateLayer::setting(&[key::PRESETS, workflow, "effort"], effort));
+            layers.push(GateLayer::setting(&[key::PRESETS, workflow, key::EFFORT], effort));
             layers.push(GateLayer::table(&[key::PRESETS, workflow], &preset.gate));
             if let Some(keys) = preset.keys.gates.get(gate) {
                 let table = [key::PRESETS, workflow, key::GATES, gate];

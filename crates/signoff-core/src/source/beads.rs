@@ -266,41 +266,41 @@ struct IssueList<'a> {
 fn states(source: &SourceInput<'_>, file: &mut TaskFile, issues: &[BeadsIssue], whole: bool) -> Vec<SourceState> {
     let places = issues.iter().enumerate().map(|(index, issue)| (issue.id.0.as_str(), index)).collect();
     let list = IssueList { issues, places, whole };
-    let mut held: Vec<bool> = issues.iter().map(|issue| list.is_held(file, issue)).collect();
-    list.spread_to_children(&mut held);
+    let mut blocked: Vec<bool> = issues.iter().map(|issue| list.is_blocked(file, issue)).collect();
+    list.spread_to_children(&mut blocked);
     list.warn_of_cycles(file);
-    issues.iter().zip(held).map(|(issue, held)| state(source, file, issue, held)).collect()
+    issues.iter().zip(blocked).map(|(issue, blocked)| state(source, file, issue, blocked)).collect()
 }
 
 impl IssueList<'_> {
-    fn is_held(&self, file: &mut TaskFile, issue: &BeadsIssue) -> bool {
-        let mut held = status(issue) == "blocked";
+    fn is_blocked(&self, file: &mut TaskFile, issue: &BeadsIssue) -> bool {
+        let mut blocked = status(issue) == "blocked";
         for id in blockers(issue) {
             match self.places.get(id) {
-                Some(index) => held |= !is_closed(&self.issues[*index]),
+                Some(index) => blocked |= !is_closed(&self.issues[*index]),
                 None if self.whole && !is_closed(issue) => {
-                    held = true;
+                    blocked = true;
                     file.warn(issue.line, format!("{} is blocked by {id}, which is not in this file", issue.id.0));
                 }
                 None => {}
             }
         }
-        held && !is_closed(issue)
+        blocked && !is_closed(issue)
     }
 
     /// Blocks the children of blocked issues, recursively.
-    fn spread_to_children(&self, held: &mut [bool]) {
+    fn spread_to_children(&self, blocked: &mut [bool]) {
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, issue) in self.issues.iter().enumerate() {
             for parent in parents(issue).filter_map(|id| self.places.get(id)) {
                 children.entry(*parent).or_default().push(index);
             }
         }
-        let mut spreading: Vec<usize> = (0..self.issues.len()).filter(|index| held[*index]).collect();
+        let mut spreading: Vec<usize> = (0..self.issues.len()).filter(|index| blocked[*index]).collect();
         while let Some(parent) = spreading.pop() {
             for child in children.get(&parent).into_iter().flatten() {
-                if !held[*child] && !is_closed(&self.issues[*child]) {
-                    held[*child] = true;
+                if !blocked[*child] && !is_closed(&self.issues[*child]) {
+                    blocked[*child] = true;
                     spreading.push(*child);
                 }
             }
@@ -346,7 +346,7 @@ fn linked(issue: &BeadsIssue, is_of_type: fn(&BeadsDependency) -> bool) -> impl 
     links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }
 
-fn state(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue, held: bool) -> SourceState {
+fn state(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue, blocked: bool) -> SourceState {
     if is_closed(issue) {
         return match status(issue) {
             "tombstone" => SourceState::Cancelled,
@@ -359,7 +359,7 @@ fn state(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue, held
     }
     match status(issue) {
         "open" if is_deferred(source, file, issue) => SourceState::Deferred,
-        "open" if held => SourceState::Blocked,
+        "open" if blocked => SourceState::Blocked,
         "open" => SourceState::Open,
         "in_progress" | "hooked" => SourceState::InProgress,
         "deferred" => SourceState::Deferred,

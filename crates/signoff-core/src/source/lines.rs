@@ -80,8 +80,8 @@ impl<'a> Checkbox<'a> {
     /// Parses a checkbox with a space on either side, as in a task list.
     pub fn parse_task(text: &'a str) -> Option<Self> {
         let checkbox = Self::parse(text)?;
-        let apart = checkbox.rest.is_empty() || checkbox.rest.starts_with([' ', '\t']);
-        (checkbox.spaced && apart).then_some(checkbox)
+        let is_separated = checkbox.rest.is_empty() || checkbox.rest.starts_with([' ', '\t']);
+        (checkbox.spaced && is_separated).then_some(checkbox)
     }
 
     /// Whether it is ticked, in formats that ignore case.

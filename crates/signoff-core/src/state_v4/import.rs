@@ -339,14 +339,14 @@ fn inferred_end(phases: &PhaseStates, number: u32, phase: &Phase) -> Option<Infe
         PhaseStatus::Skipped if is_check => Some(InferredEnd::Ended(GateEnd::Unchecked)),
         PhaseStatus::Skipped => Some(InferredEnd::Ended(GateEnd::ReviewersMissing)),
         PhaseStatus::Completed if has_issues => Some(reviewed(phases, number, gate)),
-        PhaseStatus::Completed if may_go_on(gate) => Some(InferredEnd::Uncertain),
+        PhaseStatus::Completed if may_leave_findings(gate) => Some(InferredEnd::Uncertain),
         PhaseStatus::Completed => Some(InferredEnd::Passed),
         PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Failed => None,
     }
 }
 
 /// Whether a gate can be left with open findings.
-fn may_go_on(gate: &Gate) -> bool {
+fn may_leave_findings(gate: &Gate) -> bool {
     let exhausted = gate.on_exhausted.may_leave_findings();
     gate.on_failure.leaves_findings() || (gate.on_failure.fixes_in_place() && exhausted)
 }
@@ -361,7 +361,7 @@ fn reviewed(phases: &PhaseStates, number: u32, gate: &Gate) -> InferredEnd {
     let fixes = phases.retries(number).unwrap_or(0);
     let in_place = gate.on_failure.fixes_in_place();
     let used_up = in_place && !gate.bound.allows_another_fix(fixes, 0);
-    if used_up && (fixes == 0 || may_go_on(gate)) {
+    if used_up && (fixes == 0 || may_leave_findings(gate)) {
         InferredEnd::Ended(GateEnd::LeftFindings { reason: Reason::CyclesExhausted })
     } else if !in_place || fixes == 0 {
         InferredEnd::Ended(GateEnd::LeftFindings { reason: Reason::FindingsNoted })

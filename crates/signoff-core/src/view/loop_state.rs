@@ -304,9 +304,9 @@ fn is_same_panel(panel: &Panel, other: &Loop, machine: &Loop) -> bool {
 
 /// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
 fn activity_key(machine: &Loop) -> impl PartialEq + use<> {
-    let LoopCounters { cycle, iteration, reviews, .. } = machine.counters;
+    let LoopCounters { cycle, attempts, reviews, .. } = machine.counters;
     let outcome = if let Stage::Done(ending) = &machine.stage { ending.outcome.kind() } else { None };
-    (std::mem::discriminant(&machine.stage), outcome, machine.position, (cycle, iteration, reviews))
+    (std::mem::discriminant(&machine.stage), outcome, machine.position, (cycle, attempts, reviews))
 }
 
 /// One applied event, with the state of its run and of its loop before and after it.

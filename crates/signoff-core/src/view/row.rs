@@ -92,7 +92,7 @@ pub struct RateLimitWait {
     /// The agent's error message; null if there is none.
     #[serde(default)]
     pub why: Option<String>,
-    /// The fallback agents, which are rate limited too.
+    /// The fallback agents, which were rate limited too.
     #[serde(rename = "fell_in", default)]
     pub fallbacks: Vec<String>,
 }
@@ -228,7 +228,7 @@ impl LoopState {
             progress: PhaseProgress::for_loop(machine, policy),
             cycle: machine.review_number(),
             max_cycles: max_cycles(machine, policy),
-            iteration: machine.counters.iteration,
+            iteration: machine.counters.attempts,
             fixes: machine.counters.fixes,
             attempt: self.attempt(),
             checkpoint: checkpoint_number,

@@ -61,7 +61,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, ConfigError> {
     root.read_key::<BTreeMap<String, WorkflowTable>>(key::WORKFLOWS)?;
     let mut shared = Reviewers::new();
     for (name, table) in root.get(&[key::REVIEWERS]).map(ConfigNode::entries).unwrap_or_default() {
-        let reviewer = ReviewerKeys { kind: table.read_key(key::KIND)?, contract: table.read_key("contract")? };
+        let reviewer = ReviewerKeys { kind: table.read_key(key::KIND)?, contract: table.read_key(key::CONTRACT)? };
         shared.insert(name.into(), own_reviewer(name, &reviewer, table)?);
     }
     tables.entries().into_iter().map(|(name, node)| workflow(name, node, &shared)).collect()

@@ -97,8 +97,8 @@ fn invalid_reports_are_refused() {
     version 2 is not known; this program reads version 1
     the verdict `fine` is not known
     `findings` is missing
-    the verdict is `inconclusive` exactly where there is a `violation`
-    the verdict is `inconclusive` exactly where there is a `violation`
+    `verdict` and `violation` contradict each other: only `inconclusive` has a violation
+    `verdict` and `violation` contradict each other: only `inconclusive` has a violation
     missing field `id` at line 1 column 69
     missing field `version` at line 1 column 36
     invalid length 0, expected a review as a JSON object at line 1 column 2

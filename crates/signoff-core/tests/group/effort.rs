@@ -18,7 +18,7 @@ fn running(machine: &Loop) -> AttemptId {
 }
 
 fn incomplete(machine: &Loop) -> Event {
-    let report = WorkReport::Incomplete { head: builders::head(machine.counters.iteration) };
+    let report = WorkReport::Incomplete { head: builders::head(machine.counters.attempts) };
     Event::WorkEnded { attempt: running(machine), report }
 }
 
@@ -31,7 +31,7 @@ fn reviewed_after(effort: Effort) -> Vec<u32> {
         let event = incomplete(&machine);
         machine = step(machine, event, &policy).0;
         if machine.pause_reasons().contains(&PauseReason::Checkpoint) {
-            reviewed.push(machine.counters.iteration);
+            reviewed.push(machine.counters.attempts);
             machine = step(machine, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
         }
     }
@@ -58,7 +58,7 @@ fn a_due_loop_has_all_loops_reviewed_and_resets_their_intervals() {
         let row = |id: &LoopId| {
             let counters = drive.loops.get(id).map(|machine| machine.counters.clone()).unwrap_or_default();
             let due = if drive.run.loops[id] == LoopStatus::AtCheckpoint { ", due" } else { "" };
-            format!("{id}: attempt {}, looked at {}{due}", counters.iteration, counters.last_checkpoint)
+            format!("{id}: attempt {}, looked at {}{due}", counters.attempts, counters.last_checkpoint)
         };
         rows.push(format!("{:32}{}", row(&a), row(&b)));
     };

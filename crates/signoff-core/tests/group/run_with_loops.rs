@@ -125,7 +125,7 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
             let Some(job) = job_of(before, event, drive) else { return };
             let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
             let completes = matches!(event, Event::WorkEnded { report: WorkReport::Complete { .. }, .. });
-            let since = before.counters.iteration - before.counters.last_checkpoint;
+            let since = before.counters.attempts - before.counters.last_checkpoint;
             let due = drive.policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
             let held = after.pause_reasons().contains(&PauseReason::Checkpoint);
             let goes_on = matches!(after.stage, Stage::Working { .. } | Stage::Fixing { .. });
@@ -134,11 +134,11 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
         }
         Next::Checkpoint(loop_id, _) => {
             let (before, after) = (&before[loop_id], &drive.loops[loop_id]);
-            assert_eq!(after.counters.last_checkpoint, before.counters.iteration);
+            assert_eq!(after.counters.last_checkpoint, before.counters.attempts);
             let waited = u32::from(before.pause_reasons().contains(&PauseReason::Checkpoint));
             let reopened = matches!(before.stage, Stage::AwaitingLanding { .. });
             let reopened = u32::from(reopened && matches!(after.stage, Stage::Fixing { .. }));
-            assert_eq!(after.counters.iteration, before.counters.iteration + waited + reopened);
+            assert_eq!(after.counters.attempts, before.counters.attempts + waited + reopened);
             assert!(!after.pause_reasons().contains(&PauseReason::Checkpoint));
             let late = drive.run.loops.values().any(|status| *status == LoopStatus::AtCheckpoint);
             let again = drive.run.checkpoint.waits_for(loop_id);

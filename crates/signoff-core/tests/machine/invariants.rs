@@ -181,7 +181,7 @@ fn attempts_are_never_reused(step: &LoopStep) {
 fn bounds_hold(step: &LoopStep, policy: &Policy) {
     let Loop { counters, position: at, .. } = step.after;
     let limits = &policy.workflow.limits;
-    let counted = counters.iteration.saturating_sub(counters.uncounted);
+    let counted = counters.attempts.saturating_sub(counters.uncounted);
     assert!(counted <= limits.max_attempts + counters.granted.attempts, "{counters:?}");
     assert!(at.pass <= limits.max_passes + counters.granted.passes);
     assert!(counters.conflicts <= limits.max_conflicts + counters.granted.conflicts);

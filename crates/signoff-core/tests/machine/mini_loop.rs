@@ -400,7 +400,7 @@ fn retries_without_limit_end_with_the_attempts() {
             let mut iteration = Iteration::new(policy, phase, "HIGH");
             let failed = (Outcome::Failed, Some(Reason::AttemptsExhausted));
             assert_eq!(iteration.outcome(), failed, "{phase}, {exhausted:?}");
-            assert_eq!(iteration.state().counters.iteration, 20, "{phase}");
+            assert_eq!(iteration.state().counters.attempts, 20, "{phase}");
         }
     }
 }

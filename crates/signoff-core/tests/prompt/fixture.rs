@@ -4,7 +4,8 @@ use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::FindingId;
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState, LedgerEntry};
 use signoff_core::prompt::{
-    Depth, DiffContext, OmissionReason, OmittedFileBrief, OtherLoop, ReviewContext, SubjectContext, TaskBrief, Work,
+    Depth, DiffContext, OmissionReason, OmittedFileContext, OtherLoop, ReviewContext, SubjectContext,
+    TaskPromptContext, Work,
 };
 use signoff_core::review::{FailThreshold, Finding, ReviewerKind, Severity};
 use signoff_core::view::TaskStatus;
@@ -19,7 +20,7 @@ pub const CONTRACTS: [(&str, Contract); 7] = [
     ("auto", Contract::Auto),
 ];
 
-pub const TASK: TaskBrief<'_> = TaskBrief {
+pub const TASK: TaskPromptContext<'_> = TaskPromptContext {
     id: "29",
     title: "Add user authentication",
     description: "Users log in with OAuth 2.0.\nA session ends after 30 minutes without a request.",
@@ -41,7 +42,7 @@ pub const DIFF: DiffContext<'_> = DiffContext {
     base: Some("4f2a91c"),
     stat: " src/auth.ts | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
     diff: "diff --git a/src/auth.ts b/src/auth.ts\n--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -44,2 +44,3 @@\n function login() {\n-  return null\n+  const user = find()\n+  return user.name\n",
-    left_out: &[OmittedFileBrief { path: "assets/logo.png", reason: OmissionReason::Binary }],
+    left_out: &[OmittedFileContext { path: "assets/logo.png", reason: OmissionReason::Binary }],
 };
 
 pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";

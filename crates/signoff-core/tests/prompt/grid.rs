@@ -5,9 +5,9 @@ use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
     self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle,
-    EnumerateContext, Extent, FixContext, ImplementContext, ItemBrief, OmissionReason, OmittedFileBrief, OtherLoop,
-    PlanContext, PlanDocumentContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext,
-    SimplifyContext, SubjectContext, SynthesisContext, TaskBrief, UnreadableAnswer, Work,
+    EnumerateContext, Extent, FixContext, ImplementContext, OmissionReason, OmittedFileContext, OtherLoop, PlanContext,
+    PlanDocumentContext, PlanItemContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext,
+    SimplifyContext, SubjectContext, SynthesisContext, TaskPromptContext, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 use strum::VariantArray as _;
@@ -65,7 +65,7 @@ struct Pool {
     requests: Vec<ReviewRequest>,
     problems: Vec<Inconclusive>,
     others: Vec<OtherLoop<'static>>,
-    left_out: [OmittedFileBrief<'static>; 2],
+    left_out: [OmittedFileContext<'static>; 2],
     tasks: [PromptTask<'static>; 2],
     cycles: [EarlierCycle; 2],
 }
@@ -111,8 +111,8 @@ impl Pool {
             ],
             others: OTHERS.into_iter().cycle().take(53).collect(),
             left_out: [
-                OmittedFileBrief { path: "logo\n.png", reason: OmissionReason::Binary },
-                OmittedFileBrief { path: "all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
+                OmittedFileContext { path: "logo\n.png", reason: OmissionReason::Binary },
+                OmittedFileContext { path: "all.json", reason: OmissionReason::Huge { bytes: 7_340_032 } },
             ],
             tasks: [
                 PromptTask { id: "a", title: "A \"b\"", description: "{{ x }}", depends_on: &[] },
@@ -172,8 +172,8 @@ impl<'a> Grid<'a> {
         self.choices.pick(&[0, 1, 2, 9])
     }
 
-    fn task(&mut self) -> TaskBrief<'a> {
-        TaskBrief {
+    fn task(&mut self) -> TaskPromptContext<'a> {
+        TaskPromptContext {
             id: self.text(),
             title: self.text(),
             description: self.text(),
@@ -185,8 +185,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    fn item(&mut self) -> Option<ItemBrief<'a>> {
-        let item = ItemBrief {
+    fn item(&mut self) -> Option<PlanItemContext<'a>> {
+        let item = PlanItemContext {
             number: self.number(),
             title: self.text(),
             description: self.text(),

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag};
 use signoff_core::contract::{self, Contract};
 use signoff_core::prompt::{
-    self, CHARACTER_CAP, Depth, DiffContext, Extent, RereviewContext, ReviewContext, SubjectContext, TaskBrief, Work,
+    self, CHARACTER_CAP, Depth, DiffContext, Extent, RereviewContext, ReviewContext, SubjectContext, TaskPromptContext,
+    Work,
 };
 use signoff_core::review::{Finding, ReviewerKind};
 use strum::VariantArray as _;
@@ -70,7 +71,7 @@ fn huge_texts_give_a_bounded_prompt() {
     };
     let many = vec![&finding; 50];
     let work = Work {
-        task: TaskBrief { title: &endless, description: &endless, plan: Some(&endless), ..work().task },
+        task: TaskPromptContext { title: &endless, description: &endless, plan: Some(&endless), ..work().task },
         author_output: Some(&endless),
         diff: DiffContext { stat: &endless, diff: &endless, ..DiffContext::default() },
         ..work()
@@ -103,7 +104,7 @@ proptest! {
                 ..code_finding()
             };
             let work = Work {
-                task: TaskBrief { plan: Some(plan), ..work().task },
+                task: TaskPromptContext { plan: Some(plan), ..work().task },
                 author_output: Some(output),
                 diff: DiffContext { base: None, stat: diff, diff: &format!("+{diff}"), left_out: &[] },
                 ..work()
@@ -127,7 +128,7 @@ proptest! {
     fn a_task_cannot_hide_or_add_a_section(title in hostile(), description in hostile(), id in hostile()) {
         let request = review_request(ReviewerKind::General);
         let with = |id: &str, title: &str, description: &str| {
-            let task = TaskBrief { id, title, description, ..TaskBrief::default() };
+            let task = TaskPromptContext { id, title, description, ..TaskPromptContext::default() };
             let subject = SubjectContext::Task(Work { task, worktree: WORKTREE, ..work() });
             prompt::review(&ReviewContext { subject, ..review(&request) })
         };

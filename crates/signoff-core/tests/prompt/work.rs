@@ -1,9 +1,9 @@
 //! The prompts of working agents: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, ItemBrief,
-    PlanContext, PlanDocumentContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
-    TaskBrief,
+    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    PlanContext, PlanDocumentContext, PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
+    SynthesisContext, TaskPromptContext,
 };
 
 use crate::prompt::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
@@ -29,7 +29,7 @@ fn a_first_attempt_that_ends_by_its_exit_code() {
 fn a_later_attempt_that_ends_with_a_marker() {
     let finding = code_finding();
     let context = ImplementContext {
-        task: TaskBrief { plan: Some(PLAN), ..TASK },
+        task: TaskPromptContext { plan: Some(PLAN), ..TASK },
         other_loops: &OTHERS,
         agents_at_once: 3,
         attempt: 4,
@@ -52,7 +52,7 @@ fn a_fix_prompt_has_the_merged_review() {
 
 #[test]
 fn one_item_of_a_plan() {
-    let item = ItemBrief {
+    let item = PlanItemContext {
         number: 2,
         title: "End the session",
         description: "After 30 minutes.\n\nAcceptance criteria:\n- a test waits",
@@ -60,7 +60,7 @@ fn one_item_of_a_plan() {
         later: &["Log out", "Say so\n## Section"],
         begun_elsewhere: false,
     };
-    let task = TaskBrief { design_file: "docs/design.md", plan_file: "docs/plan.md", ..TASK };
+    let task = TaskPromptContext { design_file: "docs/design.md", plan_file: "docs/plan.md", ..TASK };
     let context = ImplementContext { task, item: Some(item), ..implement() };
     insta::assert_snapshot!("implement_item", prompt::implement(&context));
 }

@@ -15,7 +15,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputL
 use signoff_core::report_token::ReportTool;
 
 use super::bounded::{KeptOutput, summarize_arguments};
-use super::json_line::{JsonStream, Loose};
+use super::json_line::{DefaultOnError, JsonStream};
 use super::{
     AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint,
     SandboxBackend, credentials, error_text, first_line, flags_with_values, set_variables,
@@ -196,19 +196,19 @@ enum CopilotEvent {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct CopilotData<'a> {
-    content: Loose<Option<String>>,
-    tool_requests: Loose<Vec<IgnoredAny>>,
-    tool_call_id: Loose<String>,
-    tool_name: Loose<String>,
+    content: DefaultOnError<Option<String>>,
+    tool_requests: DefaultOnError<Vec<IgnoredAny>>,
+    tool_call_id: DefaultOnError<String>,
+    tool_name: DefaultOnError<String>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    error: Loose<CopilotFailure>,
-    server_name: Loose<String>,
-    status: Loose<String>,
-    reason: Loose<String>,
-    error_type: Loose<String>,
-    message: Loose<String>,
-    status_code: Loose<Option<u16>>,
+    error: DefaultOnError<CopilotFailure>,
+    server_name: DefaultOnError<String>,
+    status: DefaultOnError<String>,
+    reason: DefaultOnError<String>,
+    error_type: DefaultOnError<String>,
+    message: DefaultOnError<String>,
+    status_code: DefaultOnError<Option<u16>>,
 }
 
 /// A string for a server, an object for a tool.

@@ -69,9 +69,9 @@ fn unicode_escape(line: &[u8], at: usize) -> Option<u16> {
 
 /// A field that has its default if the value is missing or has an unexpected form.
 #[derive(Debug, Default)]
-pub struct Loose<T>(pub T);
+pub struct DefaultOnError<T>(pub T);
 
-impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Loose<T> {
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for DefaultOnError<T> {
     fn deserialize<D: Deserializer<'de>>(part: D) -> Result<Self, D::Error> {
         // Without a value if the field is missing.
         let raw = Option::<&'de RawValue>::deserialize(part)?;
@@ -190,7 +190,7 @@ mod tests {
     fn a_malformed_field_keeps_the_others() {
         #[derive(Deserialize)]
         struct LenientLine {
-            cost: Loose<f64>,
+            cost: DefaultOnError<f64>,
             kept: String,
         }
         for cost in ["null", "\"a\"", "{}", "[1]"] {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputLine, TokenCounts};
 
 use super::bounded::{self, KeptOutput};
-use super::json_line::{JsonStream, Loose};
+use super::json_line::{DefaultOnError, JsonStream};
 use super::{
     AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, credentials,
     error_text, first_line,
@@ -149,7 +149,7 @@ struct OpencodeLine {
     session: String,
     #[serde(default)]
     part: OpencodePart,
-    error: Loose<OpencodeFailure>,
+    error: DefaultOnError<OpencodeFailure>,
 }
 
 #[derive(Deserialize)]
@@ -168,45 +168,45 @@ enum OpencodeEvent {
 /// Fields of all kinds of lines.
 #[derive(Deserialize, Default)]
 struct OpencodePart {
-    text: Loose<Option<String>>,
-    tool: Loose<String>,
-    state: Loose<OpencodeToolState>,
-    reason: Loose<String>,
-    tokens: Loose<StepTokens>,
-    cost: Loose<f64>,
+    text: DefaultOnError<Option<String>>,
+    tool: DefaultOnError<String>,
+    state: DefaultOnError<OpencodeToolState>,
+    reason: DefaultOnError<String>,
+    tokens: DefaultOnError<StepTokens>,
+    cost: DefaultOnError<f64>,
 }
 
 #[derive(Deserialize, Default)]
 struct OpencodeToolState {
-    title: Loose<String>,
-    error: Loose<String>,
-    input: Loose<OpencodeToolInput>,
+    title: DefaultOnError<String>,
+    error: DefaultOnError<String>,
+    input: DefaultOnError<OpencodeToolInput>,
 }
 
 /// The arguments of a tool that are shown. For an unknown tool, its name. Models pass anything to tools.
 #[derive(Deserialize, Default)]
 struct OpencodeToolInput {
-    tool: Loose<String>,
-    error: Loose<String>,
-    command: Loose<String>,
+    tool: DefaultOnError<String>,
+    error: DefaultOnError<String>,
+    command: DefaultOnError<String>,
     #[serde(rename = "filePath")]
-    file: Loose<String>,
+    file: DefaultOnError<String>,
 }
 
 #[derive(Deserialize, Default)]
 struct StepTokens {
     /// Without cache reads and writes.
-    input: Loose<u64>,
+    input: DefaultOnError<u64>,
     /// Without reasoning.
-    output: Loose<u64>,
-    reasoning: Loose<u64>,
-    cache: Loose<OpencodeCacheTokens>,
+    output: DefaultOnError<u64>,
+    reasoning: DefaultOnError<u64>,
+    cache: DefaultOnError<OpencodeCacheTokens>,
 }
 
 #[derive(Deserialize, Default)]
 struct OpencodeCacheTokens {
-    read: Loose<u64>,
-    write: Loose<u64>,
+    read: DefaultOnError<u64>,
+    write: DefaultOnError<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -221,9 +221,9 @@ struct OpencodeFailure {
 struct OpencodeFailureData {
     message: String,
     status_code: Option<u16>,
-    response_headers: BTreeMap<String, Loose<String>>,
+    response_headers: BTreeMap<String, DefaultOnError<String>>,
     response_body: String,
-    metadata: BTreeMap<String, Loose<String>>,
+    metadata: BTreeMap<String, DefaultOnError<String>>,
 }
 
 impl JsonStream for OpencodeStream {
@@ -292,8 +292,9 @@ fn is_own(session: String, kept: &mut KeptOutput) -> bool {
 }
 
 fn apply_tool(tool: String, state: OpencodeToolState, kept: &mut KeptOutput) -> OutputLine {
-    let OpencodeToolState { title: Loose(title), error: Loose(error), input: Loose(input) } = state;
-    let OpencodeToolInput { tool: Loose(meant), error: Loose(wrong), command, file } = input;
+    let OpencodeToolState { title: DefaultOnError(title), error: DefaultOnError(error), input: DefaultOnError(input) } =
+        state;
+    let OpencodeToolInput { tool: DefaultOnError(meant), error: DefaultOnError(wrong), command, file } = input;
     if tool == "invalid" {
         return if wrong.contains("unavailable tool") {
             kept.deny(bounded::tool_call(&meant, String::new()))
@@ -314,7 +315,7 @@ fn apply_tool(tool: String, state: OpencodeToolState, kept: &mut KeptOutput) -> 
 
 impl OpencodeStream {
     fn count(&mut self, step: &OpencodePart) {
-        let StepTokens { input, output, reasoning, cache: Loose(cache) } = &step.tokens.0;
+        let StepTokens { input, output, reasoning, cache: DefaultOnError(cache) } = &step.tokens.0;
         self.tokens = self.tokens.plus(TokenCounts {
             input: input.0.saturating_add(cache.read.0).saturating_add(cache.write.0),
             cached: cache.read.0,

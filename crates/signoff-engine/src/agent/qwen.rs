@@ -17,7 +17,7 @@ pub use stream::QwenStream;
 use super::credentials::{self, GuardedVariable};
 use super::gemini::{LoginSettings, servers_config};
 use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, set_variables};
-use crate::agent::json_line::Loose;
+use crate::agent::json_line::DefaultOnError;
 use crate::agent::{AgentExit, bounded, flags_with_values, json_line};
 
 pub const SESSION_PATHS: [&str; 1] = [".qwen/projects"];
@@ -168,7 +168,7 @@ struct QwenChatLine {
     timestamp: Timestamp,
     subtype: Option<String>,
     #[serde(rename = "systemPayload")]
-    payload: Loose<Option<QwenPayload>>,
+    payload: DefaultOnError<Option<QwenPayload>>,
 }
 
 #[derive(Deserialize)]

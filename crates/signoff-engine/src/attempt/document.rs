@@ -254,11 +254,11 @@ fn clear_parents(ctx: &EngineContext, spec: &AttemptSpec, root: &Path) -> Result
     for part in DIRECTORY {
         name.push(part);
         let path = root.join(&name);
-        let in_the_way = path.symlink_metadata().is_ok_and(|found| !found.is_dir());
-        if in_the_way && ctx.repository.has_file(&spec.machine.head.commit, &name)? {
+        let blocked_path_message = path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        if blocked_path_message && ctx.repository.has_file(&spec.machine.head.commit, &name)? {
             return Ok(false);
         }
-        if in_the_way {
+        if blocked_path_message {
             remove(&path).map_err(|error| EngineError::io("remove", &path, error))?;
         }
     }
@@ -281,15 +281,15 @@ fn obstacle(root: &Path, path: &Path) -> Option<String> {
         directory.push(part);
         match directory.symlink_metadata() {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Some(in_the_way(root, &directory, "a directory")),
+            Ok(_) => return Some(blocked_path_message(root, &directory, "a directory")),
             Err(_) => return None,
         }
     }
     let found = path.symlink_metadata().ok()?;
-    (!found.is_file()).then(|| in_the_way(root, path, "a plain file"))
+    (!found.is_file()).then(|| blocked_path_message(root, path, "a plain file"))
 }
 
-fn in_the_way(root: &Path, path: &Path, expected: &str) -> String {
+fn blocked_path_message(root: &Path, path: &Path, expected: &str) -> String {
     format!("{} is not {expected}", path.strip_prefix(root).unwrap_or(path).display())
 }
 

@@ -112,7 +112,7 @@ pub fn author_output(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> 
 pub fn previous_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let goes_on = matches!(spec.job.kind, JobKind::Work { role: Role::Implement, .. });
     let marked = spec.policy.workflow.completion == Completion::Marker;
-    if goes_on && marked && spec.machine.counters.iteration > 1 { last_message(ctx, spec) } else { None }
+    if goes_on && marked && spec.machine.counters.attempts > 1 { last_message(ctx, spec) } else { None }
 }
 
 fn last_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {

@@ -62,10 +62,10 @@ fn make_caches(user_home: &Path, is_there: impl Fn(&str) -> bool) {
 const SHARED_MEMORY: &str = "/dev/shm";
 
 impl EngineContext {
-    /// The sandbox backend for a job; `None` if the job runs no agent.
+    /// The sandbox backend for a job; `None` for combining and landing, which start no process that it could restrict.
     pub(crate) fn sandbox_backend(&self, kind: &JobKind, agent: &str) -> Option<SandboxBackend> {
         let runs_checks = || self.settings.agent(agent).is_some_and(|agent| agent.kind == AgentKind::Checks);
-        let is_held = match kind {
+        let is_sandboxed = match kind {
             JobKind::Combine { .. } | JobKind::Land => return None,
             // Builds and tests write files anywhere.
             JobKind::Check => false,
@@ -73,7 +73,7 @@ impl EngineContext {
             JobKind::Research { .. } => self.settings.sandbox() != Sandbox::Off,
             JobKind::Work { .. } | JobKind::Fix { .. } => self.settings.sandboxes_writers(),
         };
-        Some(if is_held { self.sandbox_support.backend } else { SandboxBackend::None })
+        Some(if is_sandboxed { self.sandbox_support.backend } else { SandboxBackend::None })
     }
 
     /// The configured writable paths.

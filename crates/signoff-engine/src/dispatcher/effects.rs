@@ -382,7 +382,7 @@ fn sibling_loops(run_state: &RunState, loop_id: &LoopId) -> Vec<SiblingLoop> {
         name: name.to_string(),
         status: TaskStatus::for_other_loops(&loop_state.machine),
         title: loop_state.title.clone(),
-        iteration: loop_state.machine.counters.iteration,
+        iteration: loop_state.machine.counters.attempts,
     };
     let reviewed = loop_id.checkpoint_target().map(|(target, _)| target);
     let is_other = |other: &LoopId| other != loop_id && Some(other) != reviewed.as_ref();

@@ -187,9 +187,9 @@ pub fn loop_id(task: TaskId) -> LoopId {
 pub(super) fn initial_state(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
     let facts = || facts.iter().filter_map(|fact| if let Fact::Run(fact) = fact { Some(fact) } else { None });
     let opened = |fact: &RunFact| if let RunFact::Opened { policy, .. } = fact { Some(policy.clone()) } else { None };
-    let moved = |fact: &RunFact| if let RunFact::Transitioned(event) = fact { Some(event.clone()) } else { None };
+    let run_event = |fact: &RunFact| if let RunFact::Transitioned(event) = fact { Some(event.clone()) } else { None };
     let policy = facts().find_map(opened)?;
-    Some((group::replay(facts().filter_map(moved), &policy), policy))
+    Some((group::replay(facts().filter_map(run_event), &policy), policy))
 }
 
 /// The queued tasks whose dependencies are done, in the order of the queue; at max `max`.

@@ -78,10 +78,10 @@ impl Dispatcher<'_> {
         let mut pending: Vec<PendingEffect> =
             effects.into_iter().map(|effect| PendingEffect::Loop(run, loop_id.clone(), effect)).collect();
         let status = LoopStatus::for_loop(&next);
-        let moved = status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
-        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
+        let status_changed = status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
+        let status_changed = status_changed.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), status });
         let part_ended = loop_id.is_run_level() && next.is_done();
-        let (run_facts, effects) = self.run_facts(run, moved.into_iter().chain(spent).chain(run_events));
+        let (run_facts, effects) = self.run_facts(run, status_changed.into_iter().chain(spent).chain(run_events));
         facts.extend(run_facts);
         pending.extend(effects);
         let new_phase = next.position != loop_state.machine.position || loop_state.machine.stage == Stage::Queued;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::patch::{PatchLineKind, PatchReader};
-use signoff_core::prompt::{OmissionReason, OmittedFileBrief};
+use signoff_core::prompt::{OmissionReason, OmittedFileContext};
 use signoff_core::untrusted_config::classify;
 
 use super::commit::ExcludedPaths;
@@ -60,8 +60,8 @@ struct LargeFile {
 
 impl GitDiff {
     /// The omitted files in the form prompts take.
-    pub fn omitted(&self) -> Vec<OmittedFileBrief<'_>> {
-        self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, reason: file.reason }).collect()
+    pub fn omitted(&self) -> Vec<OmittedFileContext<'_>> {
+        self.omitted.iter().map(|file| OmittedFileContext { path: &file.path, reason: file.reason }).collect()
     }
 
     /// Adds files that git did not read.

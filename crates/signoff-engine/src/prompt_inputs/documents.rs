@@ -1,13 +1,13 @@
 //! Prompts for design, planning and research, for plan items, and for the final simplification.
 
 use signoff_core::prompt::{
-    self, BrainstormContext, ItemBrief, PlanDocumentContext, ResearchContext, SimplifyContext, SynthesisContext,
+    self, BrainstormContext, PlanDocumentContext, PlanItemContext, ResearchContext, SimplifyContext, SynthesisContext,
 };
 use signoff_core::review::Finding;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::workflow::PhaseKind;
 
-use super::{PromptInputs, TaskNames, context, open, task_brief, task_names};
+use super::{PromptInputs, TaskNames, context, open, task_names, task_prompt_context};
 use crate::attempt_spec::AttemptSpec;
 use crate::git::GitDiff;
 
@@ -23,11 +23,15 @@ fn titles(items: &[PlannedTask]) -> Vec<&str> {
 }
 
 /// The current plan item, as described in prompts.
-pub(super) fn item<'a>(spec: &'a AttemptSpec, done: &'a [&'a str], later: &'a [&'a str]) -> Option<ItemBrief<'a>> {
+pub(super) fn item<'a>(
+    spec: &'a AttemptSpec,
+    done: &'a [&'a str],
+    later: &'a [&'a str],
+) -> Option<PlanItemContext<'a>> {
     let (index, item) = spec.item()?;
     let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
     let begun_elsewhere = spec.was_started_elsewhere();
-    Some(ItemBrief { number, title: &item.title, description: &item.description, done, later, begun_elsewhere })
+    Some(PlanItemContext { number, title: &item.title, description: &item.description, done, later, begun_elsewhere })
 }
 
 /// The open findings at the start of a pass after the first, including those that ended the previous pass.
@@ -45,7 +49,7 @@ fn brainstorm_context<'a>(
 ) -> BrainstormContext<'a> {
     BrainstormContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, names),
+        task: task_prompt_context(spec, names),
         worktree: &spec.workspace.worktree,
         pass: spec.job.pass,
         findings,
@@ -87,7 +91,7 @@ pub(super) fn plan(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let reports: Vec<&str> = inputs.reports.iter().map(String::as_str).collect();
     prompt::plan_document(&PlanDocumentContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &names),
+        task: task_prompt_context(spec, &names),
         worktree: &spec.workspace.worktree,
         preparation: inputs.design.as_deref(),
         pass: spec.job.pass,
@@ -107,7 +111,7 @@ pub(super) fn simplify(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let left_out = diff.omitted();
     prompt::simplify(&SimplifyContext {
         opening: inputs.custom_prompt.as_deref(),
-        task: task_brief(spec, &names),
+        task: task_prompt_context(spec, &names),
         worktree: &spec.workspace.worktree,
         agents_at_once: spec.agents_at_work,
         diff: context(spec, diff, &left_out),

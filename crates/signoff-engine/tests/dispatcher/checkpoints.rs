@@ -153,7 +153,7 @@ fn a_checkpoint_reviews_all_active_loops() {
     assert_eq!(checkpoint_iterations(&story), "1:3 2:1");
     let loops = RunState::from_log(&story.log(RunId(1))).loops;
     let counters = ["1", "2"].map(|name| loops[&LoopId::new(name)].machine.counters.clone());
-    assert_eq!(counters.map(|counted| (counted.last_checkpoint, counted.iteration)), [(3, 4), (1, 1)]);
+    assert_eq!(counters.map(|counted| (counted.last_checkpoint, counted.attempts)), [(3, 4), (1, 1)]);
     let reviews = story.calls_as("review");
     assert!(reviews.iter().any(|call| call.prompt.contains("half.txt")), "uncommitted work is reviewed too");
     let calls = story.calls_as("implement");

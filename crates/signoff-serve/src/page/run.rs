@@ -109,10 +109,10 @@ impl RunProgress {
         self.done + self.at_work + self.waiting + self.paused + self.stopped + self.to_come
     }
 
-    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`. Without a process, tasks at work are "begun".
+    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`. Without a process, tasks at work are "interrupted".
     pub fn summary(&self, driven: bool) -> String {
         let more = [
-            (self.at_work, if driven { "at work" } else { "begun" }),
+            (self.at_work, if driven { "at work" } else { "interrupted" }),
             (self.waiting, "waiting for an answer"),
             (self.paused, "paused"),
             (self.stopped, "stopped"),

@@ -13,7 +13,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_task ON events (task_id) WHERE task_id IS NOT NULL;
 
--- Numbers that were given away: `task`, `run`.
+-- The last assigned numbers: `task`, `run`.
 CREATE TABLE counters (
     name  TEXT    PRIMARY KEY,
     value INTEGER NOT NULL
@@ -26,7 +26,7 @@ CREATE TABLE leases (
     opened_at TEXT    NOT NULL
 ) STRICT;
 
--- What people want from loops that another program drives. `settled` with no refusal was carried out.
+-- Requests of people to a run that another process works on. `settled` without `refusal`: the request was carried out.
 CREATE TABLE requests (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id  INTEGER NOT NULL,
@@ -83,7 +83,7 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_queued ON tasks (id) WHERE run_id IS NULL AND status = 'pending';
 
--- `status`: pending, running, needs_revision, stuck, completed, failed, interrupted (called off by a person).
+-- `status`: pending, running, needs_revision, stuck, completed, failed, interrupted (cancelled by a person).
 -- A loop whose process died is still `running` here: that no process drives it shows only in the free lease.
 -- `review_status`: pending, in_progress, passed, failed. `revision_attempts` are those of the current task.
 CREATE TABLE loops (
@@ -152,7 +152,7 @@ CREATE TABLE review_issues (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX review_issues_by_review ON review_issues (loop_review_id);
 
--- The ledgers: every finding of every loop as it stands, from whatever it came.
+-- The ledgers: the current state of every finding of every loop.
 CREATE TABLE findings (
     id          TEXT    NOT NULL,
     run_id      INTEGER NOT NULL,

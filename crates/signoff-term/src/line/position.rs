@@ -216,7 +216,7 @@ fn working(step: &LoopTransition) -> Option<String> {
     if same {
         // Only the attempts of these roles are counted.
         let attempt = match role(step.after, step) {
-            Role::Implement | Role::Fix => format!(" (attempt {})", step.after.counters.iteration),
+            Role::Implement | Role::Fix => format!(" (attempt {})", step.after.counters.attempts),
             Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => String::new(),
         };
         return is_retry(step).then(|| format!("{activity} again{attempt}..."));

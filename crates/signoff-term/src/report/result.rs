@@ -17,10 +17,15 @@ use crate::show::TaskReport;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportResultKind {
+    /// Approved by its reviewers or by a person.
     Passed,
+    /// Ended without an approval.
     Open,
+    /// Ended because an agent, a check or the program failed.
     Broken,
+    /// A process works on it.
     Unfinished,
+    /// Unfinished, and no process works on it.
     Left,
 }
 

@@ -9,7 +9,7 @@ use signoff_core::view::{RunOverview, RunTaskCounts};
 
 use super::canvas::{Theme, justified, span};
 use super::model::TuiModel;
-use super::row::Rank;
+use super::row::RowOrder;
 use super::{ReplayState, TuiMode};
 use crate::fit::{counts, join, truncate_line};
 use crate::progress;
@@ -79,14 +79,14 @@ fn attention_text(model: &TuiModel, theme: Theme) -> Span<'static> {
 /// `1 ask, 2 stuck, 3 at work`: the head of a narrow screen.
 pub fn short_line(model: &TuiModel) -> String {
     let ranks = [
-        (Rank::Needs(Attention::Asking), "ask"),
-        (Rank::Needs(Attention::Stuck), "stuck"),
-        (Rank::Needs(Attention::NotApproved), "unsettled"),
-        (Rank::Needs(Attention::Interrupted), "interrupted"),
-        (Rank::Needs(Attention::Paused), "paused"),
-        (Rank::AtWork, "at work"),
-        (Rank::Waiting, "wait"),
-        (Rank::Done, "done"),
+        (RowOrder::Needs(Attention::Asking), "ask"),
+        (RowOrder::Needs(Attention::Stuck), "stuck"),
+        (RowOrder::Needs(Attention::NotApproved), "unsettled"),
+        (RowOrder::Needs(Attention::Interrupted), "interrupted"),
+        (RowOrder::Needs(Attention::Paused), "paused"),
+        (RowOrder::AtWork, "at work"),
+        (RowOrder::Waiting, "wait"),
+        (RowOrder::Done, "done"),
     ];
     let counts = counts(ranks.map(|(rank, word)| (model.count_rank(rank), word)));
     if counts.is_empty() { "nothing to show yet".to_owned() } else { counts }

@@ -11,7 +11,7 @@ use signoff_core::view::{RunOverview, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::head::{RunTally, TuiRunProgress};
-use super::row::{Rank, RowKey, TuiRow};
+use super::row::{RowKey, RowOrder, TuiRow};
 use crate::fit::truncate_line;
 use crate::line::{LineNaming, LineRenderer};
 use crate::progress;
@@ -178,7 +178,7 @@ impl TuiModel {
         self.queue.len()
     }
 
-    pub fn count_rank(&self, rank: Rank) -> usize {
+    pub fn count_rank(&self, rank: RowOrder) -> usize {
         self.order.iter().filter_map(|key| self.row(key)).filter(|row| row.rank == rank).count()
     }
 

@@ -36,14 +36,14 @@ impl RowKey {
 
 /// The sort order of rows. Rows that need a person come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub enum RowOrder {
     Needs(Attention),
     AtWork,
     Waiting,
     Done,
 }
 
-impl Rank {
+impl RowOrder {
     fn new(badge: Badge, attention: Option<Attention>) -> Self {
         match (attention, badge) {
             (Some(attention), _) => Self::Needs(attention),
@@ -76,7 +76,7 @@ impl Rank {
 /// The texts of one row, before truncation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuiRow {
-    pub rank: Rank,
+    pub rank: RowOrder,
     pub task: Option<TaskId>,
     pub badge: Badge,
     pub state: TaskState,
@@ -103,7 +103,7 @@ impl TuiRow {
             None => labels::subject(view),
         };
         Self {
-            rank: Rank::new(view.badge, Attention::for_loop(view)),
+            rank: RowOrder::new(view.badge, Attention::for_loop(view)),
             task: view.task,
             badge: view.badge,
             state: view.state,
@@ -122,7 +122,7 @@ impl TuiRow {
     /// Applies the information from outside the log.
     #[must_use]
     pub fn with_hint(self, hint: &RowHint) -> Self {
-        let rank = Rank::new(self.badge, hint.attention);
+        let rank = RowOrder::new(self.badge, hint.attention);
         if rank == self.rank {
             return self;
         }
@@ -145,7 +145,7 @@ impl TuiRow {
         let needed: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
         let message = if needed.is_empty() { String::new() } else { format!("depends on {}", needed.join(", ")) };
         Self {
-            rank: Rank::Waiting,
+            rank: RowOrder::Waiting,
             task: Some(TaskId(task.id)),
             badge: Badge::Wait,
             state: task.state(),
@@ -163,7 +163,7 @@ impl TuiRow {
 
     /// Whether the row shows the last line of its agent: only if there is nothing more important.
     pub fn shows_live_line(&self) -> bool {
-        self.rank == Rank::AtWork && self.badge != Badge::Paused
+        self.rank == RowOrder::AtWork && self.badge != Badge::Paused
     }
 }
 

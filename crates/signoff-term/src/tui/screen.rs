@@ -11,7 +11,7 @@ use super::dialog::{Dialog, draw};
 use super::head::{self, Banner};
 use super::key_hints::{self, KeyHint};
 use super::pane::{OpenLoop, Pane};
-use super::row::{Rank, TuiRow};
+use super::row::{RowOrder, TuiRow};
 use super::{Tui, TuiMode, list};
 use crate::fit::{join, truncate_line};
 use crate::progress::DisplaySize;
@@ -141,7 +141,7 @@ impl Tui {
 
     /// Whether postponing this question ends the program: it is the only one, and nothing else is active.
     fn is_last_question(&self) -> bool {
-        let running = [Rank::Needs(Attention::Paused), Rank::AtWork, Rank::Waiting];
+        let running = [RowOrder::Needs(Attention::Paused), RowOrder::AtWork, RowOrder::Waiting];
         let alone = running.into_iter().all(|rank| self.model.count_rank(rank) == 0);
         self.mode == TuiMode::Driving && self.questions.waiting() == 1 && alone
     }

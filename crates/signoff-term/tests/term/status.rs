@@ -91,8 +91,8 @@ fn a_paused_task_says_what_it_waits_for() {
     let limited = |wait| paused("rate_limited", Some(wait));
     let tasks = [limited(wait), limited(both), paused("rate_limited", None), paused("budget", None)];
     insta::assert_snapshot!(tasks.map(|task| status::status_line(&task)).join("\n"), @"
-    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
-    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
+    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was rate limited too)
+    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were rate limited too)
     paused waits for its agent (rate limit)
     paused waits for budget
     ");

@@ -180,7 +180,7 @@ fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &
             (None, None) => host::sleep_briefly(),
         }
     }
-    Err(CliError::failed(format!("the process driving run {run} did not answer"))
+    Err(CliError::failed(format!("the process that works on run {run} did not answer"))
         .hint("it will apply your decision with its next poll; `signoff status` shows the result"))
 }
 

@@ -17,7 +17,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, host};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff demo --directory greeting")]
 pub struct Args {
-    /// The directory to create the project in; it must not exist yet
+    /// The directory to create the project in; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 fn make_project(directory: &Path) -> Result<()> {
     if directory.exists() && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(CliError::usage(format!("{} is not empty", directory.display()))
-            .hint("name a directory that does not exist"));
+            .hint("name an empty directory, or one that does not exist"));
     }
     for (name, text) in demo::project_files().into_iter().chain([("signoff.toml", demo::config())]) {
         host::write_new(&directory.join(name), text)?;

@@ -15,8 +15,8 @@ use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Mark a finding as wrong
 ///
-/// No reviewer of the task can open it again, and it no longer fails a gate. A later task on the same branch starts
-/// with findings of its own.
+/// No reviewer of the task can open it again, and it no longer fails a gate. Later tasks on the same branch inherit the
+/// dispute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff dispute f-3f9a1c --reason \"the input is validated by the caller\"")]
 pub struct Args {

@@ -1,4 +1,4 @@
-//! `signoff import`: continues an iteration from a state file of another program.
+//! `signoff import`: continues a task of `signoff iterate` from a state file of another program.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, host};
 /// Maximum number of bytes read from stdin: one more than a state file may have.
 const LIMIT: usize = 1_000_001;
 
-/// Continue an iteration from a state file, version 4
+/// Continue a task of `signoff iterate` from a state file, version 4
 ///
 /// Creates a task on its own branch that begins at the current commit, so commit your work first. Phases before the
 /// current one count as done; the current one starts again with its counters and issues. The task starts at once.

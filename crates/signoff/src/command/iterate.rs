@@ -1,4 +1,4 @@
-//! `signoff iterate`: works one task through all phases until every review approves.
+//! `signoff iterate`: works one task through the nine phases of the preset `phases`.
 
 use signoff_core::ids::TaskId;
 use signoff_core::settings::TaskFlags;
@@ -17,7 +17,7 @@ use crate::{CliError, CommandExit, Console, Project, Result, preflight, settings
 /// The phases are brainstorm, plan, plan review, implement, code review, test, simplify, final review and a last review
 /// by another agent. It is one task on its own branch and starts at once. Findings of the code review are fixed in that
 /// phase. Findings of the plan review, the tests or the final review start the next iteration at the first phase.
-/// Ctrl-C finishes the current phase, a second one stops it; `signoff work` continues.
+/// Ctrl-C lets running agents finish, a second one stops them; `signoff work` continues.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff iterate \"Add user authentication\" --max-iterations 5\n  signoff iterate --lite - < idea.md"

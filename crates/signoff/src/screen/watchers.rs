@@ -41,7 +41,7 @@ impl InboxWatcher {
             return Ok(None);
         }
         self.polled_at = Some(now);
-        let (version, held) = (project.store.version()?, queries::held_runs(&*project.store, &self.open)?);
+        let (version, held) = (project.store.version()?, queries::driven_runs(&*project.store, &self.open)?);
         let same = self.version == Some(version) && self.held == held;
         if same && is_fresh(self.read_at, now, READ_INTERVAL) {
             return Ok(None);
@@ -58,7 +58,7 @@ impl InboxWatcher {
         let task_runs = tasks.iter().filter(|row| may_be_driven(row.status)).filter_map(|row| row.run_id);
         let open = runs.iter().filter(|run| !run.failed_as_a_whole()).map(|run| run.id);
         self.open = task_runs.chain(open).collect();
-        self.held = queries::held_runs(&*project.store, &self.open)?;
+        self.held = queries::driven_runs(&*project.store, &self.open)?;
         let abandoned = self.open.difference(&self.held).copied().map(RunId).collect();
         Ok(InboxHints::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &self.held }, abandoned))
     }

@@ -136,7 +136,7 @@ impl FollowedStore {
 /// The open runs that a process is driving now.
 fn open_runs_driven(store: &SqliteStore) -> Result<BTreeSet<u64>> {
     let open: Vec<u64> = store.open_runs()?.iter().map(|run| run.id.0).collect();
-    Ok(queries::held_runs(store, &open)?)
+    Ok(queries::driven_runs(store, &open)?)
 }
 
 /// Returns the tasks and runs that these facts are about.

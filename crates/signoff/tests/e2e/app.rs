@@ -62,7 +62,7 @@ fn help_lists_the_commands() {
       notify         Send a test notification to every channel
       doctor         Check the repository, agents, store and sandbox
       export         Export a task for other programs
-      import         Continue an iteration from a state file, version 4
+      import         Continue a task of `signoff iterate` from a state file, version 4
       parse          Parse a reviewer's answer from stdin into a normalized review
       merge-reviews  Merge the answers of several reviewers
       workflow       Show the presets, or check a custom workflow

@@ -822,7 +822,7 @@ fn work_rebased_onto_the_runs_branch_is_recognized_as_approved() {
 
 #[test]
 fn an_interrupted_landing_lands_with_the_others() {
-    let in_the_way = |project: &TestProject| {
+    let blocked_path_message = |project: &TestProject| {
         project.env.write("part-1.txt", "mine\n");
         let refused = project.run(&["land"]);
         assert_eq!(refused.code, Some(1), "{refused}");
@@ -832,7 +832,7 @@ fn an_interrupted_landing_lands_with_the_others() {
         let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
         assert_eq!(killed.signal, Some(9), "{killed}");
     };
-    for cut_off in [in_the_way as fn(&TestProject), killed] {
+    for cut_off in [blocked_path_message as fn(&TestProject), killed] {
         let project = queued(separate_files, "");
         project.run(&["work", "1"]);
         cut_off(&project);

@@ -164,7 +164,7 @@ fn status_names_the_agent_that_is_waited_for_and_the_fallbacks() {
     wait["until"] = "(later)".into();
     insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
     let status = project.run(&["status"]).stdout;
-    insta::assert_snapshot!(status.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
+    insta::assert_snapshot!(status.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was rate limited too)");
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
 }

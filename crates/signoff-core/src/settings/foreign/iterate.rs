@@ -175,7 +175,7 @@ pub(super) fn translate(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, Con
     for file in files {
         let node = json(*file)?;
         let version = read(&node)?.version.0;
-        forget_rivals(&mut merged, &node);
+        remove_overridden_tools(&mut merged, &node);
         merged.merge(&node)?;
         migrated = None;
         if version < VERSION {
@@ -201,7 +201,7 @@ fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
 }
 
 /// Removes the tool of a phase if a later file names a model for it, and the other way round.
-fn forget_rivals(merged: &mut ConfigNode, later: &ConfigNode) {
+fn remove_overridden_tools(merged: &mut ConfigNode, later: &ConfigNode) {
     for (number, phase) in later.get(&[PHASES_KEY]).map(ConfigNode::entries).unwrap_or_default() {
         let Some(known) = merged.get_mut(&[PHASES_KEY, number]).and_then(ConfigNode::table_mut) else { continue };
         let [model, tool] = key_name!(IterateReview, [model, tool]);

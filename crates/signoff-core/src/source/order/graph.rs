@@ -56,15 +56,15 @@ impl TaskGraph {
     pub fn block_unreachable(&self, file: &mut TaskFile) {
         let mut cause: Vec<Option<usize>> = vec![None; self.before.len()];
         for node in topological_order(&self.before, &self.after) {
-            let held = self.before[node].iter().find_map(|need| cause[*need]);
+            let blocker = self.before[node].iter().find_map(|need| cause[*need]);
             let Some(task) = file.tasks.get(node) else {
-                cause[node] = held;
+                cause[node] = blocker;
                 continue;
             };
-            cause[node] = held.or_else(|| (self.is_work(node) && never_done(task)).then_some(node));
-            if let Some(held) = held.filter(|_| self.is_work(node) && starts(task)) {
-                let (line, id, state) = (task.line, task.id.clone(), file.tasks[held].state);
-                let waits_for = file.tasks[held].id.clone();
+            cause[node] = blocker.or_else(|| (self.is_work(node) && never_done(task)).then_some(node));
+            if let Some(blocker) = blocker.filter(|_| self.is_work(node) && starts(task)) {
+                let (line, id, state) = (task.line, task.id.clone(), file.tasks[blocker].state);
+                let waits_for = file.tasks[blocker].id.clone();
                 file.tasks[node].state = SourceState::Blocked;
                 file.warn(line, format!("{id} waits for {waits_for}, which is {}", state.into_str().replace('_', " ")));
             }

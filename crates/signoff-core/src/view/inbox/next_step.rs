@@ -7,6 +7,7 @@ use super::{ProjectSnapshot, is_rate_limited};
 use crate::machine::{Choice, FinalVerdict, OutcomeKind, Reason};
 use crate::notify::{BindingCap, CapOwner};
 use crate::policy::BudgetResource;
+use crate::settings::key;
 use crate::task::TaskType;
 use crate::view::{LoopRow, QuestionRow, TaskRow, TaskStatus};
 
@@ -102,15 +103,15 @@ impl fmt::Display for Action {
 /// `limits.run.max_cost_usd=DOLLARS`.
 fn cap_setting(cap: BindingCap) -> String {
     let table = match cap.owner {
-        CapOwner::Task => "limits",
-        CapOwner::Run => "limits.run",
+        CapOwner::Task => key::LIMITS.to_owned(),
+        CapOwner::Run => format!("{}.{}", key::LIMITS, key::RUN),
     };
-    let (key, value) = match cap.kind {
-        BudgetResource::Cost => ("max_cost_usd", "DOLLARS"),
-        BudgetResource::Tokens => ("max_tokens", "TOKENS"),
-        BudgetResource::Minutes => ("max_minutes", "MINUTES"),
+    let (cap, value) = match cap.kind {
+        BudgetResource::Cost => (key::MAX_COST_USD, "DOLLARS"),
+        BudgetResource::Tokens => (key::MAX_TOKENS, "TOKENS"),
+        BudgetResource::Minutes => (key::MAX_MINUTES, "MINUTES"),
     };
-    format!("{table}.{key}={value}")
+    format!("{table}.{cap}={value}")
 }
 
 /// `A`, `A or B`, `A, B, or C`.

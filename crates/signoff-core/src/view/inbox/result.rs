@@ -73,7 +73,7 @@ impl EndKind {
 
 impl TaskRow {
     /// Whether it has ended without the result that was wanted.
-    pub fn ended_unsettled(&self) -> bool {
+    pub fn ended_without_result(&self) -> bool {
         self.status.is_over() && TaskResult::for_task(self) != TaskResult::Done
     }
 }
@@ -180,7 +180,7 @@ impl<'a> WorkedRuns<'a> {
             let of_run = |row: &&TaskRow| row.run_id == Some(run.0);
             let moved = tasks.iter().filter(of_run).any(has_changed);
             self.changed.is_empty()
-                || moved && !others.iter().filter(of_run).any(|row| !has_changed(row) && row.ended_unsettled())
+                || moved && !others.iter().filter(of_run).any(|row| !has_changed(row) && row.ended_without_result())
         };
         let states: Vec<&RunState> =
             self.runs.iter().filter(|(run, _)| counts(**run)).map(|(_, state)| state).collect();

@@ -16,7 +16,7 @@ use super::SESSIONS;
 use crate::agent::AgentExit;
 use crate::agent::bounded::AnswerTokens;
 use crate::agent::error_text::{kind_by_status, kind_of_phrase};
-use crate::agent::json_line::{self, Loose};
+use crate::agent::json_line::{self, DefaultOnError};
 
 /// The last error of the provider.
 #[derive(Debug, Default)]
@@ -40,11 +40,11 @@ pub struct ClaudeOutcome {
     terminal_reason: Option<String>,
     api_error_status: Option<u16>,
     pub session_id: Option<String>,
-    pub permission_denials: Loose<Vec<ClaudeDenial>>,
+    pub permission_denials: DefaultOnError<Vec<ClaudeDenial>>,
     /// The usage by model since the previous result.
-    pub model_usage_since_last_result: Loose<Option<BTreeMap<String, ClaudeUsage>>>,
-    pub usage: Loose<Option<ClaudeUsage>>,
-    pub total_cost_usd: Loose<Option<f64>>,
+    pub model_usage_since_last_result: DefaultOnError<Option<BTreeMap<String, ClaudeUsage>>>,
+    pub usage: DefaultOnError<Option<ClaudeUsage>>,
+    pub total_cost_usd: DefaultOnError<Option<f64>>,
 }
 
 /// A denied tool call.

@@ -10,7 +10,7 @@ use signoff_core::rate_limit::{self, ExitOutput};
 use super::rollout::Rollout;
 use crate::agent::bounded::{self, KeptOutput};
 use crate::agent::error_text::{self, kind_of_phrase, with_wait};
-use crate::agent::json_line::{JsonStream, Loose};
+use crate::agent::json_line::{DefaultOnError, JsonStream};
 use crate::agent::{AgentExit, REPORT_SERVER, first_line};
 
 /// Type of the agent's messages.
@@ -35,12 +35,12 @@ enum CodexEnd {
 #[derive(Deserialize)]
 struct CodexLine<'a> {
     r#type: &'a str,
-    thread_id: Loose<Option<String>>,
-    message: Loose<Option<String>>,
-    error: Loose<Option<CodexErrorMessage>>,
+    thread_id: DefaultOnError<Option<String>>,
+    message: DefaultOnError<Option<String>>,
+    error: DefaultOnError<Option<CodexErrorMessage>>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
-    usage: Loose<Option<CodexUsage>>,
+    usage: DefaultOnError<Option<CodexUsage>>,
 }
 
 #[derive(Deserialize)]
@@ -63,17 +63,17 @@ pub struct CodexUsage {
 #[serde(default)]
 struct CodexItem<'a> {
     r#type: &'a str,
-    status: Loose<Option<String>>,
-    text: Loose<Option<String>>,
-    message: Loose<Option<String>>,
-    command: Loose<Option<String>>,
+    status: DefaultOnError<Option<String>>,
+    text: DefaultOnError<Option<String>>,
+    message: DefaultOnError<Option<String>>,
+    command: DefaultOnError<Option<String>>,
     #[serde(borrow)]
     aggregated_output: Option<&'a RawValue>,
-    changes: Loose<Vec<CodexFileChange>>,
-    server: Loose<Option<String>>,
-    tool: Loose<Option<String>>,
-    query: Loose<Option<String>>,
-    error: Loose<Option<CodexErrorMessage>>,
+    changes: DefaultOnError<Vec<CodexFileChange>>,
+    server: DefaultOnError<Option<String>>,
+    tool: DefaultOnError<Option<String>>,
+    query: DefaultOnError<Option<String>>,
+    error: DefaultOnError<Option<CodexErrorMessage>>,
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use signoff_core::text::shortened;
 use super::read_chat_usage;
 use crate::agent::bounded::{KeptOutput, summarize_arguments};
 use crate::agent::error_text::{self, error_by_line, kind_of_phrase};
-use crate::agent::json_line::{JsonStream, Loose};
+use crate::agent::json_line::{DefaultOnError, JsonStream};
 use crate::agent::{AgentExit, REPORT_SERVER};
 
 /// Role of the agent's messages.
@@ -34,8 +34,8 @@ struct GeminiLine<'a> {
     parameters: Option<&'a RawValue>,
     status: Option<String>,
     severity: Option<String>,
-    error: Loose<Option<GeminiFailure>>,
-    stats: Loose<GeminiStats>,
+    error: DefaultOnError<Option<GeminiFailure>>,
+    stats: DefaultOnError<GeminiStats>,
 }
 
 #[derive(Deserialize, Default)]

@@ -9,7 +9,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, OutputLine, TokenCo
 use super::read_chat_usage;
 use crate::agent::bounded::{self, KeptOutput, MAX_DENIED, summarize_arguments};
 use crate::agent::error_text::{self, error_by_line};
-use crate::agent::json_line::{JsonStream, Loose};
+use crate::agent::json_line::{DefaultOnError, JsonStream};
 use crate::agent::{AgentExit, REPORT_SERVER};
 
 /// A line. Its type decides which fields are set. An invalid field does not affect the rest of the line.
@@ -19,18 +19,18 @@ struct QwenLine<'a> {
     kind: String,
     subtype: Option<String>,
     session_id: Option<String>,
-    mcp_servers: Loose<Vec<QwenMcpServer>>,
+    mcp_servers: DefaultOnError<Vec<QwenMcpServer>>,
     #[serde(borrow)]
-    message: Loose<Option<QwenMessage<'a>>>,
+    message: DefaultOnError<Option<QwenMessage<'a>>>,
     /// The tool call that started the sub-agent this line belongs to.
     parent_tool_use_id: Option<String>,
     #[serde(default)]
     is_error: bool,
-    result: Loose<String>,
-    error: Loose<QwenFailure>,
-    data: Loose<QwenRetry>,
+    result: DefaultOnError<String>,
+    error: DefaultOnError<QwenFailure>,
+    data: DefaultOnError<QwenRetry>,
     #[serde(borrow)]
-    permission_denials: Loose<Vec<QwenDenial<'a>>>,
+    permission_denials: DefaultOnError<Vec<QwenDenial<'a>>>,
 }
 
 #[derive(Deserialize, Default)]

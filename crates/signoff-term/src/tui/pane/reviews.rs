@@ -48,13 +48,13 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
     }
 }
 
-/// `Round 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
+/// `Cycle 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
 fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
     let scope = if cycle.scope == ReviewScope::Scoped { ", fix only" } else { "" };
     Line::from(vec![
-        span(format!("Round {at} of {all}: "), theme.bold()),
+        span(format!("Cycle {at} of {all}: "), theme.bold()),
         span(cycle.verdict.into_str(), theme.round_verdict(cycle.verdict).patch(theme.bold())),
         span(
             format!(
