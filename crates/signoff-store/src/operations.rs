@@ -31,19 +31,16 @@ const MAX_OBSERVED: usize = 32;
 /// limit its memory; the events of a dropped run are applied again when it is needed again.
 #[derive(Default)]
 pub struct RunCache {
-    /// The runs that this process executes or may execute; with an observer, all that it reads.
     projected: BTreeMap<RunId, ProjectedRun>,
-    /// The runs that it only reads.
-    read: BTreeMap<RunId, RunState>,
     observer: Option<Arc<dyn TransitionObserver>>,
-    /// The run that the current transaction appends to.
-    appended: Option<RunId>,
+    /// The run that the current transaction appends to, and its transitions, which the observer gets after the commit.
+    appended: Option<(RunId, Vec<Transition>)>,
 }
 
 /// A run with its projector.
 struct ProjectedRun {
     projector: Projector,
-    /// The transitions that no caller has received, until [`load`] has a caller for them.
+    /// The transitions that [`preload`] keeps for the next [`load`].
     unobserved: Option<Vec<Transition>>,
 }
 
@@ -58,7 +55,10 @@ impl RunCache {
 
     /// Call this when a transaction has ended. After a failure the appended run is ahead of the log, and is dropped.
     pub fn end_transaction(&mut self, committed: bool) {
-        if let Some(run) = self.appended.take().filter(|_| !committed) {
+        let Some((run, transitions)) = self.appended.take() else { return };
+        if committed {
+            transitions.iter().for_each(|transition| self.observe(transition));
+        } else {
             self.remove(|known, _| known == run);
         }
     }
@@ -70,7 +70,6 @@ impl RunCache {
 
     /// Drops the runs that `is_removed` selects by their id and whether they are over.
     fn remove(&mut self, is_removed: impl Fn(RunId, bool) -> bool) {
-        self.read.retain(|run, run_state| !is_removed(*run, run_state.machine.is_done()));
         let observer = self.observer.as_deref();
         self.projected.retain(|run, known| {
             let removed = is_removed(*run, known.projector.is_over());
@@ -79,16 +78,14 @@ impl RunCache {
         });
     }
 
-    /// Takes the projection of a run out of the cache, and applies the events that it does not have.
-    fn take(&mut self, tx: &dyn Transaction, run: RunId) -> Result<ProjectedRun, StoreError> {
+    /// Takes the projection of a run out of the cache, and applies at most `limit` of the events that it does not have.
+    fn take(&mut self, tx: &dyn Transaction, run: RunId, limit: usize) -> Result<ProjectedRun, StoreError> {
         if self.observer.is_some() && self.projected.len() >= MAX_OBSERVED && !self.projected.contains_key(&run) {
             self.remove_finished(None);
         }
-        let mut known = self.projected.remove(&run).unwrap_or_else(|| ProjectedRun {
-            projector: Projector::new(run),
-            unobserved: self.observer.is_none().then(Vec::new),
-        });
-        replay(tx, &mut known.projector, &mut |transition| {
+        let known = self.projected.remove(&run);
+        let mut known = known.unwrap_or_else(|| ProjectedRun { projector: Projector::new(run), unobserved: None });
+        replay(tx, &mut known.projector, limit, &mut |transition| {
             self.observe(&transition);
             known.unobserved.iter_mut().for_each(|unobserved| unobserved.push(transition.clone()));
         })?;
@@ -165,21 +162,28 @@ pub fn next_fence(tx: &mut dyn Transaction, cache: &mut RunCache, run: RunId) ->
 /// The state of a run, for a caller that only reads it. Only events that the cache does not have are applied.
 pub fn run_state(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
     check_run_exists(tx, run)?;
-    if cache.observer.is_some() || cache.projected.contains_key(&run) {
-        return preload(tx, cache, run);
-    }
-    let run_state = cache.read.entry(run).or_insert_with(|| RunState::new(run));
-    tx.log_after(run, run_state.seq)?.iter().for_each(|recorded| run_state.replay(recorded));
-    Ok(run_state.clone())
+    let known = cache.take(tx, run, usize::MAX)?;
+    let run_state = known.projector.run_state().clone();
+    cache.projected.insert(run, known);
+    Ok(run_state)
+}
+
+/// Applies at most `limit` of the events that the cache does not have. Returns whether it has all of them now.
+pub fn advance(tx: &dyn Transaction, cache: &mut RunCache, run: RunId, limit: usize) -> Result<bool, StoreError> {
+    let known = cache.take(tx, run, limit)?;
+    let is_complete = known.projector.run_state().seq == tx.last_seq(run)?;
+    cache.projected.insert(run, known);
+    Ok(is_complete)
 }
 
 /// The state of a run, for a caller that may execute it next. The caller of the next [`load`] gets the transitions.
 pub fn preload(tx: &dyn Transaction, cache: &mut RunCache, run: RunId) -> Result<RunState, StoreError> {
     check_run_exists(tx, run)?;
-    let known = cache.take(tx, run)?;
-    let run_state = known.projector.run_state().clone();
-    cache.projected.insert(run, known);
-    Ok(run_state)
+    if cache.observer.is_none() {
+        let new = || ProjectedRun { projector: Projector::new(run), unobserved: Some(Vec::new()) };
+        cache.projected.entry(run).or_insert_with(new);
+    }
+    run_state(tx, cache, run)
 }
 
 /// The state of a run. `observe` gets the transition of each event.
@@ -190,7 +194,7 @@ pub fn load(
     observe: &mut dyn FnMut(&Transition),
 ) -> Result<RunState, StoreError> {
     check_run_exists(tx, run)?;
-    let known = cache.projected.contains_key(&run).then(|| cache.take(tx, run)).transpose()?;
+    let known = cache.projected.contains_key(&run).then(|| cache.take(tx, run, usize::MAX)).transpose()?;
     let (projector, unobserved) = known.map(|known| (known.projector, known.unobserved)).unzip();
     let projector = match (projector, unobserved.flatten()) {
         (Some(projector), Some(unobserved)) => {
@@ -199,7 +203,7 @@ pub fn load(
         }
         _ => {
             let mut projector = Projector::new(run);
-            replay(tx, &mut projector, &mut |transition| {
+            replay(tx, &mut projector, usize::MAX, &mut |transition| {
                 cache.observe(&transition);
                 observe(&transition);
             })?;
@@ -211,10 +215,11 @@ pub fn load(
     Ok(run_state)
 }
 
-/// Applies the events of a run that its projector does not have.
+/// Applies at most `limit` of the events that the projector of a run does not have.
 fn replay(
     tx: &dyn Transaction,
     projector: &mut Projector,
+    limit: usize,
     observe: &mut dyn FnMut(Transition),
 ) -> Result<(), StoreError> {
     let RunState { run, seq, .. } = *projector.run_state();
@@ -224,7 +229,7 @@ fn replay(
     projector.set_question_ids(tx.question_ids(run)?);
     // Questions without an id are in no table yet; a rebuild assigns their ids.
     let mut last_question = tx.last_question()?;
-    for recorded in tx.log_after(run, seq)? {
+    for recorded in tx.log_page(run, seq, limit)? {
         observe(projector.apply(recorded, &mut last_question));
     }
     projector.changed_rows();
@@ -251,12 +256,7 @@ pub fn append(
     }
     check_claims(tx, run, new.facts)?;
     let last = tx.last_seq(run)?;
-    let is_new = !cache.projected.contains_key(&run);
-    let mut known = cache.take(tx, run)?;
-    if is_new {
-        // The caller has the transitions that it needs.
-        known.unobserved = None;
-    }
+    let mut known = cache.take(tx, run, usize::MAX)?;
     if state.seq != last {
         reset(state, known.projector.run_state().clone());
     }
@@ -267,7 +267,6 @@ pub fn append(
         tx.record(&recorded)?;
         let transition = known.projector.apply(recorded, &mut last_question);
         state.apply_transition(&transition);
-        cache.observe(&transition);
         transitions.push(transition);
     }
     for row in known.projector.changed_rows() {
@@ -277,7 +276,7 @@ pub fn append(
         unobserved.extend(transitions.iter().cloned());
     }
     cache.projected.insert(run, known);
-    cache.appended = Some(run);
+    cache.appended = Some((run, transitions.clone()));
     Ok(transitions)
 }
 

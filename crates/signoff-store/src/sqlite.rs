@@ -91,6 +91,12 @@ impl SqliteStore {
         self.cache().set_observer(observer);
     }
 
+    /// Applies at most `limit` of the events of a run that this process has not applied, for its observer. Returns
+    /// whether all are applied now.
+    pub fn advance(&self, run: RunId, limit: usize) -> Result<bool, StoreError> {
+        self.read_cached(|tx, cache| operations::advance(tx, cache, run, limit))
+    }
+
     /// The path of the database in this directory.
     pub fn path(dir: &Path) -> PathBuf {
         dir.join(DATABASE_FILE)
@@ -138,14 +144,6 @@ impl SqliteStore {
 
     fn select_tasks(&self, clause: &str, params: impl Params) -> Result<Vec<TaskRow>, StoreError> {
         self.select(&format!("SELECT {} FROM tasks {clause}", TASK_COLUMNS.join(", ")), params, |row| cells(row).task())
-    }
-
-    /// Facts of an existing run.
-    fn select_log(&self, run: RunId, clause: &str, params: impl Params) -> Result<Vec<RecordedFact>, StoreError> {
-        self.read(|tx| {
-            operations::check_run_exists(tx, run)?;
-            query::select(tx.0, &format!("SELECT {EVENT_COLUMNS} FROM events {clause}"), params, parse_recorded)
-        })
     }
 
     /// Reads a snapshot: other processes may write between the statements.
@@ -241,18 +239,22 @@ impl Store for SqliteStore {
     }
 
     fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
-        let limit = to_integer(limit as u64);
-        let clause = "WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
-        self.select_log(run, clause, [to_integer(run.0), to_integer(seq), limit])
+        self.read(|tx| {
+            operations::check_run_exists(tx, run)?;
+            tx.log_page(run, seq, limit)
+        })
     }
 
     fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
         // Two index lookups, merged. With OR, SQLite would scan the whole run.
-        let clause = format!(
-            "WHERE run_id = ?1 AND loop_id IS NULL UNION ALL \
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND loop_id IS NULL UNION ALL \
              SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND loop_id = ?2 ORDER BY seq"
         );
-        self.select_log(run, &clause, params![to_integer(run.0), loop_id.as_str()])
+        self.read(|tx| {
+            operations::check_run_exists(tx, run)?;
+            query::select(tx.0, &sql, params![to_integer(run.0), loop_id.as_str()], parse_recorded)
+        })
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {

@@ -44,7 +44,8 @@ pub trait Transaction {
     fn set_fence(&mut self, run: RunId, fence: u64) -> StoreResult<()>;
 
     fn last_seq(&self, run: RunId) -> StoreResult<u64>;
-    fn log_after(&self, run: RunId, seq: u64) -> StoreResult<Vec<RecordedFact>>;
+    /// At most `limit` facts of a run after `seq`.
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> StoreResult<Vec<RecordedFact>>;
     /// Calls `visit` with every fact of every log in write order. Unreadable facts are passed as errors.
     fn for_each_fact(&self, visit: &mut dyn FnMut(StoreResult<RecordedFact>) -> StoreResult<()>) -> StoreResult<()>;
     fn record(&mut self, recorded: &RecordedFact) -> StoreResult<()>;

@@ -154,15 +154,13 @@ impl Store for MemoryStore {
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
-        let inner = lock(&self.inner);
-        backend::check_run_exists(&inner.tables, run)?;
-        inner.tables.log_after(run, seq)
+        self.log_page(run, seq, usize::MAX)
     }
 
     fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
-        let mut log = self.log_after(run, seq)?;
-        log.truncate(limit);
-        Ok(log)
+        let inner = lock(&self.inner);
+        backend::check_run_exists(&inner.tables, run)?;
+        inner.tables.log_page(run, seq, limit)
     }
 
     fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {

@@ -19,26 +19,37 @@ use crate::{ReadOnlyProject, Result};
 /// The histories of the runs in the cache of a store. The cache drops ended runs when there are many; they are read
 /// again when they are needed again.
 #[derive(Default)]
-pub struct HistoryCache(Mutex<BTreeMap<RunId, Arc<RunHistory>>>);
+pub struct HistoryCache {
+    histories: Mutex<BTreeMap<RunId, Arc<RunHistory>>>,
+    /// The transitions since the last `take_transitions`, if they are followed.
+    transitions: Option<Mutex<Vec<Transition>>>,
+}
 
 impl TransitionObserver for HistoryCache {
     fn apply(&self, transition: &Transition) {
-        let mut histories = self.histories();
+        let mut histories = lock(&self.histories);
         let history = histories.entry(transition.event.run).or_default();
         if transition.event.seq == 1 {
             *history = Arc::default();
         }
         Arc::make_mut(history).apply_transition(transition);
+        self.transitions.iter().for_each(|transitions| lock(transitions).push(transition.clone()));
     }
 
     fn forget(&self, run: RunId) {
-        self.histories().remove(&run);
+        lock(&self.histories).remove(&run);
     }
 }
 
 impl HistoryCache {
-    fn histories(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<RunHistory>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether it keeps the transitions for `take_transitions`.
+    pub fn is_followed(&self) -> bool {
+        self.transitions.is_some()
+    }
+
+    /// Takes the transitions since the last call.
+    pub fn take_transitions(&self) -> Vec<Transition> {
+        self.transitions.as_ref().map(|transitions| std::mem::take(&mut *lock(transitions))).unwrap_or_default()
     }
 
     /// The history of a run up to the end of its log.
@@ -49,13 +60,19 @@ impl HistoryCache {
 
     /// The history of a run, if it is known.
     pub fn cached(&self, run: RunId) -> Option<Arc<RunHistory>> {
-        self.histories().get(&run).cloned()
+        lock(&self.histories).get(&run).cloned()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The store of a repository, opened when it is needed, and again when it was replaced.
 pub struct SharedStore {
     root: PathBuf,
+    /// Whether the histories keep the transitions for `take_transitions`.
+    is_followed: bool,
     open: Mutex<Option<OpenStore>>,
 }
 
@@ -66,8 +83,9 @@ struct OpenStore {
 }
 
 impl OpenStore {
-    fn new(id: Option<StoreId>, store: Arc<SqliteStore>) -> Self {
-        let histories = Arc::<HistoryCache>::default();
+    fn new(id: Option<StoreId>, store: Arc<SqliteStore>, is_followed: bool) -> Self {
+        let transitions = is_followed.then(Mutex::default);
+        let histories = Arc::new(HistoryCache { transitions, ..HistoryCache::default() });
         store.set_observer(histories.clone());
         Self { id, store, histories }
     }
@@ -75,28 +93,39 @@ impl OpenStore {
 
 impl SharedStore {
     pub fn new(root: PathBuf) -> Self {
-        Self { root, open: Mutex::default() }
+        Self { root, is_followed: false, open: Mutex::default() }
+    }
+
+    /// Keeps the transitions for `take_transitions`.
+    pub fn followed(root: PathBuf) -> Self {
+        Self { is_followed: true, ..Self::new(root) }
     }
 
     /// Starts with a store that is already open, for example that of the dispatcher.
     pub fn with_store(root: PathBuf, store: Arc<SqliteStore>) -> Self {
-        let open = OpenStore::new(StoreId::from_directory(&root.join(DIRECTORY)), store);
-        Self { root, open: Mutex::new(Some(open)) }
+        let open = OpenStore::new(StoreId::from_directory(&root.join(DIRECTORY)), store, false);
+        Self { root, is_followed: false, open: Mutex::new(Some(open)) }
     }
 
     /// The project with the current store, if there is one.
     pub fn project(&self) -> Result<Option<ReadOnlyProject>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         // Read the identity before opening: a file replaced in between is noticed by the next call.
         let id = StoreId::from_directory(&self.root.join(DIRECTORY));
         if open.as_ref().is_none_or(|open| open.id != id) {
-            let project = ReadOnlyProject::open_at(self.root.clone())?;
-            *open = project.map(|project| OpenStore::new(id, project.store));
+            // A store that is just being created is opened by the next call.
+            let project = id.as_ref().map(|_| ReadOnlyProject::open_at(self.root.clone())).transpose()?.flatten();
+            *open = project.map(|project| OpenStore::new(id, project.store, self.is_followed));
         }
         Ok(open.as_ref().map(|open| ReadOnlyProject {
             root: self.root.clone(),
             store: open.store.clone(),
             histories: Some(open.histories.clone()),
         }))
+    }
+
+    /// Whether the store of this project was deleted or replaced.
+    pub fn is_replaced(&self, project: &ReadOnlyProject) -> Result<bool> {
+        Ok(self.project()?.is_none_or(|current| !Arc::ptr_eq(&current.store, &project.store)))
     }
 }

@@ -155,7 +155,7 @@ impl AgentKinds {
 pub struct LogFollower {
     store: Arc<SqliteStore>,
     version: Option<u64>,
-    /// The followed runs and the queue, each with the sequence number of its last returned fact.
+    /// The followed runs and the queue, each with the sequence number of its last fact at the last poll.
     seen: BTreeMap<RunId, u64>,
     /// The latest run at the last poll.
     last_run: RunId,
@@ -163,7 +163,7 @@ pub struct LogFollower {
 
 impl LogFollower {
     /// Follows all open runs and the queue. `seen` gives the last known fact of a run; of other runs, all existing
-    /// facts are returned as new.
+    /// facts are new.
     pub fn new(store: Arc<SqliteStore>, seen: BTreeMap<RunId, u64>) -> Result<Self> {
         let last = store.last_run()?.map_or(QUEUE, |run| run.id);
         let queue = store.last_seq(QUEUE)?;
@@ -181,20 +181,20 @@ impl LogFollower {
         Self::new(store, seen)
     }
 
-    /// Returns the facts recorded since the last call. Cheap if the database did not change.
-    pub fn poll(&mut self) -> Result<Vec<RecordedFact>> {
+    /// Returns the runs with facts recorded since the last call, each with the last fact before them. Cheap if the
+    /// database did not change.
+    pub fn poll(&mut self) -> Result<Vec<(RunId, u64)>> {
         let version = self.store.version()?;
         if self.version.replace(version) == Some(version) {
             return Ok(Vec::new());
         }
         self.add_new_runs()?;
-        let mut facts = Vec::new();
+        let mut changed = Vec::new();
         for (run, seen) in &mut self.seen {
-            let new = self.store.log_after(*run, *seen)?;
-            *seen = new.last().map_or(*seen, |recorded| recorded.seq);
-            facts.extend(new);
+            let before = std::mem::replace(seen, self.store.last_seq(*run)?);
+            changed.extend((before != *seen).then_some((*run, before)));
         }
-        Ok(facts)
+        Ok(changed)
     }
 
     /// Adds runs that were opened or resumed since the last call.

@@ -67,9 +67,9 @@ impl Transaction for SqliteTransaction<'_> {
         Ok(self.number("SELECT COALESCE(MAX(seq), 0) FROM events WHERE run_id = ?", [to_integer(run.0)])?.unwrap_or(0))
     }
 
-    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
-        let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq");
-        select(self.0, &sql, [to_integer(run.0), to_integer(seq)], parse_recorded)
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
+        let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?");
+        select(self.0, &sql, [to_integer(run.0), to_integer(seq), to_integer(limit as u64)], parse_recorded)
     }
 
     fn for_each_fact(

@@ -53,6 +53,8 @@ fn a_fact_that_was_not_appended_is_forgotten_by_all_connections() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = SqliteStore::open(dir.path()).expect("a store");
     let sibling = store.reconnect().expect("a connection");
+    let observer = Arc::new(Numbers::default());
+    store.set_observer(observer.clone());
     let lease = store.open_run(make::at(1)).expect("a run");
     store.append(&lease, make::at(2), &[make::opened("task")]).expect("appended");
     let blocker = rusqlite::Connection::open(SqliteStore::path(dir.path())).expect("a connection");
@@ -64,4 +66,48 @@ fn a_fact_that_was_not_appended_is_forgotten_by_all_connections() {
     blocker.execute_batch("DROP TRIGGER refuse").expect("SQL");
     sibling.append(&lease, make::at(3), &[make::run(RunEvent::Started)]).expect("appended");
     assert_eq!(store.run_state(lease.run()).expect("a state").seq, 2);
+    // The refused event was not observed; the run starts again after it.
+    assert_eq!(*observer.0.lock().expect("a lock"), [1, 1, 2]);
+}
+
+#[test]
+fn a_log_is_applied_in_parts_by_any_connection() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let writer = SqliteStore::open(dir.path()).expect("a store");
+    let lease = writer.open_run(make::at(1)).expect("a run");
+    let facts = [make::opened("task"), make::run(RunEvent::Started), make::run(RunEvent::NothingToPick)];
+    writer.append(&lease, make::at(2), &facts).expect("appended");
+    let reader = SqliteStore::open(dir.path()).expect("a store");
+    let observer = Arc::new(Numbers::default());
+    reader.set_observer(observer.clone());
+    let sibling = reader.reconnect().expect("a connection");
+    for (store, is_complete, seqs) in [
+        (&reader, false, &[1][..]),
+        (&sibling, false, &[1, 2]),
+        (&reader, true, &[1, 2, 3]),
+        (&reader, true, &[1, 2, 3]),
+    ] {
+        assert_eq!(store.advance(lease.run(), 1).expect("a log"), is_complete);
+        assert_eq!(*observer.0.lock().expect("a lock"), seqs);
+    }
+    assert_eq!(reader.run_state(lease.run()).expect("a state").seq, 3);
+    // The writer has applied each event too.
+    assert!(applied_events().values().all(|count| *count == 2));
+}
+
+#[test]
+fn a_run_that_was_read_is_executed_without_applying_its_events_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let writer = SqliteStore::open(dir.path()).expect("a store");
+    let lease = writer.open_run(make::at(1)).expect("a run");
+    writer.append(&lease, make::at(2), &[make::opened("task")]).expect("appended");
+    drop(lease);
+    let store = SqliteStore::open(dir.path()).expect("a store");
+    let mut run_state = store.run_state(RunId(1)).expect("a state");
+    let lease = store.acquire(RunId(1)).expect("free");
+    assert_eq!(store.preload(RunId(1)).expect("a state"), run_state);
+    store.append_to(&mut run_state, &lease, make::at(3), &[make::run(RunEvent::Started)]).expect("appended");
+    // The writer has applied the first event too.
+    assert_eq!(applied_events().into_values().collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(store.check().expect("checked"), Vec::<String>::new());
 }

@@ -140,9 +140,9 @@ impl Transaction for MemoryTables {
         Ok(last.map_or(0, |recorded| recorded.seq))
     }
 
-    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
         let is_later = |recorded: &&RecordedFact| recorded.run == run && recorded.seq > seq;
-        Ok(self.events.iter().filter(is_later).cloned().collect())
+        Ok(self.events.iter().filter(is_later).take(limit).cloned().collect())
     }
 
     fn for_each_fact(

@@ -1,7 +1,6 @@
 //! `signoff watch`: shows the work of other signoff processes live.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -11,9 +10,8 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::RunId;
 use signoff_core::view::inbox::{Action, InboxHints, InboxTasks};
 use signoff_core::view::{RunState, TaskRow, Transition};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact};
 use signoff_engine::executor::AttemptKey;
-use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
 use signoff_term::json;
@@ -28,7 +26,6 @@ use crate::screen::{
     BackgroundWorker, CloseReason, InboxWatcher, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, ScreenSender,
     StallDetector, TerminationSignals, is_queued,
 };
-use crate::web_backend::StoreId;
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, project};
 
 /// Poll interval.
@@ -54,17 +51,16 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     reject_json(console)?;
     let root = project::root()?;
-    let mut feed = Feed::new(root.clone(), args.run)?;
-    let (close_sender, close_reasons) = mpsc::channel();
-    let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |sender| {
-        Box::new(WatchHandler {
-            background: BackgroundWorker::new(SharedStore::new(root.clone()), &sender),
-            close_sender,
-        })
+    if let Some(run) = args.run {
+        check_run_exists(ReadOnlyProject::open_at(root.clone())?.as_ref(), run)?;
+    }
+    let (input_sender, inputs) = mpsc::channel();
+    let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |_| {
+        Box::new(WatchHandler(input_sender))
     });
     match screen {
-        Some(screen) => on_screen(&screen, &mut feed, &close_reasons),
-        None => in_lines(&mut feed, args.run, console),
+        Some(screen) => on_screen(&screen, &mut Feed::new(SharedStore::followed(root), args.run), &inputs),
+        None => in_lines(&mut Feed::new(SharedStore::new(root), args.run), args.run, console),
     }
 }
 
@@ -77,21 +73,24 @@ pub fn reject_json(console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Handles the requests of the screen while other processes work.
-struct WatchHandler {
-    background: BackgroundWorker,
-    close_sender: Sender<CloseReason>,
+/// Input from the screen.
+enum WatchInput {
+    Request(TuiRequest),
+    Closed(CloseReason),
 }
+
+/// Sends the input of the screen to the watching thread.
+struct WatchHandler(Sender<WatchInput>);
 
 impl RequestHandler for WatchHandler {
     fn handle(&mut self, request: TuiRequest) {
-        self.background.handle(request);
+        self.0.send(WatchInput::Request(request)).ok();
     }
 
     fn set_visible(&mut self, _visible: bool) {}
 
     fn closed(&mut self, reason: CloseReason) {
-        self.close_sender.send(reason).ok();
+        self.0.send(WatchInput::Closed(reason)).ok();
     }
 }
 
@@ -108,20 +107,22 @@ pub fn screen_error() -> CliError {
     CliError::failed("the terminal UI crashed").hint("--plain prints lines instead")
 }
 
-fn on_screen(screen: &Screen, feed: &mut Feed, close_reasons: &Receiver<CloseReason>) -> Result<CommandExit> {
+fn on_screen(screen: &Screen, feed: &mut Feed, inputs: &Receiver<WatchInput>) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
+    let (background, mut requests) = (BackgroundWorker::new(feed.store.clone(), sender), Vec::new());
     let (mut hints, mut queue_changed) = (None, false);
     let in_flight = Arc::default();
     loop {
         if feed.was_replaced()? {
             sender.send(ScreenMessage::Reset);
         }
-        if !feed.has_unapplied() {
+        if !feed.is_behind() {
             hints = feed.inbox()?.or(hints);
             feed.poll()?;
         }
         if Arc::strong_count(&in_flight) == 1 {
-            let next: Vec<_> = std::iter::from_fn(|| feed.next_transition()).take(MAX_TRANSITIONS).collect();
+            let transitions = std::iter::from_fn(|| feed.next_transition().transpose());
+            let next = transitions.take(MAX_TRANSITIONS).collect::<Result<Vec<_>>>()?;
             // A fact adds, cancels or starts a task.
             let is_change = |fact: &Fact| matches!(fact, Fact::Task(..) | Fact::Loop(_, LoopFact::Added { .. }));
             queue_changed |= next.iter().any(|transition| is_change(&transition.event.fact));
@@ -129,16 +130,19 @@ fn on_screen(screen: &Screen, feed: &mut Feed, close_reasons: &Receiver<CloseRea
                 sender.send(ScreenMessage::Transitions(next, Arc::clone(&in_flight)));
             }
         }
-        let is_loading = feed.has_unapplied();
+        let is_loading = feed.is_behind();
         if !is_loading {
+            // Handled only now: a request applies all events of its run at once, and their transitions need memory.
+            requests.drain(..).for_each(|request| background.handle(request));
             // Sent after the events, so that a task taken from the queue is already in its run.
             let queue = feed.queue(std::mem::take(&mut queue_changed))?.map(ScreenMessage::Queue);
             queue.into_iter().chain(hints.take().map(ScreenMessage::Inbox)).for_each(|message| sender.send(message));
             feed.send_agent_lines(sender);
         }
         host::panic_for_test("watching");
-        match close_reasons.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
-            Ok(reason) => return Ok(exit(reason)),
+        match inputs.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
+            Ok(WatchInput::Request(request)) => requests.push(request),
+            Ok(WatchInput::Closed(reason)) => return Ok(exit(reason)),
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
             }
@@ -150,10 +154,10 @@ fn on_screen(screen: &Screen, feed: &mut Feed, close_reasons: &Receiver<CloseRea
 
 fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<CommandExit> {
     feed.poll()?;
-    let mut output = LineOutput::new(naming(if run.is_some() { feed.unapplied() } else { &[] }));
+    let mut output = LineOutput::new(naming(&feed.log()?));
     if run.is_none() {
         let mut runs = BTreeSet::new();
-        while let Some(transition) = feed.next_transition() {
+        while let Some(transition) = feed.next_transition()? {
             runs.insert(transition.event.run);
             output.replay(&transition);
         }
@@ -165,7 +169,7 @@ fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Co
             output = LineOutput::new(naming(&[]));
         }
         feed.poll()?;
-        while let Some(transition) = feed.next_transition() {
+        while let Some(transition) = feed.next_transition()? {
             let event = &transition.event;
             let lines = if console.json_events { vec![json::event(event)] } else { output.apply(&transition) };
             for line in lines {
@@ -189,7 +193,8 @@ const TAIL: u64 = 16 * 1024;
 
 /// Polls the store and the transcripts for changes by other processes.
 struct Feed {
-    root: PathBuf,
+    /// If it is followed, its cache applies the events, also for the panes and decisions of the screen.
+    store: Arc<SharedStore>,
     run: Option<RunId>,
     /// `None` as long as there is no store.
     open: Option<WatchedStore>,
@@ -200,56 +205,81 @@ struct Feed {
 }
 
 struct WatchedStore {
-    id: Option<StoreId>,
     project: ReadOnlyProject,
+    run: Option<RunId>,
     follower: LogFollower,
     kinds: AgentKinds,
     states: BTreeMap<RunId, RunState>,
-    /// The facts that were read and not applied yet.
-    unapplied: VecDeque<RecordedFact>,
+    /// The runs with unread facts, each with the last fact before them.
+    unread: BTreeMap<RunId, u64>,
+    /// The next transitions.
+    transitions: VecDeque<Transition>,
     queue: Option<Vec<TaskRow>>,
     inbox: InboxWatcher,
 }
 
 impl WatchedStore {
-    fn new(project: ReadOnlyProject, store_id: Option<StoreId>, run: Option<RunId>) -> Result<Self> {
-        let before = match run {
-            // A replaced store may not have a run with this number.
-            Some(run) if project.store.runs()?.iter().any(|row| row.id == run) => project.store.log(run)?,
-            Some(_) | None => Vec::new(),
-        };
-        let mut seen: BTreeMap<_, _> = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
-        if run.is_none() {
-            seen.extend(runs_needing_attention(&project)?.into_iter().map(|run| (run, 0)));
-        }
+    fn new(project: ReadOnlyProject, run: Option<RunId>) -> Result<Self> {
+        let shown = run.map_or_else(|| runs_needing_attention(&project), |run| Ok(BTreeSet::from([run])))?;
+        let seen = shown.into_iter().map(|run| (run, 0)).collect();
         let follower = LogFollower::new(project.store.clone(), seen)?;
         let kinds = AgentKinds::load(&project);
-        let (states, inbox) = (BTreeMap::new(), InboxWatcher::default());
-        Ok(Self { id: store_id, project, follower, kinds, states, unapplied: before.into(), queue: None, inbox })
+        let (states, unread, transitions) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        let (queue, inbox) = (None, InboxWatcher::default());
+        Ok(Self { project, run, follower, kinds, states, unread, transitions, queue, inbox })
+    }
+
+    /// Applies the next facts of a run after `seq`.
+    fn read(&mut self, run: RunId, seq: u64) -> Result<()> {
+        let is_followed = self.project.histories.iter().any(|histories| histories.is_followed());
+        // The earlier facts of the queue are not shown, so the cache does not need them.
+        let is_complete = if is_followed && run != QUEUE {
+            self.project.store.advance(run, MAX_TRANSITIONS)?
+        } else {
+            let state = self.states.entry(run).or_default();
+            let new = self.project.store.log_page(run, seq.max(state.seq), MAX_TRANSITIONS)?;
+            let is_complete = new.len() < MAX_TRANSITIONS;
+            self.transitions.extend(new.into_iter().map(|recorded| state.apply(recorded)));
+            is_complete
+        };
+        if is_complete {
+            self.unread.remove(&run);
+        }
+        self.take_transitions();
+        Ok(())
+    }
+
+    /// Takes the transitions of the events that the cache of the store has applied.
+    fn take_transitions(&mut self) {
+        for transition in self.project.histories.iter().flat_map(|histories| histories.take_transitions()) {
+            let state = self.states.entry(transition.event.run).or_default();
+            // The cache applies the events of a run that it has dropped again.
+            if transition.event.seq > state.seq && self.run.is_none_or(|run| run == transition.event.run) {
+                state.apply_transition(&transition);
+                self.transitions.push_back(transition);
+            }
+        }
     }
 }
 
 impl Feed {
-    fn new(root: PathBuf, run: Option<RunId>) -> Result<Self> {
-        if let Some(run) = run {
-            check_run_exists(ReadOnlyProject::open_at(root.clone())?.as_ref(), run)?;
-        }
-        Ok(Self { root, run, open: None, replaced: false, output_read_at: None, transcripts: BTreeMap::new() })
+    fn new(store: SharedStore, run: Option<RunId>) -> Self {
+        let (store, transcripts) = (Arc::new(store), BTreeMap::new());
+        Self { store, run, open: None, replaced: false, output_read_at: None, transcripts }
     }
 
     /// Opens the store if there is one. A store may be created, deleted or replaced at any time.
     fn open(&mut self) -> Result<()> {
-        let store_id = StoreId::from_directory(&self.root.join(DIRECTORY));
-        if self.open.take_if(|open| open.id != store_id).is_some() {
-            self.replaced = true;
+        if let Some(open) = &self.open
+            && self.store.is_replaced(&open.project)?
+        {
+            (self.open, self.replaced) = (None, true);
             self.transcripts.clear();
         }
-        // A store that is just being created is opened by the next poll.
         if self.open.is_none()
-            && store_id.is_some()
-            && let Some(project) = ReadOnlyProject::open_at(self.root.clone())?
+            && let Some(project) = self.store.project()?
         {
-            self.open = Some(WatchedStore::new(project, store_id, self.run)?);
+            self.open = Some(WatchedStore::new(project, self.run)?);
         }
         Ok(())
     }
@@ -260,33 +290,38 @@ impl Feed {
         Ok(std::mem::take(&mut self.replaced))
     }
 
-    /// Reads the facts recorded since the last call; first those of the open runs or of the watched run.
+    /// Finds the runs with new facts; first the open runs or the watched run.
     fn poll(&mut self) -> Result<()> {
         if self.open.is_none() {
             self.open()?;
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        let mut facts = open.follower.poll()?;
-        facts.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
-        open.unapplied.extend(facts);
+        let changed = open.follower.poll()?.into_iter();
+        open.unread.extend(changed.filter(|(run, _)| self.run.is_none_or(|watched| watched == *run)));
+        open.take_transitions();
         Ok(())
     }
 
-    /// The facts that were read and not applied yet.
-    fn unapplied(&mut self) -> &[RecordedFact] {
-        self.open.as_mut().map_or(&[], |open| open.unapplied.make_contiguous())
+    /// The log of the watched run; empty if all runs are watched.
+    fn log(&self) -> Result<Vec<RecordedFact>> {
+        let watched = self.open.as_ref().zip(self.run);
+        watched.map_or(Ok(Vec::new()), |(open, run)| Ok(open.project.store.log(run)?))
     }
 
-    /// Whether `next_transition` has more.
-    fn has_unapplied(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.unapplied.is_empty())
+    /// Whether `next_transition` may have more.
+    fn is_behind(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.unread.is_empty() || !open.transitions.is_empty())
     }
 
-    /// Applies the next fact.
-    fn next_transition(&mut self) -> Option<Transition> {
-        let open = self.open.as_mut()?;
-        let recorded = open.unapplied.pop_front()?;
-        Some(open.states.entry(recorded.run).or_default().apply(recorded))
+    /// Returns the next transition.
+    fn next_transition(&mut self) -> Result<Option<Transition>> {
+        let Some(open) = &mut self.open else { return Ok(None) };
+        while open.transitions.is_empty()
+            && let Some((&run, &seq)) = open.unread.first_key_value()
+        {
+            open.read(run, seq)?;
+        }
+        Ok(open.transitions.pop_front())
     }
 
     /// Returns the queued tasks if they changed. The queue is empty if only one run is watched.
@@ -306,7 +341,7 @@ impl Feed {
         let Some(open) = &mut self.open else { return Ok(None) };
         match open.inbox.poll(&open.project) {
             // The store is being deleted.
-            Err(_) if StoreId::from_directory(&self.root.join(DIRECTORY)) != open.id => Ok(None),
+            Err(_) if self.store.is_replaced(&open.project)? => Ok(None),
             polled => polled,
         }
     }
@@ -347,7 +382,7 @@ impl Feed {
 
 /// The runs with tasks that need the user, including finished runs.
 fn runs_needing_attention(project: &ReadOnlyProject) -> Result<BTreeSet<RunId>> {
-    let context = TaskContext::load(project, project.tasks()?)?;
+    let context = TaskContext::load(project, project.tasks_from_tables()?)?;
     let sorted = InboxTasks::new(&context.snapshot());
     Ok(sorted.needs_attention.iter().filter_map(|task| task.run_id).map(RunId).collect())
 }

@@ -28,11 +28,11 @@ pub struct BackgroundWorker {
 }
 
 impl BackgroundWorker {
-    /// Starts the threads. The store is that of the dispatcher, if there is one, because it has cached the state of the driven
-    /// runs.
-    pub fn new(store: SharedStore, sender: &ScreenSender) -> Self {
+    /// Starts the threads. The store is that of the dispatcher or of the watching thread, if there is one, because it has
+    /// cached the states of the runs.
+    pub fn new(store: impl Into<Arc<SharedStore>>, sender: &ScreenSender) -> Self {
         let ((lookups, lookup_requests), (decisions, decision_requests)) = (mpsc::channel(), mpsc::channel());
-        let lookup_store = Arc::new(store);
+        let lookup_store = store.into();
         let (decision_store, decision_sender) = (lookup_store.clone(), sender.clone());
         let lookup_sender = sender.clone();
         std::thread::spawn(move || look_up(&lookup_store, &lookup_requests, &lookup_sender));

@@ -123,7 +123,11 @@ impl FollowedStore {
     }
 
     fn poll(&mut self, check_leases: bool) -> Result<ChangeSet> {
-        let mut change = change_of(&self.follower.poll()?);
+        let mut facts = Vec::new();
+        for (run, seq) in self.follower.poll()? {
+            facts.extend(self.store.log_after(run, seq)?);
+        }
+        let mut change = change_of(&facts);
         if check_leases {
             let driven = open_runs_driven(&self.store)?;
             change.everything |= driven != self.driven;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::serve::ServeProcess;
-use signoff_testkit::terminal::{TerminalSize, key};
+use signoff_testkit::terminal::{TerminalSize, TestTerminal, key};
 use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
@@ -263,6 +263,107 @@ fn a_screen_with_an_open_report_applies_each_event_once() {
     let exit = terminal.finish();
     assert_eq!(exit.code, Some(0), "{exit}");
     assert_applied_once(&project, &count);
+}
+
+/// `watch` on a terminal, and the file with what its process applied.
+fn watching(project: &TestProject, arguments: &[&str]) -> (TestTerminal, PathBuf) {
+    let count = count_file(project);
+    let variables = [("SIGNOFF_TEST_APPLIED", count.to_str().expect("a path"))];
+    (project.env.terminal_with(TerminalSize::DEFAULT, &[&["watch"], arguments].concat(), &variables), count)
+}
+
+#[test]
+fn watching_with_open_panes_applies_each_event_once() {
+    let project = project();
+    assert_eq!(project.run(&["work", "--no-ask"]).code, Some(1));
+    for arguments in [&[][..], &["1"]] {
+        let (terminal, count) = watching(&project, arguments);
+        terminal.wait_for("Log in");
+        terminal.send(key::ENTER);
+        terminal.wait_for("Transcript");
+        terminal.send("2");
+        terminal.wait_for("missing input validation");
+        terminal.send("3");
+        terminal.wait_for("+login");
+        terminal.send("q");
+        let exit = terminal.finish();
+        assert_eq!(exit.code, Some(0), "{exit}");
+        assert_applied_once(&project, &count);
+    }
+}
+
+#[test]
+fn an_answer_while_watching_applies_each_event_once() {
+    let project = project();
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    let (terminal, count) = watching(&project, &[]);
+    terminal.wait_for("Esc defers it");
+    terminal.send("1");
+    terminal.wait_for("› 1 continue");
+    terminal.send(key::ENTER);
+    terminal.wait_for("Answered continue");
+    terminal.send("q");
+    let exit = terminal.finish();
+    assert_eq!(exit.code, Some(0), "{exit}");
+    assert_applied_once(&project, &count);
+}
+
+#[test]
+fn watching_another_process_applies_each_event_once() {
+    let project = project();
+    let (terminal, count) = watching(&project, &[]);
+    terminal.wait_for("Log in");
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    terminal.wait_for("Esc defers it");
+    terminal.send(key::ESC);
+    terminal.send(key::ENTER);
+    terminal.send("2");
+    terminal.wait_for("missing input validation");
+    project.run(&["answer", "1", "continue"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    terminal.wait_for("DONE");
+    terminal.send("q");
+    let exit = terminal.finish();
+    assert_eq!(exit.code, Some(0), "{exit}");
+    assert_applied_once(&project, &count);
+}
+
+/// An iteration with an open question: its first phase failed.
+fn asking_iteration() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("brainstorm").exit(1)));
+    assert_eq!(project.run(&["iterate", "Greet"]).code, Some(3));
+    project.set_agent(|script| {
+        script
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("brainstorm").say("# Design\n\nOne file.\n"))
+            .rule(ScriptRule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
+            .rule(ScriptRule::role("simplify").say("Nothing to do.\n"))
+            .rule(ScriptRule::role("review").say("NO ISSUES\n"))
+    });
+    project
+}
+
+#[test]
+fn watching_an_iteration_in_lines_applies_each_event_once() {
+    let project = asking_iteration();
+    for arguments in ["", "1 --json-events"] {
+        let count = count_file(&project);
+        let command = format!("SIGNOFF_TEST_APPLIED={} signoff watch --plain {arguments} | true", count.display());
+        assert_eq!(project.env.shell(&command).code, Some(0));
+        assert_applied_once(&project, &count);
+    }
+}
+
+#[test]
+fn commands_about_an_open_iteration_apply_each_event_once() {
+    let project = asking_iteration();
+    let commands: [&[&str]; 6] =
+        [&["status"], &["logs", "1"], &["merge", "1"], &["retry", "1"], &["answer", "1", "retry"], &["work"]];
+    for command in commands {
+        let (output, applied) = run_counted(&project, command);
+        assert!(matches!(output.code, Some(0..=2)), "{command:?}: {output}");
+        assert_applied_once(&project, &applied);
+    }
 }
 
 #[test]
