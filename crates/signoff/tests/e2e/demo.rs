@@ -88,7 +88,7 @@ fn a_complete_run_on_a_small_project() {
     exit 2
     --- stderr
     error: greeting is not empty
-    hint: name a directory that does not exist
+    hint: name an empty directory, or one that does not exist
     ");
 }
 

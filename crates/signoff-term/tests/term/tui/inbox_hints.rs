@@ -55,7 +55,7 @@ fn runs_without_a_process_are_interrupted_and_their_clock_stops() {
     insta::assert_snapshot!("interrupted_80x24", scene.text(SMALL));
     insta::assert_snapshot!("interrupted_200x60", scene.text(LARGE));
     let screen = scene.text(LARGE);
-    assert!(screen.contains("5 begun") && !screen.contains("at work"), "{screen}");
+    assert!(screen.contains("5 interrupted") && !screen.contains("at work"), "{screen}");
     assert!(screen.contains("interrupted: signoff work 22"), "{screen}");
     assert_eq!(a_minute_later(&mut scene), scene.text(SMALL));
 }

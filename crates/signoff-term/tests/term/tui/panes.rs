@@ -27,11 +27,11 @@ fn reviews_stand_side_by_side() {
     assert_snapshots("reviews", &mut scene);
     insta::assert_snapshot!("reviews_stacked", scene.text((50, 30)));
     let round = |scene: &mut Scene| scene.text(SMALL).lines().nth(2).map(|line| line[..12].to_owned()).unwrap();
-    assert_eq!(round(&mut scene), "Round 1 of 3");
+    assert_eq!(round(&mut scene), "Cycle 1 of 3");
     scene.press(&[KeyCode::Char('['), KeyCode::Char(']')]);
-    assert_eq!(round(&mut scene), "Round 2 of 3");
+    assert_eq!(round(&mut scene), "Cycle 2 of 3");
     scene.press(&[KeyCode::Char(']'), KeyCode::Char(']')]);
-    assert_eq!(round(&mut scene), "Round 3 of 3");
+    assert_eq!(round(&mut scene), "Cycle 3 of 3");
 }
 
 #[test]
