@@ -47,7 +47,7 @@ fn a_killed_program_is_detected_and_its_successor_is_shown() {
         screen.contains("interrupted: signoff work 1") && screen.contains("! 1 needs you")
     };
     let screen = terminal.wait_until("no agent at work", is_cleared);
-    assert!(screen.contains("1 begun") && !screen.contains("at work"), "{screen}");
+    assert!(screen.contains("1 interrupted") && !screen.contains("at work"), "{screen}");
     // A new `watch` shows the same.
     let other = project.env.terminal(&["watch"]);
     other.wait_until("no agent at work", is_cleared);
