@@ -43,8 +43,8 @@ if pid == 0:
     os.execv(sys.argv[1], [sys.argv[1], "replay", "1", "--speed", "max"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 begin, seen, piece = time.monotonic(), b"", b"."
-# The screen shows "its end" once the replay is complete. Unchanged cells are not drawn again, so cursor moves may split it.
-end = re.compile(rb"its(?: |\x1b\[[\d;]*H)+end")
+# The first line says "replay ended" once the replay is complete. Unchanged cells are not drawn again.
+end = re.compile(rb"(?:replay |H)ended")
 while piece and not end.search(seen) and time.monotonic() - begin < 60:
     if select.select([terminal], [], [], 0.1)[0]:
         piece = os.read(terminal, 1 << 16)

@@ -16,6 +16,9 @@ use signoff_term::show::RunHistory;
 use crate::web_backend::StoreId;
 use crate::{ReadOnlyProject, Result};
 
+/// The longest log, in events, whose history is kept for a query. Longer ones are read again for each query.
+const MAX_KEPT: u64 = 20_000;
+
 /// The histories of the runs in the cache of a store. The cache drops ended runs when there are many; they are read
 /// again when they are needed again.
 #[derive(Default)]
@@ -50,6 +53,11 @@ impl HistoryCache {
     /// Takes the transitions since the last call.
     pub fn take_transitions(&self) -> Vec<Transition> {
         self.transitions.as_ref().map(|transitions| std::mem::take(&mut *lock(transitions))).unwrap_or_default()
+    }
+
+    /// Whether the history of a run is known, or short enough to be kept.
+    pub fn keeps(&self, store: &dyn Store, run: RunId) -> Result<bool> {
+        Ok(self.cached(run).is_some() || store.last_seq(run)? <= MAX_KEPT)
     }
 
     /// The history of a run up to the end of its log.

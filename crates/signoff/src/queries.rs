@@ -26,9 +26,11 @@ const CHUNK: usize = 2000;
 pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>)> {
     let (row, tasks) = project.task_and_all(task)?;
     let (history, loop_id) = match (project.store.loop_for_task(task)?, &project.histories) {
-        (Some((run, loop_id)), Some(histories)) => (histories.get(&*project.store, run)?, loop_id),
+        (Some((run, loop_id)), Some(histories)) if histories.keeps(&*project.store, run)? => {
+            (histories.get(&*project.store, run)?, loop_id)
+        }
         // Read only the log of this loop: the run may have a thousand others.
-        (Some((run, loop_id)), None) => {
+        (Some((run, loop_id)), _) => {
             (Arc::new(RunHistory::for_loop(project.store.loop_log(run, &loop_id)?, &loop_id)), loop_id)
         }
         (None, _) => (Arc::default(), signoff_engine::dispatcher::loop_id(task)),

@@ -123,8 +123,10 @@ impl RunData {
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
         let mut data = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
         match &project.histories {
-            Some(histories) => data.history = Arc::unwrap_or_clone(histories.get(&*project.store, run)?),
-            None => for_each_chunk(&*project.store, run, 0, |part| data.history.extend(part))?,
+            Some(histories) if histories.keeps(&*project.store, run)? => {
+                data.history = Arc::unwrap_or_clone(histories.get(&*project.store, run)?)
+            }
+            Some(_) | None => for_each_chunk(&*project.store, run, 0, |part| data.history.extend(part))?,
         }
         Ok(data)
     }
