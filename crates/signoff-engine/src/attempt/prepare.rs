@@ -174,13 +174,11 @@ fn prepare_review(
     let workspace = assigned.workspace.unwrap_or_else(|| workspace_for(spec));
     let shares = workspace == ReviewWorkspace::Shared;
     if let Some(file) = shares.then(|| find_untrusted_file(ctx, spec, &assigned.agent)).transpose()?.flatten() {
-        let file = format!("`{file}`, which is new in the worktree");
-        return Err(would_run(assigned, &file));
+        return Err(would_run(assigned, &format!("`{file}`, which is new in the worktree")));
     }
-    let digest = Some(diff.digest.clone());
     let finish_context = FinishContext {
         nonce: Some(nonce.clone()),
-        diff_digest: digest,
+        diff_digest: Some(diff.digest.clone()),
         config_files,
         with_secrets,
         ..FinishContext::default()
