@@ -140,7 +140,7 @@ fn apply_event(machine: &mut Loop, event: Event, policy: &Policy) {
             person::refused(machine, findings, policy);
         }
         Event::FindingDecided { finding, decision } => {
-            machine.ledger.decide(&finding, decision);
+            machine.ledger_mut().decide(&finding, decision);
         }
         Event::Cancelled { .. } => phases::cancel(machine),
     }

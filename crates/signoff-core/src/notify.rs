@@ -147,7 +147,7 @@ impl NotificationWatcher {
     }
 
     fn loop_topics(&self, loop_id: &LoopId, transition: &Transition) -> Vec<NotificationTopic> {
-        let flags = |state: &Snapshot| LoopNeeds::for_loop(state.loop_state.as_ref().map(|state| &state.machine));
+        let flags = |state: &Snapshot| LoopNeeds::for_loop(state.loop_state.as_ref().map(|state| &*state.machine));
         let (before, after) = (flags(&transition.before), flags(&transition.after));
         let new = [
             (NotificationKind::Question, after.question.is_some() && after.question != before.question),

@@ -264,7 +264,7 @@ impl RunState {
 
     /// The full state of one loop.
     pub fn loop_state(&self, loop_id: &LoopId) -> Option<&Loop> {
-        self.loops.get(loop_id).filter(|state| state.is_recorded).map(|state| &state.machine)
+        self.loops.get(loop_id).filter(|state| state.is_recorded).map(|state| &*state.machine)
     }
 
     /// The ids of all loops, in order.

@@ -1,5 +1,7 @@
 //! The inputs of one attempt, copied from the run state when the attempt is requested.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Job, JobKind, Loop, Policy, Stage};
@@ -37,8 +39,8 @@ pub struct AttemptSpec {
     pub job: Job,
     pub launch: Launch,
     pub policy: Policy,
-    pub machine: Loop,
-    pub last_round: Option<ReviewRound>,
+    pub machine: Arc<Loop>,
+    pub last_round: Option<Arc<ReviewRound>>,
     pub siblings: Vec<SiblingLoop>,
     /// Number of agents that work on the repository now, including this one.
     pub agents_at_work: usize,
@@ -137,8 +139,8 @@ impl AttemptSpec {
     /// The file name of the last cycle's answers.
     pub fn last_artifact(&self) -> Option<artifact::ArtifactName> {
         let round = self.last_round.as_ref()?;
-        let (workflow, ReviewRound { pass, phase, cycle, .. }) = (&self.policy.workflow, round);
-        Some(self.artifact_at(artifact::GateReview { workflow, pass: *pass, phase: *phase, cycle: *cycle }))
+        let ReviewRound { pass, phase, cycle, .. } = **round;
+        Some(self.artifact_at(artifact::GateReview { workflow: &self.policy.workflow, pass, phase, cycle }))
     }
 
     fn artifact_at(&self, gate: artifact::GateReview<'_>) -> artifact::ArtifactName {

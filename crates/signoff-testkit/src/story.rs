@@ -19,7 +19,7 @@ use std::time::Duration;
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::group::{LoopStatus, RunEvent, RunPolicy, TaskSource};
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{self};
+use signoff_core::machine::{self, Loop};
 use signoff_core::policy::Effort;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
@@ -451,7 +451,7 @@ impl Story {
         let state = RunState::from_log(&self.log(run));
         let (loop_state, policy) = (&state.loops[loop_id], state.policy(loop_id).expect("a policy"));
         let event = command::decide(&loop_state.machine, command, policy)?;
-        let next = machine::step(loop_state.machine.clone(), event.clone(), policy).0;
+        let next = machine::step(Loop::clone(&loop_state.machine), event.clone(), policy).0;
         let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event))];
         let status = LoopStatus::for_loop(&next);
         if status != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {

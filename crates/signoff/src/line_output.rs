@@ -3,7 +3,6 @@
 //! Lines are always produced. While the screen is shown they are buffered and printed when it closes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use signoff_core::ids::RunId;
 use signoff_core::view::Transition;
@@ -69,7 +68,7 @@ fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
     let sender = screen.sender();
     match notice {
         DispatcherNotice::Recorded(transition) | DispatcherNotice::Replayed(transition) => {
-            sender.send(ScreenMessage::Transitions(vec![(*transition).clone()], Arc::default()));
+            sender.send(ScreenMessage::Transitions { transitions: vec![(*transition).clone()], applied: None });
         }
         DispatcherNotice::Resumed { .. } => {}
         DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure } => {

@@ -34,7 +34,14 @@ use self::terminal::TerminalSignal;
 use crate::{Console, host};
 
 /// Maximum number of events per message. A frame may be drawn between two messages.
-pub const MAX_TRANSITIONS: usize = 1000;
+pub const MAX_TRANSITIONS: usize = 250;
+
+/// Maximum number of such messages on their way: the screen applies one while the next is prepared. Transitions need
+/// more memory than the log.
+const MAX_IN_FLIGHT: usize = 2;
+
+/// Interval for checking whether the screen has applied a message.
+const LOAD_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Maximum length of an agent's line in characters; no screen shows more.
 const MAX_LINE: usize = 2000;
@@ -44,11 +51,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A message to the drawing thread.
 ///
-/// The thread drops the token of a message when it has consumed it. The sender of a long log or transcript waits for
-/// that, because transitions need more memory than the log.
+/// The thread drops the token of a message when it has consumed it. The sender of a long transcript waits for that.
 pub enum ScreenMessage {
     /// New events, in order.
-    Transitions(Vec<Transition>, Arc<()>),
+    Transitions {
+        transitions: Vec<Transition>,
+        /// Gets them back once they are applied.
+        applied: Option<Sender<Vec<Transition>>>,
+    },
     AgentLine {
         attempt: AttemptKey,
         line: String,
@@ -96,6 +106,38 @@ pub trait RequestHandler: Send {
 
     /// Called once when the screen is closed.
     fn closed(&mut self, reason: CloseReason);
+}
+
+/// Sends the events of a long log to the screen.
+///
+/// The screen returns the transitions, and the thread that made them drops them: freeing memory of another thread costs
+/// more than the replay itself.
+pub struct TransitionSender {
+    sender: ScreenSender,
+    applied: (Sender<Vec<Transition>>, Receiver<Vec<Transition>>),
+    in_flight: usize,
+}
+
+impl TransitionSender {
+    pub fn new(sender: ScreenSender) -> Self {
+        Self { sender, applied: mpsc::channel(), in_flight: 0 }
+    }
+
+    /// Whether the screen takes another message.
+    pub fn has_room(&mut self) -> bool {
+        self.in_flight -= self.applied.1.try_iter().count();
+        self.in_flight < MAX_IN_FLIGHT
+    }
+
+    /// How long to wait before the next message.
+    pub fn load_interval(&mut self) -> Duration {
+        if self.has_room() { Duration::ZERO } else { LOAD_INTERVAL }
+    }
+
+    pub fn send(&mut self, transitions: Vec<Transition>) {
+        self.in_flight += 1;
+        self.sender.send(ScreenMessage::Transitions { transitions, applied: Some(self.applied.0.clone()) });
+    }
 }
 
 /// Sends messages to the screen. Messages to a closed screen are dropped.

@@ -117,7 +117,7 @@ pub fn ended(machine: &mut Loop, attempt: AttemptId, report: WorkReport, policy:
 /// Records a fixer's claims. Only reviewers and people act on them.
 pub fn claimed(machine: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<FixClaim>, policy: &Policy) {
     if index_of(machine, attempt).is_some() || is_fix_phase(machine, attempt, policy) {
-        machine.ledger.claim(attempt, commit, claims);
+        machine.ledger_mut().claim(attempt, commit, claims);
     }
 }
 

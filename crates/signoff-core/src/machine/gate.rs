@@ -237,7 +237,7 @@ fn record(machine: &mut Loop, policy: &Policy) -> Vec<Review> {
     let answers = phases::panel(machine).map(Panel::answers).unwrap_or_default();
     let unlisted = phases::panel(machine).map(|panel| panel.unlisted.clone()).unwrap_or_default();
     let round = round(machine, policy);
-    machine.ledger.record_with_unlisted(&round, &answers, &unlisted);
+    machine.ledger_mut().record_with_unlisted(&round, &answers, &unlisted);
     answers
 }
 
@@ -370,14 +370,14 @@ pub fn check_ended(machine: &mut Loop, attempt: AttemptId, report: CheckReport, 
     machine.counters.has_readable |= report != CheckReport::NothingToCheck;
     match report {
         CheckReport::Passed => {
-            machine.ledger.record(&round, &[verdict(Verdict::Approved)]);
+            machine.ledger_mut().record(&round, &[verdict(Verdict::Approved)]);
             phases::advance(machine, policy);
         }
         CheckReport::Failed { findings } => {
             let unexplained = || Finding::new(&CHECKS.into(), "check", Severity::Critical, NO_LOCATION);
             let findings = if findings.is_empty() { vec![unexplained()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
-            machine.ledger.record(&round, &[review]);
+            machine.ledger_mut().record(&round, &[review]);
             not_passed(machine, Vec::new(), policy);
         }
         // A fix that removes the checks leaves their findings open.

@@ -82,7 +82,7 @@ pub fn ended(machine: &mut Loop, attempt: AttemptId, report: LandingReport, poli
         LandingReport::Landed { .. } => {
             let review = Review::new(LANDING.into(), ReviewerKind::Tests, Verdict::Approved);
             let round = round(machine, policy);
-            machine.ledger.record(&round, &[review]);
+            machine.ledger_mut().record(&round, &[review]);
             machine.landed = true;
             machine.stage = Stage::Done(Ending { outcome, reason, retry: RetryAction::Nothing });
         }
@@ -123,7 +123,7 @@ fn reject_landing(machine: &mut Loop, head: Head, findings: Vec<Finding>, policy
     };
     let review = Review { findings, ..Review::new(LANDING.into(), ReviewerKind::Tests, Verdict::ChangesRequested) };
     let round = round(machine, policy);
-    machine.ledger.record(&round, &[review]);
+    machine.ledger_mut().record(&round, &[review]);
     if !may_retry(machine, policy) {
         return phases::end(machine, Outcome::Stuck, unresolved, RetryAction::Land { outcome, reason });
     }

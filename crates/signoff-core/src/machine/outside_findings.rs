@@ -77,7 +77,7 @@ fn record(machine: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Poli
         ..Review::new(reviewer, ReviewerKind::General, Verdict::ChangesRequested)
     };
     let reviews: Vec<Review> = by_reviewer.into_iter().map(review).collect();
-    machine.ledger.record(&round, &reviews);
+    machine.ledger_mut().record(&round, &reviews);
     let open = |entry: &&LedgerEntry| entry.state == FindingState::Open && entry.seen.contains(&round);
     let open: Vec<Finding> = machine.ledger.entries().iter().filter(open).map(|entry| entry.finding.clone()).collect();
     if let Some(panel) = panel_mut(&mut machine.stage) {
@@ -135,7 +135,7 @@ fn send_back(machine: &mut Loop, policy: &Policy) -> bool {
 pub fn inherit(machine: &mut Loop, inherited: Ledger, policy: &Policy) {
     if machine.stage == Stage::Queued {
         let position = machine.position;
-        machine.ledger.inherit(inherited, |entry| assign_to_gate(entry, position, policy));
+        machine.ledger_mut().inherit(inherited, |entry| assign_to_gate(entry, position, policy));
     }
 }
 
@@ -229,5 +229,5 @@ fn record_imported(machine: &mut Loop, earlier: EarlierFindings, reviewer: Revie
     let here = gate::round(machine, policy);
     let item = here.item.filter(|_| (pass, phase) == (here.pass, here.phase));
     let round = Round { pass, phase, item, cycle: 0, ..here };
-    machine.ledger.record(&round, &[review]);
+    machine.ledger_mut().record(&round, &[review]);
 }

@@ -188,5 +188,5 @@ pub fn refused(machine: &mut Loop, findings: Vec<Finding>, policy: &Policy) {
     let Some(reviewer) = gate::first_reviewer(phase, policy) else { return };
     let round = machine.round_at(phase, machine.cycles.get(&phase).copied().unwrap_or(0));
     let refusal = Review::new(reviewer.clone(), ReviewerKind::General, Verdict::ChangesRequested);
-    machine.ledger.record(&round, &[Review { findings, ..refusal }]);
+    machine.ledger_mut().record(&round, &[Review { findings, ..refusal }]);
 }

@@ -1,6 +1,7 @@
 //! The state of a loop. Data of one stage is stored in that stage.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,8 @@ pub struct Loop {
     /// The base tree of the loop's diff, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Tree>,
-    pub ledger: Ledger,
+    /// Shared, because most events do not change it.
+    pub ledger: Arc<Ledger>,
     #[serde(rename = "tally")]
     pub counters: LoopCounters,
     /// The results of the gates in this pass.
@@ -330,7 +332,7 @@ impl Default for Loop {
             stage: Stage::Queued,
             head: Head { commit: Commit::new(""), tree: Tree::new("") },
             base: None,
-            ledger: Ledger::default(),
+            ledger: Arc::default(),
             counters: LoopCounters::default(),
             gates: Vec::new(),
             once_done: BTreeSet::new(),
@@ -347,6 +349,10 @@ impl Default for Loop {
 }
 
 impl Loop {
+    pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
+        Arc::make_mut(&mut self.ledger)
+    }
+
     /// The number of open findings of any severity. A landing conflict that the approved commit resolves is not
     /// counted; the next landing closes it.
     pub fn open_findings(&self) -> usize {

@@ -16,7 +16,7 @@ use crate::source::planner::{PlannedTask, PlannerAnswer};
 use crate::task::TaskSpec;
 use crate::wire::{Fact, Launch, LoopFact, RecordedFact};
 
-/// The state of one loop.
+/// The state of one loop. Each event changes a copy of it, so what is large is shared between the copies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoopState {
     /// Whether the log has events of this loop. A planned loop has none yet.
@@ -26,18 +26,18 @@ pub struct LoopState {
     pub branch: String,
     pub workspace: Option<Workspace>,
     pub started: Option<Timestamp>,
-    pub machine: Loop,
+    pub machine: Arc<Loop>,
     pub policy: Option<Arc<Policy>>,
     /// Usage of each attempt, as far as it is recorded.
-    pub usage: BTreeMap<AttemptId, Usage>,
+    pub usage: Arc<BTreeMap<AttemptId, Usage>>,
     /// The attempts whose start is recorded.
-    pub attempt_starts: AttemptStarts,
+    pub attempt_starts: Arc<AttemptStarts>,
     /// The attempts that ended with an answer or with work.
-    pub answered: BTreeSet<AttemptId>,
+    pub answered: Arc<BTreeSet<AttemptId>>,
     /// The answers of the current round, parsable or not.
-    pub round: BTreeMap<ReviewerName, Review>,
+    pub round: BTreeMap<ReviewerName, Arc<Review>>,
     /// The last finished round.
-    pub last_round: Option<ReviewRound>,
+    pub last_round: Option<Arc<ReviewRound>>,
     /// The answers of the planners.
     pub tasks: Vec<PlannedTask>,
     pub groups: Vec<Vec<String>>,
@@ -49,7 +49,7 @@ pub struct LoopState {
     pub researched: Vec<AttemptId>,
     /// The head when the current plan item was started.
     pub item_start: Option<Commit>,
-    pub sessions: Sessions,
+    pub sessions: Arc<Sessions>,
     /// The commit of the last landing.
     pub landed_commit: Option<Commit>,
     /// The displayed number of the open question.
@@ -110,7 +110,9 @@ impl LoopState {
         question_count: &mut u64,
     ) {
         self.is_recorded = true;
-        self.sessions.apply(fact, &self.machine, &self.attempt_starts);
+        if let LoopFact::Session { .. } | LoopFact::Transitioned(_) = fact {
+            Arc::make_mut(&mut self.sessions).apply(fact, &self.machine, &self.attempt_starts);
+        }
         match fact {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
@@ -120,10 +122,11 @@ impl LoopState {
                 self.workspace = Some(Workspace { base: base.clone(), worktree: worktree.clone() });
             }
             LoopFact::AttemptStarted { attempt, launch } => {
-                self.attempt_starts.insert(*attempt, Arc::new(AttemptStart { at, launch: launch.clone() }));
+                Arc::make_mut(&mut self.attempt_starts)
+                    .insert(*attempt, Arc::new(AttemptStart { at, launch: launch.clone() }));
             }
             LoopFact::Used { attempt, usage } => {
-                self.usage.insert(*attempt, *usage);
+                Arc::make_mut(&mut self.usage).insert(*attempt, *usage);
             }
             LoopFact::Answered { answer: PlannerAnswer::Tasks(tasks), .. } => self.tasks.clone_from(tasks),
             LoopFact::Answered { answer: PlannerAnswer::Groups(groups), .. } => self.groups.clone_from(groups),
@@ -156,15 +159,15 @@ impl LoopState {
             self.last_failure = None;
         }
         if let Event::WorkEnded { attempt, .. } | Event::ReviewArrived { attempt, .. } = event {
-            self.answered.insert(*attempt);
+            Arc::make_mut(&mut self.answered).insert(*attempt);
         }
-        let mut next = self.machine.clone();
+        let mut next = Loop::clone(&self.machine);
         machine::apply(&mut next, event.clone(), policy);
         if let Some(round) = self.closed_round(event, &next, policy) {
-            self.last_round = Some(round);
+            self.last_round = Some(Arc::new(round));
         }
         if let Some(review) = review_in_event(event, &self.machine, policy) {
-            self.round.insert(review.reviewer.clone(), review);
+            self.round.insert(review.reviewer.clone(), Arc::new(review));
         }
         // A panel that a person sends back to work keeps its answers. A new panel starts without answers, even for a
         // reviewer that sat at the previous gate.
@@ -180,7 +183,7 @@ impl LoopState {
         if activity_key(&next) != activity_key(&self.machine) {
             self.since = Some(at);
         }
-        self.machine = next;
+        self.machine = Arc::new(next);
     }
 
     /// Numbers a new question within the run.
@@ -204,7 +207,7 @@ impl LoopState {
 
     /// The sessions after `before` and `event` are applied; `state` is the state that `event` applies to.
     pub fn sessions_after(&self, before: &[LoopFact], event: &Event, state: &Loop) -> Sessions {
-        let mut sessions = self.sessions.clone();
+        let mut sessions = Sessions::clone(&self.sessions);
         for fact in before {
             sessions.apply(fact, &self.machine, &self.attempt_starts);
         }
@@ -232,7 +235,9 @@ impl LoopState {
         let JobKind::Review { reviewer, commit, .. } = &job.kind else { return None };
         let last = self.last_round.as_ref().filter(|round| round.commit == *commit);
         let earlier = || last?.reviews.iter().find(|review| review.reviewer == *reviewer);
-        let Verdict::Inconclusive(why) = &self.round.get(reviewer).or_else(earlier)?.verdict else { return None };
+        let Verdict::Inconclusive(why) = &self.round.get(reviewer).map(Arc::as_ref).or_else(earlier)?.verdict else {
+            return None;
+        };
         (!matches!(why, Inconclusive::Missing(_))).then(|| why.clone())
     }
 
@@ -268,7 +273,7 @@ impl LoopState {
         }
         let mut answers = self.round.clone();
         if let Some(review) = review_in_event(event, &self.machine, policy) {
-            answers.insert(review.reviewer.clone(), review);
+            answers.insert(review.reviewer.clone(), Arc::new(review));
         }
         let position = self.machine.position;
         Some(ReviewRound {
@@ -276,7 +281,7 @@ impl LoopState {
             phase: position.phase,
             cycle: self.machine.counters.cycle,
             commit: panel.commit.clone(),
-            reviews: answers.into_values().collect(),
+            reviews: answers.into_values().map(Arc::unwrap_or_clone).collect(),
         })
     }
 }

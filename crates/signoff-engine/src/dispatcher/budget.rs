@@ -241,7 +241,7 @@ impl BudgetScope<'_> {
     fn known(&self) -> Vec<(&str, ResourceAmounts)> {
         let mut known = Vec::new();
         for (loop_id, loop_state) in &self.active.state.loops {
-            for (attempt, usage) in &loop_state.usage {
+            for (attempt, usage) in loop_state.usage.iter() {
                 let at_work = self.active.running.contains_key(&(loop_id.clone(), *attempt));
                 let role = role_of(loop_state, *attempt);
                 let is_meaningful = usage.cost_micro_usd > 0 || loop_state.answered.contains(attempt);

@@ -74,7 +74,7 @@ impl Dispatcher<'_> {
         let mut loop_states = self.loops_on_branch(root, own)?;
         loop_states.sort_by_key(|(task, loop_state)| (loop_state.started, *task));
         let left = Ledger::from_earlier_tasks(
-            loop_states.iter().map(|(task, loop_state)| (*task, &loop_state.machine.ledger)),
+            loop_states.iter().map(|(task, loop_state)| (*task, &*loop_state.machine.ledger)),
         );
         Ok((!left.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsInherited { ledger: left })))
     }
@@ -111,7 +111,7 @@ impl Dispatcher<'_> {
             if let LoopFact::Answered { answer: PlannerAnswer::Tasks(items), .. } = fact {
                 spec.items.clone_from(items);
             } else if let LoopFact::Transitioned(Event::ItemsPlanned { count }) = fact {
-                spec.machine.items = (*count).max(1);
+                Arc::make_mut(&mut spec.machine).items = (*count).max(1);
             }
         }
         let at_work = self.runs.get(&run).into_iter().flat_map(|active| active.running.keys());

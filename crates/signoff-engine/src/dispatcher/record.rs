@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use signoff_core::group::{self, LoopStatus, RunEvent};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{self, Event, Stage};
+use signoff_core::machine::{self, Event, Loop, Stage};
 use signoff_core::review::Finding;
 use signoff_core::view::{LoopState, ReviewRound};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
@@ -51,16 +51,16 @@ impl Dispatcher<'_> {
         // The facts before it may change the same machine.
         let earlier =
             before.iter().filter_map(|fact| if let LoopFact::Transitioned(event) = fact { Some(event) } else { None });
-        let state =
-            earlier.fold(loop_state.machine.clone(), |state, event| machine::step(state, event.clone(), policy).0);
+        let state = earlier
+            .fold(Loop::clone(&loop_state.machine), |state, event| machine::step(state, event.clone(), policy).0);
         let sessions = loop_state.sessions_after(&before, &event, &state);
         let (next, effects) = machine::step(state, event.clone(), policy);
-        if next == loop_state.machine && run_events.is_empty() {
+        if next == *loop_state.machine && run_events.is_empty() {
             // The event is outdated or a duplicate.
             return Ok(());
         }
         if let Some(round) = loop_state.closed_round(&event, &next, policy) {
-            let still_open = round.still_open(loop_state.machine.clone(), &next, policy);
+            let still_open = round.still_open(Loop::clone(&loop_state.machine), &next, policy);
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
         let enters = loop_state.machine.position != next.position;

@@ -172,15 +172,16 @@ impl RunHistory {
 
 impl LoopHistory {
     fn apply_transition(&mut self, step: &LoopTransition, recorded: &RecordedFact) {
-        let convergence = Convergence::between(&step.before.ledger, &step.after.ledger);
+        let convergence = || Convergence::between(&step.before.ledger, &step.after.ledger);
         if let Some(round) = self.tracker.apply(step) {
-            let verdict = round.verdict(step);
+            let (verdict, convergence) = (round.verdict(step), convergence());
             self.rounds.push(FinishedRound { round, verdict, at: recorded.at.to_string(), convergence });
-        } else if let (Event::PersonAnswered { .. }, true, Some(last)) =
-            (step.event, convergence.changes_something(), self.rounds.last_mut())
-        {
+        } else if let (Event::PersonAnswered { .. }, Some(last)) = (step.event, self.rounds.last_mut()) {
             // The findings of a partial round count once a person decides to proceed without the missing reviews.
-            last.convergence = convergence;
+            let convergence = convergence();
+            if convergence.changes_something() {
+                last.convergence = convergence;
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use signoff_core::command::{self, LoopCommand};
 use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{self, Event, Head, Stage};
+use signoff_core::machine::{self, Event, Head, Loop, Stage};
 use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::clock;
@@ -129,14 +129,14 @@ pub fn facts(
     let decided = command::decide(&loop_state.machine, command, policy)?;
     let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
     // A writer reports the head when it ends; only reviews and checks need it before.
-    let next = step(loop_state.machine.clone(), &decided);
+    let next = step(Loop::clone(&loop_state.machine), &decided);
     let is_read = matches!(next.stage, Stage::Reviewing(_) | Stage::Checking { .. });
     let moved = manual_head.filter(|_| is_read).map(|head| Event::HeadMoved { head });
     // A waiting loop gets the new head before the decision. A loop that has ended ignores it until it is restarted.
     let ended = matches!(loop_state.machine.stage, Stage::Done(_));
     let events: Vec<Event> =
         if ended { [decided].into_iter().chain(moved).collect() } else { moved.into_iter().chain([decided]).collect() };
-    let next = events.iter().fold(loop_state.machine.clone(), step);
+    let next = events.iter().fold(Loop::clone(&loop_state.machine), step);
     if run_state.machine.is_done() && matches!(next.stage, Stage::AwaitingLanding { .. }) {
         return Err(run_is_over(run_state, loop_state));
     }

@@ -251,7 +251,7 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
                 .hint("merge it when that run has ended: `signoff status` shows its progress")
         })?;
         let mut run_state = project.store.preload(run)?;
-        let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
+        let state = run_state.loops.get(loop_id).map(|loop_state| &*loop_state.machine);
         if state.is_some_and(|state| state.landed) {
             return Ok(Some(landed_commit(&run_state, loop_id).map(Commit::to_string).unwrap_or_default()));
         }
@@ -269,7 +269,7 @@ fn land_through_loop(read_only: &ReadOnlyProject, task: TaskId, console: &Consol
             return Ok(None);
         }
         let run_state = summary.states.get(&run);
-        let state = run_state.and_then(|run_state| run_state.loops.get(loop_id)).map(|loop_state| &loop_state.machine);
+        let state = run_state.and_then(|run_state| run_state.loops.get(loop_id)).map(|loop_state| &*loop_state.machine);
         if let (Some(run_state), true) = (run_state, state.is_some_and(|state| state.landed)) {
             // Errors of other loops of the run are only printed.
             summary.errors.into_iter().for_each(|error| write_stderr(&CliError::from(error).to_string()));

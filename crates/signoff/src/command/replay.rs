@@ -16,13 +16,13 @@ use signoff_term::show::{RunHistory, TaskReport};
 use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest};
 
 use self::clock::{ReplayClock, Speed, speed};
-use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
+use super::watch::{exit, reject_json, screen_error};
 use crate::history_cache::SharedStore;
 use crate::line_output::LineOutput;
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, StallDetector,
-    TerminationSignals,
+    TerminationSignals, TransitionSender,
 };
 use crate::{CommandExit, Console, ReadOnlyProject, Result, host};
 
@@ -115,19 +115,19 @@ fn on_screen(
 ) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let mut due = 0;
-    let in_flight = Arc::default();
+    let mut transition_sender = TransitionSender::new(sender.clone());
     sender.send_data(TuiData::ReplayState(clock.state(replayed.is_over())), &Arc::default());
     loop {
         due += clock.due(replayed.log.get(due..).unwrap_or_default(), host::now());
-        if replayed.applied < due && Arc::strong_count(&in_flight) == 1 {
+        if replayed.applied < due && transition_sender.has_room() {
             let next = replayed.advance(due.min(replayed.applied + MAX_TRANSITIONS));
-            sender.send(ScreenMessage::Transitions(next, Arc::clone(&in_flight)));
+            transition_sender.send(next);
             if replayed.is_over() {
                 sender.send_data(TuiData::ReplayState(clock.state(true)), &Arc::default());
             }
         }
         clock.time().map(ScreenMessage::Time).into_iter().for_each(|time| sender.send(time));
-        match inputs.recv_timeout(if replayed.applied < due { LOAD_INTERVAL } else { TICK }) {
+        match inputs.recv_timeout(if replayed.applied < due { transition_sender.load_interval() } else { TICK }) {
             Ok(ReplayInput::Closed(reason)) => return Ok(exit(reason)),
             Ok(ReplayInput::Report(task)) => {
                 if let Some(report) = replayed.report(task)? {

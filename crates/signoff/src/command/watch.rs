@@ -24,15 +24,12 @@ use crate::queries::{self, AgentKinds, LogFollower, TaskContext};
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, InboxWatcher, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, ScreenSender,
-    StallDetector, TerminationSignals, is_queued,
+    StallDetector, TerminationSignals, TransitionSender, is_queued,
 };
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, project};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The same while a part of a long log is sent to the screen.
-pub const LOAD_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Watch running tasks in a terminal UI
 ///
@@ -111,7 +108,7 @@ fn on_screen(screen: &Screen, feed: &mut Feed, inputs: &Receiver<WatchInput>) ->
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let (background, mut requests) = (BackgroundWorker::new(feed.store.clone(), sender), Vec::new());
     let (mut hints, mut queue_changed) = (None, false);
-    let in_flight = Arc::default();
+    let mut transition_sender = TransitionSender::new(sender.clone());
     loop {
         if feed.was_replaced()? {
             sender.send(ScreenMessage::Reset);
@@ -120,14 +117,14 @@ fn on_screen(screen: &Screen, feed: &mut Feed, inputs: &Receiver<WatchInput>) ->
             hints = feed.inbox()?.or(hints);
             feed.poll()?;
         }
-        if Arc::strong_count(&in_flight) == 1 {
+        if transition_sender.has_room() {
             let transitions = std::iter::from_fn(|| feed.next_transition().transpose());
             let next = transitions.take(MAX_TRANSITIONS).collect::<Result<Vec<_>>>()?;
             // A fact adds, cancels or starts a task.
             let is_change = |fact: &Fact| matches!(fact, Fact::Task(..) | Fact::Loop(_, LoopFact::Added { .. }));
             queue_changed |= next.iter().any(|transition| is_change(&transition.event.fact));
             if !next.is_empty() {
-                sender.send(ScreenMessage::Transitions(next, Arc::clone(&in_flight)));
+                transition_sender.send(next);
             }
         }
         let is_loading = feed.is_behind();
@@ -140,7 +137,7 @@ fn on_screen(screen: &Screen, feed: &mut Feed, inputs: &Receiver<WatchInput>) ->
             feed.send_agent_lines(sender);
         }
         host::panic_for_test("watching");
-        match inputs.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
+        match inputs.recv_timeout(if is_loading { transition_sender.load_interval() } else { POLL_INTERVAL }) {
             Ok(WatchInput::Request(request)) => requests.push(request),
             Ok(WatchInput::Closed(reason)) => return Ok(exit(reason)),
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {

@@ -18,6 +18,9 @@ use crate::{Console, host};
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_nanos(33_333_333);
 
+/// Maximum time to wait for keys while a log arrives, whose sender waits until its events are applied.
+const LOADING_WAIT: Duration = Duration::from_millis(4);
+
 /// Maximum number of messages applied before a frame is drawn, so that a flood of messages blocks neither frames nor
 /// keys.
 const MAX_MESSAGES: usize = 20_000;
@@ -45,6 +48,8 @@ pub struct DrawingThread {
     stopped: bool,
     /// Draw the next frame even if nothing changed.
     redraw: bool,
+    /// When events were last applied.
+    applied_at: Option<Timestamp>,
     drawn_at: Option<Timestamp>,
     begun_at: Timestamp,
     /// The current time of a replay.
@@ -71,6 +76,7 @@ impl DrawingThread {
             closed: false,
             stopped: false,
             redraw: true,
+            applied_at: None,
             drawn_at: None,
             begun_at: host::now(),
             time: None,
@@ -108,7 +114,9 @@ impl DrawingThread {
         if self.terminal.is_none() {
             return;
         }
-        match self.keys.wait(self.until_due()) {
+        let is_recent = |at: Timestamp| host::now().duration_since(at).abs() < MAX_APPLY_LOG;
+        let longest = if self.applied_at.is_some_and(is_recent) { LOADING_WAIT } else { FRAME };
+        match self.keys.wait(self.until_due().min(longest)) {
             Some(keys) => keys.into_iter().for_each(|input| self.input(input)),
             None => self.close(CloseReason::Gone),
         }
@@ -185,7 +193,7 @@ impl DrawingThread {
             }
             match messages.try_recv() {
                 Ok(next) => {
-                    longest = if matches!(next, ScreenMessage::Transitions(..)) { MAX_APPLY_LOG } else { longest };
+                    longest = if matches!(next, ScreenMessage::Transitions { .. }) { MAX_APPLY_LOG } else { longest };
                     if !self.apply(next) {
                         return false;
                     }
@@ -220,8 +228,10 @@ impl DrawingThread {
             return true;
         }
         match message {
-            ScreenMessage::Transitions(transitions, _pending) => {
+            ScreenMessage::Transitions { transitions, applied } => {
                 transitions.iter().for_each(|transition| self.tui.apply(transition));
+                self.applied_at = Some(host::now());
+                applied.and_then(|applied| applied.send(transitions).ok());
             }
             ScreenMessage::AgentLine { attempt: AttemptKey { run, loop_id, attempt }, line, pending: _pending } => {
                 self.tui.add_live_line(run, &loop_id, attempt, &line);
