@@ -1,4 +1,4 @@
-//! The state of a loop. Data of one stage is stored in that stage.
+//! The state of a loop. The data of one stage is stored in that stage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ fn id(ledger: &Ledger, file: &str) -> FindingId {
 fn dispute(story: Story, file: &str) -> Story {
     let (by, evidence) = (DecidedBy::Person("ann".into()), "it is wanted".to_owned());
     let decision = FindingDecision { state: FindingState::Refuted, by, commit: None, evidence };
-    let finding = id(&*story.state.ledger, file);
+    let finding = id(&story.state.ledger, file);
     story.then("disputed", Event::FindingDecided { finding, decision })
 }
 
