@@ -204,8 +204,7 @@ impl ReadOnlyProject {
     /// Returns a task as it is shown, together with all tasks.
     pub fn task_and_all(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>)> {
         let tasks = self.tasks()?;
-        let own = tasks.iter().find(|row| row.id == task.0).cloned();
-        Ok((own.ok_or_else(|| unknown_task(task))?, tasks))
+        Ok((find_task(&tasks, task)?, tasks))
     }
 
     pub fn layout(&self) -> Layout {
@@ -313,6 +312,11 @@ pub fn not_started(row: &TaskRow) -> CliError {
 
 fn unknown_run(run: RunId) -> CliError {
     CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists tasks and runs")
+}
+
+/// Returns the row of a task. Fails if there is none.
+pub fn find_task(tasks: &[TaskRow], task: TaskId) -> Result<TaskRow> {
+    tasks.iter().find(|row| row.id == task.0).cloned().ok_or_else(|| unknown_task(task))
 }
 
 pub fn unknown_task(task: TaskId) -> CliError {

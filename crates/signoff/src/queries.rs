@@ -17,14 +17,15 @@ use signoff_engine::process::AttemptDir;
 use signoff_store::{SqliteStore, Store, StoreError};
 use signoff_term::show::{RunHistory, TaskReport};
 
-use crate::{ReadOnlyProject, Result, host, settings};
+use crate::{ReadOnlyProject, Result, host, project, settings};
 
 /// Number of facts of a log that are in memory at once.
 const CHUNK: usize = 2000;
 
 /// Returns the report of one task, together with all tasks.
 pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>)> {
-    let (row, tasks) = project.task_and_all(task)?;
+    let tasks = project.tasks_from_tables()?;
+    let row = project::find_task(&tasks, task)?;
     let (history, loop_id) = match (project.store.loop_for_task(task)?, &project.histories) {
         (Some((run, loop_id)), Some(histories)) if histories.keeps(&*project.store, run)? => {
             (histories.get(&*project.store, run)?, loop_id)
@@ -69,7 +70,7 @@ pub fn artifacts(project: &ReadOnlyProject) -> BTreeMap<TaskId, Vec<String>> {
 
 /// Returns the tasks whose branch has moved since their commit was approved.
 pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>> {
-    Ok(project.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
+    Ok(project.tasks_from_tables()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
 }
 
 /// Whether the branch has moved since the approval.

@@ -149,8 +149,9 @@ impl RunHistory {
     /// The full report of a loop's task.
     pub fn report(&self, task: TaskRow, loop_id: &LoopId, artifacts: Vec<String>) -> TaskReport {
         let row = self.state.row(loop_id);
-        let progress = task.progress.or_else(|| row.as_ref().and_then(|row| row.progress));
-        let (task, question) = (TaskRow { progress, ..task.with_current_state() }, row.and_then(|row| row.question));
+        let (progress, wait, question) = row.map(|row| (row.progress, row.wait, row.question)).unwrap_or_default();
+        let (progress, wait) = (task.progress.or(progress), task.wait.clone().or(wait));
+        let task = TaskRow { progress, wait, ..task.with_current_state() };
         let decisions = self.loops.get(loop_id).map(|kept| kept.decisions.clone());
         let machine = self.state.loop_state(loop_id);
         let approved = machine.and_then(Loop::approved_commit);

@@ -357,8 +357,20 @@ fn watching_an_iteration_in_lines_applies_each_event_once() {
 #[test]
 fn commands_about_an_open_iteration_apply_each_event_once() {
     let project = asking_iteration();
-    let commands: [&[&str]; 6] =
-        [&["status"], &["logs", "1"], &["merge", "1"], &["retry", "1"], &["answer", "1", "retry"], &["work"]];
+    let commands: [&[&str]; 12] = [
+        &["status"],
+        &["logs", "1"],
+        &["show", "1"],
+        &["report", "1"],
+        &["report", "run-1"],
+        &["stats"],
+        &["export", "1", "--format", "sarif"],
+        &["export", "1", "--format", "state-v4"],
+        &["merge", "1"],
+        &["retry", "1"],
+        &["answer", "1", "retry"],
+        &["work"],
+    ];
     for command in commands {
         let (output, applied) = run_counted(&project, command);
         assert!(matches!(output.code, Some(0..=2)), "{command:?}: {output}");

@@ -18,7 +18,7 @@ use signoff_term::report::{
 use signoff_term::show::RunHistory;
 
 use crate::command::diff;
-use crate::project::user_git;
+use crate::project::{find_task, user_git};
 use crate::queries::{artifacts, for_each_chunk, is_voided, void_approval_note};
 use crate::{CliError, ReadOnlyProject, Result, host};
 
@@ -33,7 +33,8 @@ pub struct ReportData {
 
 /// Collects the data of one task, with its checkpoint reviews.
 pub fn for_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<ReportData> {
-    let (row, all) = read_only.task_and_all(task)?;
+    let all = read_only.tasks_from_tables()?;
+    let row = find_task(&all, task)?;
     let project = project(read_only);
     let Some((run, loop_id)) = read_only.store.loop_for_task(task)? else {
         let mut data = RunData::empty(read_only)?;
@@ -58,7 +59,8 @@ pub fn for_run(read_only: &ReadOnlyProject, run: RunId) -> Result<ReportData> {
         return Err(unknown_run(run, last));
     };
     let mut data = RunData::load(read_only, run)?;
-    let rows: Vec<TaskRow> = read_only.tasks()?.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
+    let mut rows = read_only.tasks_from_tables()?;
+    rows.retain(|row| row.run_id == Some(run.0));
     data.counter.tasks = rows.len();
     let mut tasks = Vec::with_capacity(rows.len());
     let mut has_landed = false;
