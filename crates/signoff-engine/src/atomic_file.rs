@@ -1,5 +1,7 @@
 //! Writes files atomically: after a crash a file is either complete or unchanged.
 
+mod locked_temp_file;
+
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::locked_temp_file::LockedTempFile;
 use crate::remove_tree;
 
 /// Permissions and durability of a file.

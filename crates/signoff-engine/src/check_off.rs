@@ -4,7 +4,7 @@
 //! is safe to repeat, and is repeated whenever a run continues.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Component, Path};
 
 use signoff_core::ids::RunId;
@@ -13,7 +13,7 @@ use signoff_core::source;
 use signoff_core::task::PlanOrigin;
 use signoff_core::view::{LoopState, RunState};
 
-use crate::atomic_file;
+use crate::atomic_file::LockedTempFile;
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
 
@@ -133,10 +133,5 @@ fn check_off(top: &Path, origin: &PlanOrigin, unchecked: &mut UncheckedEntries) 
 /// Replaces a plan file atomically and keeps its permissions. A read-only file is an error.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::options().write(true).open(path)?;
-    let temporary = path.with_file_name(".signoff-check-off");
-    atomic_file::remove_if_exists(&temporary)?;
-    let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-    file.write_all(bytes)?;
-    file.set_permissions(path.metadata()?.permissions())?;
-    fs::rename(&temporary, path)
+    LockedTempFile::open(path)?.commit(bytes, path)
 }
