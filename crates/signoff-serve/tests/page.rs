@@ -1,7 +1,7 @@
 //! The HTML pages: snapshots of their text and properties of their markup.
 
+mod always_shown;
 mod dom;
-mod kept;
 mod laws;
 mod sample;
 mod stories;

@@ -9,9 +9,9 @@ use signoff_term::line::{LineNaming, LineRenderer};
 use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
+use crate::next_events::next_events;
 use crate::rows::{row, shown};
 use crate::story::{Story, caught_up, id, reviewed};
-use crate::world;
 
 /// A random log with one of the presets.
 pub fn log() -> impl Strategy<Value = Story> {
@@ -20,8 +20,7 @@ pub fn log() -> impl Strategy<Value = Story> {
             let mut story = Story::new(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
             for chance in chances {
                 let (machine, policy) = (story.view.loop_state(&id(29)), story.view.policy(&id(29)));
-                let Some(events) = machine.zip(policy).map(|(machine, policy)| world::next_events(machine, policy))
-                else {
+                let Some(events) = machine.zip(policy).map(|(machine, policy)| next_events(machine, policy)) else {
                     break;
                 };
                 // Decisions of people are rare; otherwise no loop would get far.

@@ -1,7 +1,7 @@
 //! Tests of the progress lines.
 
+mod failures_and_waits;
 mod groups;
-mod mishaps;
 mod phases;
 mod runs;
 mod task;

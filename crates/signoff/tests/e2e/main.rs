@@ -87,8 +87,8 @@ mod signing_off;
 mod slots;
 mod state;
 mod stats;
-mod surroundings;
 mod tables;
+mod task_environment;
 mod tasks;
 #[cfg(all(test, unix))]
 mod tui;

@@ -1,6 +1,6 @@
 //! Notifications: each is delivered once, and a failing channel does not affect the work.
 
-mod disturbing;
+mod bell_and_desktop;
 mod layers;
 mod outlived;
 mod redelivery;

@@ -11,9 +11,9 @@ use signoff_term::tui::{Theme, TuiData, TuiMode};
 
 use super::scene::{SMALL, Scene, busy, queued};
 use crate::laws::log;
+use crate::next_events::next_events;
 use crate::rows::row;
 use crate::story::{Story, id, reviewed};
-use crate::world;
 
 /// The events of one loop, of its checkpoint reviews, and of the run, as the store reads them for one loop.
 fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
@@ -207,11 +207,8 @@ fn marked_task(scene: &mut Scene) -> Option<String> {
 fn random_event(story: Story, (task, chance): (u8, u16)) -> Story {
     let story = story.on(21 + u64::from(task % 8));
     let id = id(21 + u64::from(task % 8));
-    let events = story
-        .view
-        .loop_state(&id)
-        .zip(story.view.policy(&id))
-        .map(|(machine, policy)| world::next_events(machine, policy));
+    let events =
+        story.view.loop_state(&id).zip(story.view.policy(&id)).map(|(machine, policy)| next_events(machine, policy));
     let Some(events) = events.filter(|events| !events.is_empty()) else { return story };
     let next = events[usize::from(chance) % events.len()].clone();
     story.then(next)
