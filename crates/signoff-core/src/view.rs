@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 pub use loop_row_status::{LoopReviewStatus, LoopRowStatus};
 pub use loop_state::{
-    AttemptStart, AttemptStarts, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace,
+    AttemptStart, AttemptStarts, LoopState, LoopTransition, ReviewRound, RoundAnswer, Snapshot, Transition, Workspace,
 };
 pub use row::{LoopRow, PhaseProgress, QuestionView, RateLimitWait};
 pub use run_row::{Blocker, RunOverview, RunRow, RunStatus, RunTaskCounts};

@@ -12,7 +12,7 @@ mod event_lines;
 mod position;
 mod run;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::LoopId;
@@ -24,7 +24,7 @@ use signoff_core::wire::{Fact, LoopFact, RunFact};
 use self::checkpoint::CheckpointProgress;
 use crate::fit::{MAX_SENTENCE_WIDTH, truncate_line};
 use crate::labels;
-use crate::review_round::RoundTracker;
+use crate::review_round::GateRound;
 
 /// When a line names its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,7 +75,6 @@ pub struct LineRenderer {
     naming: LineNaming,
     state: RunState,
     past: PastDecisions,
-    rounds: BTreeMap<LoopId, RoundTracker>,
     /// The current checkpoint round.
     checkpoint: CheckpointProgress,
     active: BTreeSet<LoopId>,
@@ -189,7 +188,7 @@ impl LineRenderer {
             return self.state.row(&reviewed).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
         }
         self.checkpoint.end_review(loop_id, &step);
-        let round = self.rounds.entry(loop_id.clone()).or_default().apply(&step);
+        let round = GateRound::ended_by(transition);
         let lines = event_lines::lines(&step, round.as_ref(), &row, !self.shutting_down, self.state.branch());
         if is_active(step.after) {
             self.active.insert(loop_id.clone());

@@ -1,6 +1,6 @@
-//! Collects the reviews of each review round at a gate, including reviews that could not be parsed.
+//! The finished review rounds of a gate, including reviews that could not be parsed.
 //!
-//! The state machine drops a panel after its verdict. This module keeps what is displayed, from the same events.
+//! The state machine drops a panel after its verdict; the transition of its last answer still has all of them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use signoff_core::ledger::{FindingState, LedgerEntry};
 use signoff_core::machine::{CheckReport, Event, GateEnd, Loop, Policy, Position, ReviewScope, Stage};
 use signoff_core::merge::{self, MergedIssue, MergedReview};
 use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict};
-use signoff_core::view::LoopTransition;
+use signoff_core::view::{LoopTransition, Transition};
 use signoff_core::workflow::PhaseKind;
 
 use crate::labels;
@@ -29,7 +29,6 @@ pub struct GateRound {
     pub reviews: BTreeMap<ReviewerName, Review>,
     /// The attempts that produced these reviews.
     pub attempts: BTreeMap<ReviewerName, AttemptId>,
-    review_count: u32,
 }
 
 /// The overall verdict of a round.
@@ -41,40 +40,6 @@ pub enum RoundVerdict {
     ChangesRequested,
     NeedsDiscussion,
     Inconclusive,
-}
-
-/// The current round at one loop's gate.
-#[derive(Debug, Clone, Default)]
-pub struct RoundTracker {
-    current: Option<GateRound>,
-}
-
-impl RoundTracker {
-    /// Applies an event. Returns the round when every reviewer has answered.
-    pub fn apply(&mut self, step: &LoopTransition) -> Option<GateRound> {
-        let settled = self.record_review(step);
-        if let Stage::Reviewing(panel) = &step.after.stage {
-            let is_current =
-                self.current.as_ref().is_some_and(|round| round.review_count == step.after.counters.reviews);
-            if !is_current {
-                self.current = Some(GateRound::new(step.after, step.policy, panel.scope));
-            }
-        }
-        settled.or_else(|| checks_round(step))
-    }
-
-    fn record_review(&mut self, step: &LoopTransition) -> Option<GateRound> {
-        let Stage::Reviewing(panel) = &step.before.stage else { return None };
-        let round = self.current.as_mut()?;
-        let attempt = step.event.ends_attempt()?;
-        let name = panel.reviewer_of(attempt)?;
-        let review = step.review()?.counted(&panel.commit, round.threshold);
-        round.attempts.insert(name.clone(), attempt);
-        round.reviews.insert(name.clone(), review);
-        let same = step.before.counters.reviews == step.after.counters.reviews;
-        let continues = same && matches!(step.after.stage, Stage::Reviewing(_));
-        (!continues).then(|| round.clone())
-    }
 }
 
 /// A run of the project's checks, as a round with one review.
@@ -107,21 +72,34 @@ fn checks_round(step: &LoopTransition) -> Option<GateRound> {
 impl GateRound {
     fn new(machine: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
         let phase = policy.workflow.phases.get(machine.position.phase);
-        let threshold = match phase.map(|phase| &phase.kind) {
-            Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
-            Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
-        };
         Self {
             at: machine.position,
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             cycle: machine.counters.cycle,
             scope,
             commit: machine.head.commit.clone(),
-            threshold,
+            threshold: fail_threshold(policy, machine.position.phase),
             reviews: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            review_count: machine.counters.reviews,
         }
+    }
+
+    /// The round that an event ends, because every reviewer has answered.
+    pub fn ended_by(transition: &Transition) -> Option<Self> {
+        let step = transition.loop_transition()?;
+        let Stage::Reviewing(panel) = &step.before.stage else { return checks_round(&step) };
+        let answers = transition.round_with_answer()?;
+        let same = step.before.counters.reviews == step.after.counters.reviews;
+        if same && matches!(step.after.stage, Stage::Reviewing(_)) {
+            return None;
+        }
+        let mut round = Self::new(step.before, step.policy, panel.scope);
+        for (name, answer) in answers {
+            let review = answer.review.clone().counted(&panel.commit, round.threshold);
+            round.attempts.insert(name.clone(), answer.attempt);
+            round.reviews.insert(name, review);
+        }
+        Some(round)
     }
 
     /// All reviews of the round, merged.
@@ -193,5 +171,13 @@ impl GateRound {
     fn still_open<'a>(&self, step: &LoopTransition<'a>) -> Option<&'a LedgerEntry> {
         let of_this_phase = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
         step.after.ledger.findings_for_fix(self.threshold).into_iter().find(of_this_phase)
+    }
+}
+
+/// The severity that blocks the gate of a phase. Findings of landings and checks always block.
+pub fn fail_threshold(policy: &Policy, phase: usize) -> FailThreshold {
+    match policy.workflow.phases.get(phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
+        Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
     }
 }

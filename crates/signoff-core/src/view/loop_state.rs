@@ -35,7 +35,7 @@ pub struct LoopState {
     /// The attempts that ended with an answer or with work.
     pub answered: Arc<BTreeSet<AttemptId>>,
     /// The answers of the current round, parsable or not.
-    pub round: BTreeMap<ReviewerName, Arc<Review>>,
+    pub round: BTreeMap<ReviewerName, Arc<RoundAnswer>>,
     /// The last finished round.
     pub last_round: Option<Arc<ReviewRound>>,
     /// The answers of the planners.
@@ -75,6 +75,14 @@ pub type AttemptStarts = BTreeMap<AttemptId, Arc<AttemptStart>>;
 pub struct Workspace {
     pub base: Commit,
     pub worktree: String,
+}
+
+/// The answer of one reviewer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundAnswer {
+    pub attempt: AttemptId,
+    /// A failed reviewer counts as inconclusive.
+    pub review: Review,
 }
 
 /// The answers of one panel of reviewers.
@@ -166,8 +174,8 @@ impl LoopState {
         if let Some(round) = self.closed_round(event, &next, policy) {
             self.last_round = Some(Arc::new(round));
         }
-        if let Some(review) = review_in_event(event, &self.machine, policy) {
-            self.round.insert(review.reviewer.clone(), Arc::new(review));
+        if let Some(answer) = answer_in_event(event, &self.machine, policy) {
+            self.round.insert(answer.review.reviewer.clone(), Arc::new(answer));
         }
         // A panel that a person sends back to work keeps its answers. A new panel starts without answers, even for a
         // reviewer that sat at the previous gate.
@@ -235,7 +243,9 @@ impl LoopState {
         let JobKind::Review { reviewer, commit, .. } = &job.kind else { return None };
         let last = self.last_round.as_ref().filter(|round| round.commit == *commit);
         let earlier = || last?.reviews.iter().find(|review| review.reviewer == *reviewer);
-        let Verdict::Inconclusive(why) = &self.round.get(reviewer).map(Arc::as_ref).or_else(earlier)?.verdict else {
+        let Verdict::Inconclusive(why) =
+            &self.round.get(reviewer).map(|answer| &answer.review).or_else(earlier)?.verdict
+        else {
             return None;
         };
         (!matches!(why, Inconclusive::Missing(_))).then(|| why.clone())
@@ -272,8 +282,8 @@ impl LoopState {
             return None;
         }
         let mut answers = self.round.clone();
-        if let Some(review) = review_in_event(event, &self.machine, policy) {
-            answers.insert(review.reviewer.clone(), Arc::new(review));
+        if let Some(answer) = answer_in_event(event, &self.machine, policy) {
+            answers.insert(answer.review.reviewer.clone(), Arc::new(answer));
         }
         let position = self.machine.position;
         Some(ReviewRound {
@@ -281,23 +291,25 @@ impl LoopState {
             phase: position.phase,
             cycle: self.machine.counters.cycle,
             commit: panel.commit.clone(),
-            reviews: answers.into_values().map(Arc::unwrap_or_clone).collect(),
+            reviews: answers.into_values().map(|answer| answer.review.clone()).collect(),
         })
     }
 }
 
-/// The review in an event, if the loop waits for it. A failed reviewer counts as inconclusive.
-fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Review> {
+/// The answer in an event, if the loop waits for it.
+fn answer_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<RoundAnswer> {
     let attempt = event.ends_attempt()?;
-    if let Event::ReviewArrived { review, .. } = event {
-        return state.runs(attempt).then(|| (**review).clone());
-    }
-    let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
-        return None;
+    let review = if let Event::ReviewArrived { review, .. } = event {
+        state.runs(attempt).then(|| (**review).clone())?
+    } else {
+        let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
+            return None;
+        };
+        let name = panel.reviewer_of(attempt)?;
+        let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
+        Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string()))
     };
-    let name = panel.reviewer_of(attempt)?;
-    let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
-    Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
+    Some(RoundAnswer { attempt, review })
 }
 
 /// Whether `other` is in the same review round as `machine`, whose panel is given.
@@ -352,17 +364,21 @@ pub struct LoopTransition<'a> {
 /// The state machine of a loop without events.
 static NEW_LOOP: LazyLock<Loop> = LazyLock::new(Loop::default);
 
-impl LoopTransition<'_> {
-    /// The review that the event brings, as the reviewer gave it. A failed reviewer counts as inconclusive.
-    pub fn review(&self) -> Option<Review> {
-        review_in_event(self.event, self.before, self.policy)
-    }
-}
-
 impl Transition {
     /// The loop of the event.
     pub fn loop_id(&self) -> Option<&LoopId> {
         if let Fact::Loop(loop_id, _) = &self.event.fact { Some(loop_id) } else { None }
+    }
+
+    /// The answers of a panel of reviewers after this event, if the event is one of them.
+    pub fn round_with_answer(&self) -> Option<BTreeMap<ReviewerName, Arc<RoundAnswer>>> {
+        let step = self.loop_transition()?;
+        let Stage::Reviewing(panel) = &step.before.stage else { return None };
+        let answer = answer_in_event(step.event, step.before, step.policy)?;
+        let name = panel.reviewer_of(answer.attempt)?.clone();
+        let mut round = self.before.loop_state.as_ref().map(|state| state.round.clone()).unwrap_or_default();
+        round.insert(name, Arc::new(answer));
+        Some(round)
     }
 
     /// The transition of the loop's state machine; none for events that do not reach it.

@@ -10,9 +10,9 @@ use signoff_core::machine::{Policy, ReviewScope};
 use signoff_core::merge::MergedReview;
 use signoff_core::review::{Confidence, FailThreshold, Finding, Note, Review, Severity, Usage, VerdictKind};
 
-use super::task_history::{FinishedRound, fail_threshold};
+use super::task_history::FinishedRound;
 use crate::labels;
-use crate::review_round::RoundVerdict;
+use crate::review_round::{RoundVerdict, fail_threshold};
 use crate::stats::Convergence;
 
 /// One round of reviews at one gate, or one run of the checks.

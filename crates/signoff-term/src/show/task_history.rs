@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::ledger::{FindingState, LedgerEntry};
-use signoff_core::machine::{Event, Loop, Policy};
-use signoff_core::review::{FailThreshold, Usage};
+use signoff_core::machine::{Event, Loop};
+use signoff_core::review::Usage;
 use signoff_core::view::{LoopTransition, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
-use signoff_core::workflow::PhaseKind;
 
 use super::attempt::{self, AttemptTimes};
 use super::{AttemptRow, Cycle, LedgerLine, PersonDecision, TaskReport, question_row};
 use crate::json::VERSION;
-use crate::review_round::{GateRound, RoundTracker, RoundVerdict};
+use crate::review_round::{GateRound, RoundVerdict};
 use crate::stats::Convergence;
 
 /// A round with its result.
@@ -28,7 +27,6 @@ pub(super) struct FinishedRound {
 /// The collected data of one loop.
 #[derive(Clone, Default)]
 struct LoopHistory {
-    tracker: RoundTracker,
     rounds: Vec<FinishedRound>,
     times: BTreeMap<AttemptId, AttemptTimes>,
     decisions: Vec<PersonDecision>,
@@ -100,7 +98,7 @@ impl RunHistory {
                 history.decisions.extend(PersonDecision::from_event(&transition.event, event));
             }
             if let Some(step) = transition.loop_transition() {
-                history.apply_transition(&step, &transition.event);
+                history.collect_round(&step, transition);
             }
         }
     }
@@ -172,11 +170,11 @@ impl RunHistory {
 }
 
 impl LoopHistory {
-    fn apply_transition(&mut self, step: &LoopTransition, recorded: &RecordedFact) {
+    fn collect_round(&mut self, step: &LoopTransition, transition: &Transition) {
         let convergence = || Convergence::between(&step.before.ledger, &step.after.ledger);
-        if let Some(round) = self.tracker.apply(step) {
+        if let Some(round) = GateRound::ended_by(transition) {
             let (verdict, convergence) = (round.verdict(step), convergence());
-            self.rounds.push(FinishedRound { round, verdict, at: recorded.at.to_string(), convergence });
+            self.rounds.push(FinishedRound { round, verdict, at: transition.event.at.to_string(), convergence });
         } else if let (Event::PersonAnswered { .. }, Some(last)) = (step.event, self.rounds.last_mut()) {
             // The findings of a partial round count once a person decides to proceed without the missing reviews.
             let convergence = convergence();
@@ -184,13 +182,5 @@ impl LoopHistory {
                 last.convergence = convergence;
             }
         }
-    }
-}
-
-/// The severity that blocks the gate of a phase. Findings of landings and checks always block.
-pub(super) fn fail_threshold(policy: &Policy, phase: usize) -> FailThreshold {
-    match policy.workflow.phases.get(phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Gate(gate_policy)) => gate_policy.gate.fail_on,
-        Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
     }
 }
