@@ -201,9 +201,15 @@ pub struct LoginSettings {
 }
 
 impl LoginSettings {
-    /// The user's choice.
-    pub fn chosen(&self) -> Option<&Value> {
-        self.auth.as_ref().filter(|auth| auth.get("selectedType").is_some())
+    /// The login method: a key configured for this agent in the variable `key`, then the user's choice, then an existing
+    /// key.
+    pub fn method(&self, spec: &AgentSpec<'_>, key: &str, by_key: &str, has_key: bool) -> Option<Value> {
+        let by_key = json!({ "selectedType": by_key });
+        if spec.agent.env.contains_key(key) {
+            return Some(by_key);
+        }
+        let chosen = self.auth.clone().filter(|auth| auth.get("selectedType").is_some());
+        chosen.or(has_key.then_some(by_key))
     }
 }
 
@@ -213,18 +219,13 @@ struct GeminiSettings {
     security: LoginSettings,
 }
 
-/// The login method: a key configured for this agent, then the user's choice, then an existing key, which
-/// Gemini CLI would not use by itself if an endpoint is set too.
+/// The login method. Gemini CLI would not use an existing key by itself if an endpoint is set too.
 fn auth_settings(spec: &AgentSpec<'_>) -> Option<Value> {
     let key = "GEMINI_API_KEY";
-    let by_key = Some(json!({ "selectedType": "gemini-api-key" }));
-    if spec.agent.env.contains_key(key) {
-        return by_key;
-    }
-    let chosen: GeminiSettings = credentials::read_settings(&spec.user_home.join(".gemini/settings.json"));
+    let user_settings: GeminiSettings = credentials::read_settings(&spec.user_home.join(".gemini/settings.json"));
     let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| spec.has_variable(name));
     let has_key = spec.has_variable(key) || user_variables(spec).contains_key(key);
-    chosen.security.chosen().cloned().or_else(|| by_key.filter(|_| has_key && !elsewhere))
+    user_settings.security.method(spec, key, "gemini-api-key", has_key && !elsewhere)
 }
 
 #[derive(Deserialize)]

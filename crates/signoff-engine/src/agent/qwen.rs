@@ -138,15 +138,10 @@ struct QwenUserSettings {
 }
 
 impl QwenUserSettings {
-    /// The login method: a key configured for this agent, then the user's choice, then an existing key.
     fn auth(&self, spec: &AgentSpec<'_>) -> Option<Value> {
         let key = "OPENAI_API_KEY";
-        let by_key = Some(json!({ "selectedType": "openai" }));
-        if spec.agent.env.contains_key(key) {
-            return by_key;
-        }
         let has_key = spec.has_variable(key) || self.variables(spec).contains_key(key);
-        self.security.chosen().cloned().or_else(|| by_key.filter(|_| has_key))
+        self.security.method(spec, key, "openai", has_key)
     }
 
     /// The variables that Qwen Code would find in the user's home and settings.

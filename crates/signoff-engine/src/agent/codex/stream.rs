@@ -22,14 +22,8 @@ pub struct CodexStream {
     partial: String,
     /// Codex's own count, which covers the whole session after a resume.
     total: Option<CodexUsage>,
-    end: Option<CodexEnd>,
-}
-
-/// How the turn ended.
-#[derive(Debug)]
-enum CodexEnd {
-    Success,
-    Failure(String),
+    /// How the turn ended, with the text of its error.
+    end: Option<Result<(), String>>,
 }
 
 #[derive(Deserialize)]
@@ -91,12 +85,12 @@ impl JsonStream for CodexStream {
             "turn.started" => self.end = None,
             "turn.completed" => {
                 self.total = line.usage.0;
-                self.end = Some(CodexEnd::Success);
+                self.end = Some(Ok(()));
             }
             // The turn failed even if the reason cannot be parsed.
             "turn.failed" => {
                 let text = line.error.0.map(|error| error.message);
-                self.end = Some(CodexEnd::Failure(text.unwrap_or_default()));
+                self.end = Some(Err(text.unwrap_or_default()));
             }
             step @ ("item.started" | "item.updated" | "item.completed") => {
                 return self.apply_item(step, line.item?.get(), kept);
@@ -111,8 +105,8 @@ impl JsonStream for CodexStream {
     fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
         let rollout = Rollout::read(exit);
         let error = match self.end.take() {
-            Some(CodexEnd::Success) => None,
-            Some(CodexEnd::Failure(text)) => Some(parse_error(&text, rollout.resets_in(exit))),
+            Some(Ok(())) => None,
+            Some(Err(text)) => Some(parse_error(&text, rollout.resets_in(exit))),
             None => Some(missing_end_error(exit)),
         };
         if error.as_ref().is_some_and(|error| error.kind == AgentErrorKind::ReportServer) {

@@ -70,19 +70,14 @@ pub struct GeminiStream {
     pending: String,
     /// The last error, unless text or a tool call follows. If it stays the last, the agent stopped there.
     last_error: Option<GeminiErrorLine>,
-    end: Option<GeminiEnd>,
+    /// The final line.
+    end: Option<Result<(), GeminiFailure>>,
 }
 
 /// An error line before the final line.
 struct GeminiErrorLine {
     is_severe: bool,
     message: String,
-}
-
-/// The final line.
-enum GeminiEnd {
-    Success,
-    Failure(GeminiFailure),
 }
 
 /// Tools that readers do not get.
@@ -129,19 +124,17 @@ impl JsonStream for GeminiStream {
         }
         let error = self.last_error.take();
         match self.end.take() {
-            Some(GeminiEnd::Success) if error.as_ref().is_some_and(GeminiErrorLine::is_stop) => {
+            Some(Ok(())) if error.as_ref().is_some_and(GeminiErrorLine::is_stop) => {
                 error.map(GeminiErrorLine::into_error)
             }
             // Gemini CLI does not send a prompt that is too long for the model.
-            Some(GeminiEnd::Success) if kept.message.is_empty() && kept.summary.spent.is_empty() => {
-                Some(not_sent_error(&stderr))
-            }
-            Some(GeminiEnd::Success) => None,
-            Some(GeminiEnd::Failure(failure)) if failure.message.is_empty() => {
+            Some(Ok(())) if kept.message.is_empty() && kept.summary.spent.is_empty() => Some(not_sent_error(&stderr)),
+            Some(Ok(())) => None,
+            Some(Err(failure)) if failure.message.is_empty() => {
                 let unknown = || AgentError::new(AgentErrorKind::Other, String::new());
                 Some(error.map_or_else(unknown, GeminiErrorLine::into_error))
             }
-            Some(GeminiEnd::Failure(failure)) => Some(parse_error(&failure, exit.code)),
+            Some(Err(failure)) => Some(parse_error(&failure, exit.code)),
             None => {
                 let spent = read_chat_usage(exit);
                 if !spent.is_empty() {
@@ -198,11 +191,11 @@ impl GeminiStream {
         kept.summary.spent = usage_by_model(line.stats.0);
         let mut lines = self.show(String::new());
         self.end = Some(if line.status.as_deref() == Some("success") {
-            GeminiEnd::Success
+            Ok(())
         } else {
             let failure = line.error.0.unwrap_or_default();
             lines.push(OutputLine::Error(failure.message.clone()));
-            GeminiEnd::Failure(failure)
+            Err(failure)
         });
         lines
     }

@@ -98,17 +98,8 @@ impl QwenMessage<'_> {
 pub struct QwenStream {
     /// Whether the provider was asked again, without an answer yet.
     retrying: bool,
-    end: Option<QwenEnd>,
-}
-
-/// The final line.
-enum QwenEnd {
-    /// `last_block` is the text of its `result` line. It repeats the last message, or one before a tool use.
-    Success { last_block: String },
-    /// All retries failed.
-    Unanswered,
-    /// It reported an error.
-    Failure { message: String },
+    /// The final line. The text of its `result` repeats the last message, or one before a tool use.
+    end: Option<Result<String, AgentError>>,
 }
 
 impl JsonStream for QwenStream {
@@ -150,22 +141,18 @@ impl JsonStream for QwenStream {
             kept.summary.spent = spent;
         }
         match self.end.take() {
-            Some(QwenEnd::Success { .. }) if kept.message.is_empty() && kept.summary.spent.is_empty() => {
+            Some(Ok(_)) if kept.message.is_empty() && kept.summary.spent.is_empty() => {
                 let message = "it reported success without calling a model or printing an answer";
                 Some(AgentError::new(AgentErrorKind::Other, message))
             }
-            Some(QwenEnd::Success { last_block }) => {
+            Some(Ok(last_block)) => {
                 // If the message is empty, the result line repeats text from before a tool use, which is no answer.
                 if !kept.message.is_empty() && !kept.message.ends_with(&last_block) {
                     kept.message.add(&last_block);
                 }
                 None
             }
-            Some(QwenEnd::Unanswered) => {
-                let message = "all retries failed";
-                Some(AgentError::new(AgentErrorKind::InvalidResponse, message))
-            }
-            Some(QwenEnd::Failure { message }) => Some(error_text::parse_error(&message, None)),
+            Some(Err(error)) => Some(error),
             None => Some(missing_result_error(exit)),
         }
     }
@@ -196,12 +183,13 @@ impl QwenStream {
         let mut lines: Vec<OutputLine> = kept.summary.denied.iter().cloned().map(OutputLine::Denied).collect();
         self.end = Some(if line.is_error || line.subtype.as_deref() != Some("success") {
             let message = line.error.0.message;
-            lines.push(OutputLine::Error(message.clone()));
-            QwenEnd::Failure { message }
+            let error = error_text::parse_error(&message, None);
+            lines.push(OutputLine::Error(message));
+            Err(error)
         } else if self.retrying {
-            QwenEnd::Unanswered
+            Err(AgentError::new(AgentErrorKind::InvalidResponse, "all retries failed"))
         } else {
-            QwenEnd::Success { last_block: line.result.0 }
+            Ok(line.result.0)
         });
         lines
     }
