@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::VariantArray;
 
-pub use budget::{BindingCap, Budget, BudgetResource, CapOwner, Caps, ResourceAmounts, binding_cap};
+pub use budget::{BindingCap, BudgetResource, CapOwner, Caps, ResourceAmounts, binding_cap};
 pub use limits::{Bound, Count, LoopLimits, TimeSpan};
 
 use crate::ids::ReviewerName;

@@ -1,12 +1,10 @@
-//! Budgets of money, tokens and minutes: reserved before a launch and counted while they are used.
+//! Budgets of money, tokens and minutes: what may be launched, given what is spent and what is planned.
 //!
-//! An attempt reserves its expected usage before it starts, so parallel launches cannot reserve the same money twice.
-
-use std::collections::BTreeMap;
+//! Planned is the expected usage of an attempt and of the running ones, so that parallel launches cannot spend the same
+//! money twice.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::AttemptId;
 use crate::review::Usage;
 
 /// The caps of a task or a run. None means no cap.
@@ -18,7 +16,7 @@ pub struct Caps {
 }
 
 /// The expected usage of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResourceAmounts {
     pub cost_micro_usd: u64,
     pub tokens: u64,
@@ -26,29 +24,11 @@ pub struct ResourceAmounts {
 }
 
 /// The cap that is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetResource {
-    #[error("the cost cap is reached")]
     Cost,
-    #[error("the token cap is reached")]
     Tokens,
-    #[error("the time cap is reached")]
     Minutes,
-}
-
-/// Used and reserved amounts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Budget {
-    spent: ResourceAmounts,
-    open: BTreeMap<AttemptId, AttemptAccount>,
-}
-
-/// A running attempt: its reservation and its usage so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct AttemptAccount {
-    reserved: ResourceAmounts,
-    used: ResourceAmounts,
 }
 
 /// The cap that pauses a loop.
@@ -109,19 +89,11 @@ pub fn binding_cap(task: Usage, task_caps: &Caps, run: Usage, run_caps: &Caps) -
 }
 
 impl ResourceAmounts {
-    fn plus(self, other: Self) -> Self {
-        self.combined(other, u64::saturating_add)
-    }
-
-    fn fieldwise_max(self, other: Self) -> Self {
-        self.combined(other, u64::max)
-    }
-
-    fn combined(self, other: Self, by: fn(u64, u64) -> u64) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
-            cost_micro_usd: by(self.cost_micro_usd, other.cost_micro_usd),
-            tokens: by(self.tokens, other.tokens),
-            duration_ms: by(self.duration_ms, other.duration_ms),
+            cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
+            tokens: self.tokens.saturating_add(other.tokens),
+            duration_ms: self.duration_ms.saturating_add(other.duration_ms),
         }
     }
 
@@ -151,46 +123,11 @@ impl From<Usage> for ResourceAmounts {
     }
 }
 
-impl Budget {
-    /// Reserves the expected usage of an attempt, or returns the cap that forbids the launch. A reached cap refuses
-    /// even an attempt that expects to be free.
-    pub fn reserve(
-        &mut self,
-        attempt: AttemptId,
-        expected: ResourceAmounts,
-        caps: &Caps,
-    ) -> Result<(), BudgetResource> {
-        self.at_cap(caps).map_or(Ok(()), Err)?;
-        self.promised().plus(expected).first_cap(caps, u64::gt).map_or(Ok(()), Err)?;
-        self.open.insert(attempt, AttemptAccount { reserved: expected, used: ResourceAmounts::default() });
-        Ok(())
-    }
-
-    /// Updates a running attempt's usage. Returns the cap that is now reached, if any.
-    pub fn count(&mut self, attempt: AttemptId, usage: Usage, caps: &Caps) -> Option<BudgetResource> {
-        self.open.entry(attempt).or_default().used = usage.into();
-        self.at_cap(caps)
-    }
-
-    /// Closes an attempt with its actual usage and frees the rest of its reservation.
-    pub fn settle(&mut self, attempt: AttemptId, usage: Usage) {
-        let seen = self.open.remove(&attempt).map(|account| account.used).unwrap_or_default();
-        // An agent that exits without a final report has still used what it streamed.
-        self.spent = self.spent.plus(ResourceAmounts::from(usage).fieldwise_max(seen));
-    }
-
-    /// The usage of closed attempts and of the running ones so far.
-    pub fn used(&self) -> ResourceAmounts {
-        self.open.values().fold(self.spent, |sum, account| sum.plus(account.used))
-    }
-
-    fn promised(&self) -> ResourceAmounts {
-        let promise = |account: &AttemptAccount| account.reserved.fieldwise_max(account.used);
-        self.open.values().fold(self.spent, |sum, account| sum.plus(promise(account)))
-    }
-
-    fn at_cap(&self, caps: &Caps) -> Option<BudgetResource> {
-        self.used().first_cap(caps, u64::ge)
+impl Caps {
+    /// The cap that forbids an attempt if so much is spent and planned. A reached cap forbids even an attempt that
+    /// expects to be free.
+    pub fn refusal(&self, spent: ResourceAmounts, planned: ResourceAmounts) -> Option<BudgetResource> {
+        spent.first_cap(self, u64::ge).or_else(|| spent.plus(planned).first_cap(self, u64::gt))
     }
 }
 
@@ -205,56 +142,37 @@ mod tests {
         ResourceAmounts { cost_micro_usd, ..ResourceAmounts::default() }
     }
 
-    fn used(cost_micro_usd: u64) -> Usage {
-        Usage { cost_micro_usd, ..Usage::default() }
-    }
-
     #[test]
     fn two_attempts_cannot_reserve_the_same_money() {
-        let mut budget = Budget::default();
-        assert_eq!(budget.reserve(AttemptId(1), money(300_000), &HALF_DOLLAR), Ok(()));
-        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Err(BudgetResource::Cost));
-        budget.settle(AttemptId(1), used(100_000));
-        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Ok(()));
+        assert_eq!(HALF_DOLLAR.refusal(money(0), money(300_000)), None);
+        assert_eq!(HALF_DOLLAR.refusal(money(0), money(600_000)), Some(BudgetResource::Cost));
+        assert_eq!(HALF_DOLLAR.refusal(money(100_000), money(300_000)), None);
     }
 
     #[test]
-    fn the_cap_is_detected_during_an_attempt() {
-        let mut budget = Budget::default();
-        budget.reserve(AttemptId(1), money(100_000), &HALF_DOLLAR).unwrap();
-        assert_eq!(budget.count(AttemptId(1), used(499_999), &HALF_DOLLAR), None);
-        assert_eq!(budget.count(AttemptId(1), used(500_000), &HALF_DOLLAR), Some(BudgetResource::Cost));
-        assert_eq!(budget.reserve(AttemptId(2), money(0), &HALF_DOLLAR), Err(BudgetResource::Cost));
-    }
-
-    #[test]
-    fn an_attempt_without_a_final_report_costs_what_it_streamed() {
-        let mut budget = Budget::default();
-        budget.count(AttemptId(1), used(200_000), &HALF_DOLLAR);
-        budget.settle(AttemptId(1), Usage::default());
-        assert_eq!(budget.used(), money(200_000));
+    fn a_reached_cap_refuses_even_a_free_attempt() {
+        assert_eq!(HALF_DOLLAR.refusal(money(499_999), money(0)), None);
+        assert_eq!(HALF_DOLLAR.refusal(money(500_000), money(0)), Some(BudgetResource::Cost));
     }
 
     proptest! {
         /// Attempts within their reservations never exceed the cap, in any order of launches and ends.
         #[test]
         fn attempts_within_their_reservations_never_exceed_the_cap(amounts in prop::collection::vec((0u64..400_000, 0u8..101, any::<bool>()), 1..40)) {
-            let mut budget = Budget::default();
-            let mut running = Vec::new();
-            for (number, (amount, share, settle)) in amounts.into_iter().enumerate() {
-                let attempt = AttemptId(number as u64);
-                if budget.reserve(attempt, money(amount), &HALF_DOLLAR).is_ok() {
-                    running.push((attempt, amount * u64::from(share) / 100));
+            let mut spent = 0;
+            let mut running: Vec<(u64, u64)> = Vec::new();
+            for (amount, share, settle) in amounts {
+                let reserved: u64 = running.iter().map(|(reserved, _)| reserved).sum();
+                if HALF_DOLLAR.refusal(money(spent), money(reserved + amount)).is_none() {
+                    running.push((amount, amount * u64::from(share) / 100));
                 }
-                if settle && let Some((attempt, cost)) = running.pop() {
-                    budget.settle(attempt, used(cost));
+                if settle && let Some((_, cost)) = running.pop() {
+                    spent += cost;
                 }
-                prop_assert!(budget.used().cost_micro_usd <= 500_000);
+                prop_assert!(spent <= 500_000);
             }
-            for (attempt, cost) in running {
-                budget.settle(attempt, used(cost));
-            }
-            prop_assert!(budget.used().cost_micro_usd <= 500_000);
+            spent += running.into_iter().map(|(_, cost)| cost).sum::<u64>();
+            prop_assert!(spent <= 500_000);
         }
     }
 

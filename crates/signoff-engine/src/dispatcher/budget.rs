@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{AttemptRole, Event};
-use signoff_core::policy::{Budget, BudgetResource, Caps, ResourceAmounts};
+use signoff_core::policy::{BudgetResource, Caps, ResourceAmounts};
 use signoff_core::review::Usage;
 use signoff_core::view::LoopState;
 use signoff_core::wire::{Fact, LoopFact};
@@ -163,25 +163,22 @@ struct BudgetScope<'a> {
 
 impl BudgetScope<'_> {
     fn decide(&self, role: &str) -> LaunchDecision {
-        let expected = self.expected(role);
-        let (mut spent, mut promised) = (self.spent(None), self.reserved());
-        let used = spent.used();
+        let (spent, expected) = (self.spent(None), self.expected(role));
         let expected_usage = expected.unwrap_or_default();
-        if let Err(resource) = spent.reserve(AttemptId(u64::MAX), expected_usage, self.caps) {
-            return LaunchDecision::Refuse(describe_refusal(resource, used, self.caps));
+        if let Some(resource) = self.caps.refusal(spent, expected_usage) {
+            return LaunchDecision::Refuse(describe_refusal(resource, spent, self.caps));
         }
         // While the cost of an attempt is unknown, only one runs, so a cap is exceeded by at most one attempt.
         let unknown = expected.is_none() && !self.agents().is_empty();
-        let taken = promised.reserve(AttemptId(u64::MAX), expected_usage, self.caps).is_err();
+        let taken = self.caps.refusal(spent, self.reserved().plus(expected_usage)).is_some();
         if unknown || taken { LaunchDecision::Wait } else { LaunchDecision::Start }
     }
 
     /// The cap that is reached, as a message.
     fn reached(&self, now: Timestamp) -> Option<String> {
-        let mut spent = self.spent(Some(now));
-        let used = spent.used();
-        let resource = spent.reserve(AttemptId(u64::MAX), ResourceAmounts::default(), self.caps).err()?;
-        Some(describe_refusal(resource, used, self.caps))
+        let spent = self.spent(Some(now));
+        let resource = self.caps.refusal(spent, ResourceAmounts::default())?;
+        Some(describe_refusal(resource, spent, self.caps))
     }
 
     /// The running agents of these loops.
@@ -196,32 +193,25 @@ impl BudgetScope<'_> {
     }
 
     /// The used budget, including the running time of agents if `now` is given.
-    fn spent(&self, now: Option<Timestamp>) -> Budget {
-        let mut budget = Budget::default();
+    fn spent(&self, now: Option<Timestamp>) -> ResourceAmounts {
         let all = self.loops.iter().flat_map(|(_, loop_state)| loop_state.usage.values().copied());
         let running =
             now.map(|now| self.agents().into_iter().map(move |(loop_state, one)| elapsed(loop_state, one, now)));
-        for (number, usage) in all.chain(running.into_iter().flatten()).enumerate() {
-            budget.settle(AttemptId(number as u64), usage);
-        }
-        budget
+        sum(all.chain(running.into_iter().flatten()).map(ResourceAmounts::from))
     }
 
-    /// The used budget, plus what is reserved for running agents and not used yet.
-    fn reserved(&self) -> Budget {
-        let mut budget = self.spent(None);
-        for (number, (loop_state, attempt)) in self.agents().into_iter().enumerate() {
+    /// What is reserved for running agents and not used yet.
+    fn reserved(&self) -> ResourceAmounts {
+        let left = |(loop_state, attempt): (&LoopState, AttemptId)| {
             let expected_usage = self.expected(role_of(loop_state, attempt)).unwrap_or_default();
             let used = loop_state.usage.get(&attempt).copied().map(ResourceAmounts::from).unwrap_or_default();
-            let left = ResourceAmounts {
+            ResourceAmounts {
                 cost_micro_usd: expected_usage.cost_micro_usd.saturating_sub(used.cost_micro_usd),
                 tokens: expected_usage.tokens.saturating_sub(used.tokens),
                 duration_ms: 0,
-            };
-            // Without caps this cannot fail: it only adds the reservation.
-            budget.reserve(AttemptId(number as u64), left, &Caps::default()).ok();
-        }
-        budget
+            }
+        };
+        sum(self.agents().into_iter().map(left))
     }
 
     /// The expected usage of another attempt: the maximum for this role in the run, or for any role. `None` if it is
@@ -252,6 +242,10 @@ impl BudgetScope<'_> {
         }
         known
     }
+}
+
+fn sum(amounts: impl Iterator<Item = ResourceAmounts>) -> ResourceAmounts {
+    amounts.fold(ResourceAmounts::default(), ResourceAmounts::plus)
 }
 
 /// Whether attempts of a role cost something. Unknown roles count as agents.
