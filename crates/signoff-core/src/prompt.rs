@@ -21,10 +21,9 @@ pub use review::{
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{
-    BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, PlanContext,
-    PlanDocumentContext, PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
-    TaskPromptContext, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research, simplify,
-    synthesis,
+    BrainstormContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, PlanContext, PlanDocumentContext,
+    PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext, TaskPromptContext,
+    brainstorm, enumerate, fix, implement, plan, plan_document, research, simplify, synthesis,
 };
 
 /// The prompt for an agent that continues its session.

@@ -25,7 +25,6 @@ macro_rules! sources {
 /// Name and text of each template.
 const SOURCES: &[(&str, &str)] = sources![
     "brainstorm.md",
-    "conflict.md",
     "continue_session.md",
     "enumerate.md",
     "fix.md",

@@ -113,20 +113,6 @@ pub struct EarlierCycle {
     pub regressed: usize,
 }
 
-/// The context of an attempt that resolves a conflict with landed work.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct ConflictContext<'a> {
-    /// Replaces the built-in opening.
-    pub opening: Option<&'a str>,
-    pub task: TaskPromptContext<'a>,
-    pub worktree: &'a str,
-    /// The branch or commit to rebase onto.
-    pub onto: &'a str,
-    pub files: &'a [&'a str],
-    /// The output of git.
-    pub output: Option<&'a str>,
-}
-
 /// The context of an attempt that simplifies finished work.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SimplifyContext<'a> {
@@ -146,11 +132,6 @@ pub fn implement(context: &ImplementContext<'_>) -> String {
 /// Renders the prompt of a fix attempt.
 pub fn fix(context: &FixContext<'_>) -> String {
     template::render("fix.md", context)
-}
-
-/// Renders the prompt of an attempt that resolves a conflict.
-pub fn conflict(context: &ConflictContext<'_>) -> String {
-    template::render("conflict.md", context)
 }
 
 /// Renders the prompt of a simplify phase.

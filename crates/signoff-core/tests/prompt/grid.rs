@@ -4,10 +4,10 @@ use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
-    self, BrainstormContext, ConflictContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle,
-    EnumerateContext, Extent, FixContext, ImplementContext, OmissionReason, OmittedFileContext, OtherLoop, PlanContext,
-    PlanDocumentContext, PlanItemContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext,
-    SimplifyContext, SubjectContext, SynthesisContext, TaskPromptContext, UnreadableAnswer, Work,
+    self, BrainstormContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent,
+    FixContext, ImplementContext, OmissionReason, OmittedFileContext, OtherLoop, PlanContext, PlanDocumentContext,
+    PlanItemContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext, SimplifyContext,
+    SubjectContext, SynthesisContext, TaskPromptContext, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 use strum::VariantArray as _;
@@ -256,17 +256,6 @@ impl<'a> Grid<'a> {
         })
     }
 
-    fn conflict(&mut self) -> String {
-        prompt::conflict(&ConflictContext {
-            opening: self.maybe(),
-            task: self.task(),
-            worktree: self.text(),
-            onto: self.text(),
-            files: self.texts(),
-            output: self.maybe(),
-        })
-    }
-
     fn simplify(&mut self) -> String {
         prompt::simplify(&SimplifyContext {
             opening: self.maybe(),
@@ -402,7 +391,6 @@ fn every_template_renders() {
         let prompts = [
             ("implement", grid.implement()),
             ("fix", grid.fix()),
-            ("conflict", grid.conflict()),
             ("simplify", grid.simplify()),
             ("brainstorm", prompt::brainstorm(&grid.brainstorm())),
             ("research", grid.research()),

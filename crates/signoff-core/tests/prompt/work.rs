@@ -1,9 +1,9 @@
 //! The prompts of working agents: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
-    PlanContext, PlanDocumentContext, PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext,
-    SynthesisContext, TaskPromptContext,
+    self, BrainstormContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext, PlanContext,
+    PlanDocumentContext, PlanItemContext, PromptTask, ResearchContext, RetryContext, SimplifyContext, SynthesisContext,
+    TaskPromptContext,
 };
 
 use crate::prompt::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
@@ -102,19 +102,6 @@ fn a_fix_by_follow_up() {
 fn a_fix_of_an_unparsable_review() {
     let context = FixContext { unread_review: Some("Hm, line 46 looks off to me."), ..fix() };
     insta::assert_snapshot!("fix_unread_review", prompt::fix(&context));
-}
-
-#[test]
-fn a_conflict_is_resolved_in_the_loops_own_worktree() {
-    let context = ConflictContext {
-        task: TASK,
-        worktree: WORKTREE,
-        onto: "main",
-        files: &["src/auth.ts", "src/session.ts"],
-        output: Some("CONFLICT (content): Merge conflict in src/auth.ts\n"),
-        ..ConflictContext::default()
-    };
-    insta::assert_snapshot!("conflict", prompt::conflict(&context));
 }
 
 #[test]
