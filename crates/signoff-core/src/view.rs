@@ -286,11 +286,6 @@ impl RunState {
         started.map(|(all, (attempt, start))| (*attempt, &start.launch, usage(all, attempt))).collect()
     }
 
-    /// How an attempt was started.
-    pub fn launch(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&Launch> {
-        self.loops.get(loop_id)?.launch(attempt)
-    }
-
     /// The agent of an attempt.
     pub fn agent(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&str> {
         self.loops.get(loop_id)?.agent(attempt)
@@ -331,11 +326,6 @@ impl RunState {
     pub fn loops_over_budget(&self) -> impl Iterator<Item = &LoopId> {
         let is_over_budget = |state: &LoopState| state.machine.pause_cause() == Some(Reason::Budget);
         self.loops.iter().filter(move |(_, state)| is_over_budget(state)).map(|(loop_id, _)| loop_id)
-    }
-
-    /// The open questions.
-    pub fn questions(&self) -> Vec<QuestionView> {
-        self.rows().into_iter().filter_map(|row| row.question).collect()
     }
 
     /// The heads of the loops that are landing.

@@ -87,18 +87,6 @@ pub enum TrackerError {
     File(#[from] SourceError),
 }
 
-impl TrackerError {
-    /// The command that shows the problem.
-    pub fn command(&self) -> Option<&str> {
-        match self {
-            Self::NotRun { command, .. } | Self::Failed { command, .. } | Self::Unparsable { command, .. } => {
-                Some(command)
-            }
-            Self::Unreadable { .. } | Self::File(_) => None,
-        }
-    }
-}
-
 impl Tracker {
     /// The tasks of the tracker: from a program the ready ones, from a file all of them. `done` are tasks that are done
     /// although the file lists them as open.

@@ -365,11 +365,6 @@ pub struct LoopTransition<'a> {
 static NEW_LOOP: LazyLock<Loop> = LazyLock::new(Loop::default);
 
 impl Transition {
-    /// The loop of the event.
-    pub fn loop_id(&self) -> Option<&LoopId> {
-        if let Fact::Loop(loop_id, _) = &self.event.fact { Some(loop_id) } else { None }
-    }
-
     /// The answers of a panel of reviewers after this event, if the event is one of them.
     pub fn round_with_answer(&self) -> Option<BTreeMap<ReviewerName, Arc<RoundAnswer>>> {
         let step = self.loop_transition()?;

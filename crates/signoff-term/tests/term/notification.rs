@@ -205,7 +205,7 @@ fn questions(story: &Story) -> usize {
     let (mut view, mut seen) = (RunState::default(), BTreeSet::new());
     for recorded in &story.log {
         view.replay(recorded);
-        seen.extend(view.questions().into_iter().map(|question| question.id));
+        seen.extend(view.rows().into_iter().filter_map(|row| row.question).map(|question| question.id));
     }
     seen.len()
 }
