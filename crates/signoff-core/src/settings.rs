@@ -35,7 +35,7 @@ pub use notify::{AddressSource, Channel, ChannelTarget, Webhook, WebhookAddress,
 pub use rules::file_schema as schema;
 pub use show::{PhaseRow, PhaseSetting, SettingRow};
 pub use task::{ExpectedReviews, TaskFlags};
-pub use values::{LandingMethod, Network, ReviewWorkspace, Sandbox, StoreLocation, WritablePaths};
+pub use values::{LandingMethod, Network, ReviewWorkspace, Sandbox, WritablePaths};
 pub use workflows::CHECKS;
 
 use crate::ids::ReviewerName;
@@ -48,6 +48,7 @@ use file::{DEVELOPER_PROMPT_PATH, REVIEWER_PROMPT_PATH, SettingsFile};
 use layer::ConfigNode;
 use notify::ChannelTable;
 use preset::check_gate_reviewers;
+use values::StoreLocation;
 
 /// A valid configuration.
 #[derive(Debug, Clone)]
@@ -184,10 +185,6 @@ impl Settings {
         self.file.jobs.0
     }
 
-    pub fn store(&self) -> &StoreLocation {
-        &self.file.store
-    }
-
     /// Whether a question stops its loop instead of waiting for a person.
     pub fn no_ask(&self) -> bool {
         self.file.no_ask
@@ -241,7 +238,7 @@ impl Settings {
             task: self.file.limits.task.caps(),
             run: limits.run.caps(),
             backoff: Backoff { first: limits.backoff.0, max: limits.backoff_max.0 },
-            reserve_micro_usd: limits.reserve_usd.map_or(0, |reserve| reserve.micro),
+            reserve_micro_usd: limits.reserve_usd.map_or(0, |reserve| reserve.0),
         }
     }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 use super::assign::text;
 use super::file::AgentTable;
 use super::reader::either;
 use super::rules::value;
+use super::values::as_dollars;
 use super::{ConfigError, Settings, key};
 use crate::policy::TimeSpan;
 use crate::prices::{self, Price};
@@ -226,8 +227,8 @@ pub(super) struct PriceTable {
 }
 
 /// Micro-dollars for a million tokens. Some models are free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenPrice(u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TokenPrice(#[serde(serialize_with = "as_dollars")] u64);
 
 value!(
     TokenPrice,
@@ -235,12 +236,6 @@ value!(
     { "type": "number", "minimum": 0, "maximum": 100_000 },
     |dollars: f64| (0.0..=1e5).contains(&dollars).then(|| Self((dollars * 1e6).round() as u64))
 );
-
-impl Serialize for TokenPrice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0 as f64 / 1e6)
-    }
-}
 
 impl PriceTable {
     /// The whole price. Missing keys come from the built-in price of the model.

@@ -51,9 +51,6 @@ const CODEX_TOOLS: &str = "mcp__codex";
 const REVIEW_TIMEOUT: &str = key_name!(GateKeys, review_timeout);
 const FIX_TIMEOUT: &str = key_name!(GateKeys, fix_timeout);
 
-/// The role of reviewers that name no agent.
-const REVIEW: &str = "review";
-
 /// The time limit of a phase, and whether a person set it instead of the preset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PhaseLimit {
@@ -129,7 +126,7 @@ impl Settings {
         };
         let (assigned, role_model) = match named {
             Some(agent) => (agent, None),
-            None => self.role_agent(REVIEW)?,
+            None => self.role_agent(key::REVIEW)?,
         };
         let model = context.phase.model.clone().or_else(|| text(&table.model));
         let model = model.or_else(|| self.review_model(context.task)).or(role_model);

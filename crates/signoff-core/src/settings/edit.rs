@@ -86,6 +86,22 @@ impl KeyChange {
     pub fn key(&self) -> String {
         dotted(&self.key)
     }
+
+    /// Parses `KEY=VALUE`. A value that is not TOML is a text.
+    ///
+    /// A key of `iterate-config.json`, such as `phases.5.maxRetries`, is translated; it may become several changes.
+    pub fn parse(words: &str) -> Result<Vec<Self>, String> {
+        let wanted = "expected KEY=VALUE, for example jobs=8";
+        let (key, value) = split_assignment(words).ok_or_else(|| format!("there is no `=` in `{words}`: {wanted}"))?;
+        let (key, value) = (key.trim(), value.trim());
+        let names = Key::parse(key)
+            .map_err(|_| format!("`{key}` is not a key: write it as in the file, with dots between its tables"))?;
+        let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
+        match names.first().map(String::as_str) {
+            Some(key::PHASES | "reviewDefaults") => parse_phase_change(&names, value),
+            Some(_) | None => Ok(vec![Self { key: names, value: parse_value(value)?, note: None }]),
+        }
+    }
 }
 
 fn dotted(names: &[String]) -> String {
@@ -136,24 +152,6 @@ impl EditedFile {
             })
         };
         self.set.iter().find(here).map(|key| dotted(key))
-    }
-}
-
-impl KeyChange {
-    /// Parses `KEY=VALUE`. A value that is not TOML is a text.
-    ///
-    /// A key of `iterate-config.json`, such as `phases.5.maxRetries`, is translated; it may become several changes.
-    pub fn parse(words: &str) -> Result<Vec<Self>, String> {
-        let wanted = "expected KEY=VALUE, for example jobs=8";
-        let (key, value) = split_assignment(words).ok_or_else(|| format!("there is no `=` in `{words}`: {wanted}"))?;
-        let (key, value) = (key.trim(), value.trim());
-        let names = Key::parse(key)
-            .map_err(|_| format!("`{key}` is not a key: write it as in the file, with dots between its tables"))?;
-        let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
-        match names.first().map(String::as_str) {
-            Some(key::PHASES | "reviewDefaults") => parse_phase_change(&names, value),
-            Some(_) | None => Ok(vec![Self { key: names, value: parse_value(value)?, note: None }]),
-        }
     }
 }
 

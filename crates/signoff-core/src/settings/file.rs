@@ -351,7 +351,7 @@ pub(super) struct CapsTable {
 impl CapsTable {
     pub fn caps(&self) -> Caps {
         Caps {
-            max_cost_micro_usd: self.max_cost_usd.map(|cost| cost.micro),
+            max_cost_micro_usd: self.max_cost_usd.map(|cost| cost.0),
             max_tokens: self.max_tokens.map(|tokens| tokens.0),
             max_minutes: self.max_minutes.map(|minutes| minutes.0),
         }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::layer::ConfigNode;
 use super::reader::did_you_mean;
 use super::rules::{NamedTable, key_name, value};
 use super::values::{Argument, ChannelNames, CommandWords, HeaderName, PlainName, hidden};
@@ -187,10 +188,8 @@ impl Settings {
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in self.file.notify.channels.iter() {
             let path = [key::NOTIFY, key::CHANNELS, name.as_str()];
-            if let (Some(table), Err(ChannelProblem { key, message })) =
-                (self.tree.get(&path), channel.check(name.as_str()))
-            {
-                return Err(table.error(key, message));
+            if let Some(table) = self.tree.get(&path) {
+                channel.check(name.as_str(), table)?;
             }
         }
         for &occasion in NotificationKind::ALL {
@@ -206,18 +205,6 @@ impl Settings {
             }
         }
         Ok(())
-    }
-}
-
-/// An error about a key of a channel; the empty key is the table itself.
-struct ChannelProblem {
-    key: &'static str,
-    message: String,
-}
-
-impl ChannelProblem {
-    fn new(key: &'static str, message: String) -> Self {
-        Self { key, message }
     }
 }
 
@@ -238,16 +225,15 @@ impl ChannelTable {
         Some(Webhook { address, format: self.format.unwrap_or_default(), headers })
     }
 
-    fn check(&self, name: &str) -> Result<(), ChannelProblem> {
+    fn check(&self, name: &str, table: &ConfigNode) -> Result<(), ConfigError> {
         if ChannelKind::built_in(name).is_some() {
-            return Err(ChannelProblem::new(
-                "",
-                format!("the channel `{name}` is built in: write another name for one of your own"),
-            ));
+            return Err(
+                table.error("", format!("the channel `{name}` is built in: write another name for one of your own"))
+            );
         }
         let Some(kind) = self.kind else {
             let message = format!("the channel `{name}` has no `kind`: expected bell, desktop, webhook or command");
-            return Err(ChannelProblem::new("", message));
+            return Err(table.origin.error(message));
         };
         let keys = [
             (key::URL, ChannelKind::Webhook, self.url.is_some()),
@@ -258,48 +244,43 @@ impl ChannelTable {
         ];
         let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.into_str());
         if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
-            return Err(ChannelProblem::new(key, format!("{of_kind}: expected no `{key}` in it")));
+            return Err(table.error(key, format!("{of_kind}: expected no `{key}` in it")));
         }
         let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));
         if let Some((header, _)) = multiline {
             let message = format!("the header `{}` contains a line break: expected text on one line", header.as_str());
-            return Err(ChannelProblem::new(key::HEADERS, message));
+            return Err(table.error(key::HEADERS, message));
         }
         match kind {
             ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
             ChannelKind::Command if self.command.is_some() => Ok(()),
-            ChannelKind::Command => {
-                Err(ChannelProblem::new("", format!("{of_kind}: write `command = [\"./notify.sh\"]`")))
-            }
-            ChannelKind::Webhook => self.check_address(name, &of_kind),
+            ChannelKind::Command => Err(table.origin.error(format!("{of_kind}: write `command = [\"./notify.sh\"]`"))),
+            ChannelKind::Webhook => self.check_address(name, table, &of_kind),
         }
     }
 
-    fn check_address(&self, name: &str, of_kind: &str) -> Result<(), ChannelProblem> {
+    fn check_address(&self, name: &str, table: &ConfigNode, of_kind: &str) -> Result<(), ConfigError> {
         let secret = "(value hidden: it may be a secret)";
         Err(match (&self.url, &self.url_env) {
             (Some(_), Some(_)) => {
                 let expected = "write only one; use `url_env` if other people can read the file";
-                ChannelProblem::new(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
+                table.error(URL_ENV, format!("the channel `{name}` has `url` and `url_env`: {expected}"))
             }
             (Some(url), None) if url.has_user() => {
                 let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
-                ChannelProblem::new(
-                    key::URL,
-                    format!("`url` has a name or a password before its host: {expected} {secret}"),
-                )
+                table.error(key::URL, format!("`url` has a name or a password before its host: {expected} {secret}"))
             }
             (Some(url), None) if !url.is_valid() => {
-                ChannelProblem::new(key::URL, format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
+                table.error(key::URL, format!("`url` is not a URL: expected \"https://HOST/…\" {secret}"))
             }
             (None, Some(named)) if !named.is_valid() => {
                 let expected = "expected one such as \"SLACK_URL\"";
-                ChannelProblem::new(URL_ENV, format!("`url_env` is not a name of a variable: {expected}"))
+                table.error(URL_ENV, format!("`url_env` is not a name of a variable: {expected}"))
             }
             (Some(_), None) | (None, Some(_)) => return Ok(()),
             (None, None) => {
                 let expected = "`url_env = \"SLACK_URL\"`, the variable with its address, or `url`";
-                ChannelProblem::new("", format!("{of_kind}: write {expected}"))
+                table.origin.error(format!("{of_kind}: write {expected}"))
             }
         })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::assign::text;
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
 use super::rules::{NamedTable, key_name, parts};
@@ -81,7 +82,6 @@ pub(super) const EXCLUSIVE_PHASE_KEYS: [[&str; 2]; 2] =
 
 impl PhaseTable {
     fn apply(&self, phase: &mut Phase) {
-        let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
         if self.agent.is_some() || self.tool.is_some() {
             (phase.agent, phase.tool) = (text(&self.agent), text(&self.tool));
         }

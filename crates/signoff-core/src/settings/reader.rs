@@ -33,7 +33,8 @@ impl ConfigNode {
 type ReadResult<T> = Result<T, Box<ReadProblem>>;
 
 /// What is wrong with a value, and where it is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{path}: {kind:?}")]
 pub(crate) struct ReadProblem {
     pub origin: SettingOrigin,
     /// The keys that lead to it: `phases.5.model`, `iterations[0]`; empty for the whole file.
@@ -215,14 +216,6 @@ struct ValueReader<'de, 'k> {
     /// Collects the keys instead of refusing unknown ones.
     known: Option<&'k RefCell<KnownKeys>>,
 }
-
-impl Display for ReadProblem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-
-impl std::error::Error for ReadProblem {}
 
 impl serde::de::Error for Box<ReadProblem> {
     fn custom<T: Display>(message: T) -> Self {

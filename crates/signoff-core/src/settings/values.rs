@@ -92,10 +92,8 @@ value!(
 );
 
 /// An amount of money in millionths of a dollar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dollars {
-    pub micro: u64,
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Dollars(#[serde(serialize_with = "as_dollars")] pub u64);
 
 value!(
     Dollars,
@@ -103,14 +101,13 @@ value!(
     { "type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000 },
     |dollars: f64| {
         let micro = (dollars * 1e6).round();
-        (1.0..=1e12).contains(&micro).then_some(Self { micro: micro as u64 })
+        (1.0..=1e12).contains(&micro).then_some(Self(micro as u64))
     }
 );
 
-impl Serialize for Dollars {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.micro as f64 / 1e6)
-    }
+/// Serializes millionths of a dollar as dollars.
+pub(super) fn as_dollars<S: Serializer>(micro: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*micro as f64 / 1e6)
 }
 
 /// A text that can be handed to a program.
@@ -225,11 +222,13 @@ fn leaves_repository(path: &str) -> bool {
 }
 
 /// The location of the event log.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StoreLocation {
     #[default]
     Sqlite,
-    /// The address of a PostgreSQL database.
+    /// The address of a PostgreSQL database. Shown without its password.
+    #[serde(untagged, serialize_with = "hide_password")]
     Postgres(String),
 }
 
@@ -244,14 +243,8 @@ value!(
     }
 );
 
-/// Shown without its password.
-impl Serialize for StoreLocation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Sqlite => serializer.serialize_str("sqlite"),
-            Self::Postgres(url) => serializer.serialize_str(&without_password(url)),
-        }
-    }
+fn hide_password<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&without_password(url))
 }
 
 pub(super) fn without_password(url: &str) -> String {
@@ -315,11 +308,13 @@ impl WritablePaths {
 }
 
 /// The network access of sandboxed agents.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Network {
     #[default]
     Open,
     /// Only these TCP ports.
+    #[serde(untagged)]
     Ports(Vec<u16>),
 }
 
@@ -341,15 +336,6 @@ value!(
         TextOrList::List(ports) => Self::Ports(ports.into_iter().map(NonZeroU16::get).collect()),
     })
 );
-
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Open => serializer.serialize_str("open"),
-            Self::Ports(ports) => ports.serialize(serializer),
-        }
-    }
-}
 
 impl Network {
     /// Whether `other` allows all connections that it allows.

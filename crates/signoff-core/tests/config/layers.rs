@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use signoff_core::policy::TimeSpan;
-use signoff_core::settings::{Flag, LandingMethod, Layer, Sandbox, Settings, StoreLocation, read};
+use signoff_core::settings::{Flag, LandingMethod, Layer, Sandbox, Settings, read};
 
 use crate::config::configured;
 
@@ -26,7 +26,7 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn without_a_file_the_defaults_apply() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &StoreLocation::Sqlite));
+    assert_eq!((settings.preset(), settings.jobs(), settings.check_store()), ("task", 4, Ok(())));
     assert_eq!((settings.no_ask(), settings.sandbox()), (false, Sandbox::On));
     assert_eq!(settings.landing(), LandingMethod::Merge);
     assert_eq!(settings.review_workspace(), None);
