@@ -7,7 +7,7 @@ mod text;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::ids::{LoopId, RunId};
+use signoff_core::ids::RunId;
 use signoff_core::ledger::DecidedBy;
 use signoff_core::machine::Event;
 use signoff_core::view::{QuestionRow, QuestionView, TaskRow};
@@ -97,13 +97,6 @@ impl PersonDecision {
             return None;
         };
         Some(Self { at: recorded.at.to_string(), by: by.clone(), what, choice, reason })
-    }
-}
-
-impl TaskReport {
-    /// Builds the report from the log of the task's run; empty for a task without a run.
-    pub fn from_log(task: TaskRow, log: Vec<RecordedFact>, loop_id: &LoopId, artifacts: Vec<String>) -> Self {
-        RunHistory::for_loop(log, loop_id).report(task, loop_id, artifacts)
     }
 }
 

@@ -40,13 +40,6 @@ pub struct RunHistory {
 }
 
 impl RunHistory {
-    /// All loops of a log.
-    pub fn from_log(log: impl IntoIterator<Item = RecordedFact>) -> Self {
-        let mut history = Self::default();
-        history.extend(log);
-        history
-    }
-
     /// One loop of a log. Other loops only update the state of the run.
     pub fn for_loop(log: impl IntoIterator<Item = RecordedFact>, wanted: &LoopId) -> Self {
         let mut history = Self::default();

@@ -6,12 +6,11 @@ use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::PRESETS;
 use signoff_term::json as shapes;
 use signoff_term::line::{LineNaming, LineRenderer};
-use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
 use crate::next_events::next_events;
 use crate::rows::{row, shown};
-use crate::story::{Story, caught_up, id, reviewed};
+use crate::story::{Story, caught_up, id, reviewed, task_report};
 
 /// A random log with one of the presets.
 pub fn log() -> impl Strategy<Value = Story> {
@@ -56,7 +55,7 @@ proptest! {
 
     #[test]
     fn output_has_no_control_characters(story in log()) {
-        let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
+        let report = task_report(row_of(&story), story.log.clone(), &id(29), Vec::new());
         let shown = [lines(&story).concat().join("\n"), shown(&report)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
@@ -82,7 +81,7 @@ proptest! {
     #[test]
     fn lines_and_report_have_the_same_rounds(story in log()) {
         let rounds = lines(&story).concat().into_iter().filter(|line| is_round_line(line)).count();
-        let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
+        let report = task_report(row_of(&story), story.log.clone(), &id(29), Vec::new());
         prop_assert_eq!(rounds, report.cycles.len(), "{:#?}", lines(&story).concat());
         let root = schema("show");
         prop_assert_eq!(fits(&json!(report), &root), Ok(()));

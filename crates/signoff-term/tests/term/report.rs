@@ -19,7 +19,7 @@ use signoff_term::show::{RunHistory, TaskReport};
 
 use crate::rows::{ended, row};
 use crate::show::approved;
-use crate::story::{Story, finding, id, reviewed};
+use crate::story::{Story, finding, history, id, reviewed, task_report};
 
 const STAT: &str =
     " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n";
@@ -45,7 +45,7 @@ fn asking() -> Story {
 
 /// One task approved, one failed, and one never started.
 fn stopped() -> RunHistory {
-    RunHistory::from_log(asking().person(Choice::Proceed).writer_fails(AttemptFailure::TimedOut).log)
+    history(asking().person(Choice::Proceed).writer_fails(AttemptFailure::TimedOut).log)
 }
 
 /// A run with one approved task, one failed, and one never started.
@@ -664,11 +664,8 @@ fn every_state_of_a_finding_is_reported() {
     let story =
         story.then(Event::FindingDecided { finding: finding("general", Important, "a.rs:1", "four").id, decision });
     let row = row(29, "Add user authentication", TaskStatus::InProgress);
-    let account = task_document(
-        TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new()),
-        "It",
-        Changes::parse_stat(STAT),
-    );
+    let account =
+        task_document(task_report(row, story.log.clone(), &id(29), Vec::new()), "It", Changes::parse_stat(STAT));
     let counts = account.totals.findings;
     assert_eq!((counts.refuted, counts.deferred, counts.out_of_scope, counts.fixed), (1, 1, 1, 1));
     assert_eq!((counts.open, counts.blocking), (1, 1));
@@ -736,7 +733,7 @@ fn results_of_tasks() {
 #[test]
 fn a_run_without_tasks_has_a_report_in_every_format() {
     let story = Story::new(reviewed("plan"));
-    let folded = RunHistory::from_log(story.log.clone());
+    let folded = history(story.log.clone());
     let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
     let run = RunSection::new(failed, &folded, &[], &[], false);
     let account = ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), Vec::new(), Vec::new());
@@ -749,7 +746,7 @@ fn a_run_without_tasks_has_a_report_in_every_format() {
 fn checkpoints_and_planning_are_part_of_the_run_report() {
     let part = reviewed("loops");
     let story = Story::new(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(AttemptFailure::TimedOut);
-    let parts = PartSection::all(&RunHistory::from_log(story.log.clone()), &BTreeSet::new());
+    let parts = PartSection::all(&history(story.log.clone()), &BTreeSet::new());
     let counts: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
     assert_eq!(counts, [("Planning", 2)], "the first attempt and the one after it");
 }
@@ -757,7 +754,7 @@ fn checkpoints_and_planning_are_part_of_the_run_report() {
 /// A completed run whose only task has this row.
 fn completed_run(row: TaskRow, voided: Option<&str>) -> ReportDocument {
     let story = Story::new(reviewed("plan")).plan(&[&[(29, "Add login")]]).starts(29).works();
-    let folded = RunHistory::from_log(story.approves("spec").approves("code").log);
+    let folded = history(story.approves("spec").approves("code").log);
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
     let tasks = vec![TaskSection::new(report, "Add login".to_owned(), Changes::parse_stat(STAT), false)];
@@ -861,8 +858,7 @@ fn times_add_up_to_the_working_time_of_the_agents() {
 fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
     for (driven, expected) in [(true, "skipped"), (false, "error")] {
         let story = Story::task(reviewed("task"));
-        let report =
-            TaskReport::from_log(row(29, "Add login", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
+        let report = task_report(row(29, "Add login", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
         assert!(!result_of_report(&report, driven).kind.has_ended());
         let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), driven);
         let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, Vec::new(), vec![task]);

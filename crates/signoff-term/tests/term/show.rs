@@ -8,14 +8,14 @@ use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_term::show::TaskReport;
 
 use crate::rows::{ended, row, shown};
-use crate::story::{Story, finding, id, note, review, reviewed};
+use crate::story::{Story, finding, id, note, review, reviewed, task_report};
 
 fn task() -> TaskRow {
     ended(row(29, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", "", 2)
 }
 
 fn report(task: TaskRow, story: &Story, artifacts: &[&str]) -> TaskReport {
-    TaskReport::from_log(task, story.log.clone(), &id(29), artifacts.iter().map(|path| (*path).to_owned()).collect())
+    task_report(task, story.log.clone(), &id(29), artifacts.iter().map(|path| (*path).to_owned()).collect())
 }
 
 /// Two reviewers, two cycles, one finding refuted by a person.
@@ -168,7 +168,7 @@ fn a_task_that_starts_over_after_its_checks() {
 fn a_task_without_a_run() {
     let pending =
         TaskRow { started_at: None, branch: None, base: None, worktree: None, ..row(29, "Later", TaskStatus::Pending) };
-    let report = TaskReport::from_log(pending, Vec::new(), &id(29), Vec::new());
+    let report = task_report(pending, Vec::new(), &id(29), Vec::new());
     insta::assert_snapshot!(shown(&report), @"
         · 29. Later
           type      implement

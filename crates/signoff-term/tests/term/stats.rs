@@ -11,7 +11,7 @@ use signoff_term::stats::{Convergence, Filter, PhaseTimes, StatsCollector, text}
 
 use crate::fits::{fits, schema};
 use crate::laws::log;
-use crate::story::{Story, finding, id, reviewed};
+use crate::story::{Story, finding, history, id, reviewed, task_report};
 
 /// One task approved in the first review, one in the second with a refuted finding, one failed, one in progress.
 fn runs() -> Vec<Story> {
@@ -276,7 +276,7 @@ fn convergence_of_a_task() {
         .works()
         .approves("general");
     let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::Completed);
-    let report = signoff_term::show::TaskReport::from_log(task, story.log.clone(), &id(29), Vec::new());
+    let report = task_report(task, story.log.clone(), &id(29), Vec::new());
     let convergence: Vec<_> = report.cycles.iter().map(|cycle| cycle.convergence).collect();
     let none = Convergence::default();
     assert_eq!(
@@ -319,7 +319,7 @@ proptest! {
     #[test]
     fn convergence_adds_up_in_every_log(story in log()) {
         let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::InProgress);
-        let report = signoff_term::show::TaskReport::from_log(task, story.log.clone(), &id(29), Vec::new());
+        let report = task_report(task, story.log.clone(), &id(29), Vec::new());
         let found: u32 = report.cycles.iter().map(|cycle| cycle.convergence.new).sum();
         prop_assert!(found as usize <= report.ledger.len());
         for cycle in &report.cycles {
@@ -332,7 +332,7 @@ proptest! {
 /// One attempt in a phase that took this many seconds.
 fn attempt(phase: &str, seconds: i64) -> AttemptRow {
     let story = Story::task(reviewed("task")).works();
-    let mut attempt = RunHistory::from_log(story.log.clone()).attempts(&id(29)).remove(0);
+    let mut attempt = history(story.log.clone()).attempts(&id(29)).remove(0);
     let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
     attempt.phase = phase.to_owned();
     attempt.started_at = from.to_string();

@@ -14,10 +14,11 @@ use signoff_core::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, Violation, ViolationCode,
 };
 use signoff_core::similarity::assign_ids;
-use signoff_core::view::{RunState, Transition};
+use signoff_core::view::{RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 use signoff_term::line::{LineNaming, LineRenderer};
+use signoff_term::show::{RunHistory, TaskReport};
 
 /// A preset with its gates enabled.
 pub fn reviewed(name: &str) -> Policy {
@@ -299,6 +300,18 @@ impl Story {
 pub fn transitions(log: impl IntoIterator<Item = RecordedFact>) -> Vec<Transition> {
     let mut state = RunState::default();
     log.into_iter().map(|recorded| state.apply(recorded)).collect()
+}
+
+/// All loops of a log.
+pub fn history(log: impl IntoIterator<Item = RecordedFact>) -> RunHistory {
+    let mut history = RunHistory::default();
+    history.extend(log);
+    history
+}
+
+/// The report of a task from the log of its run; empty for a task without a run.
+pub fn task_report(task: TaskRow, log: Vec<RecordedFact>, loop_id: &LoopId, artifacts: Vec<String>) -> TaskReport {
+    RunHistory::for_loop(log, loop_id).report(task, loop_id, artifacts)
 }
 
 /// The lines of a renderer about a resumed run.

@@ -9,12 +9,11 @@ use signoff_core::review::Verdict::ChangesRequested;
 use signoff_core::view::TaskStatus;
 use signoff_term::report::markdown::{LIMIT, markdown, page as escape};
 use signoff_term::report::{Changes, ReportDocument, junit, sarif};
-use signoff_term::show::TaskReport;
 
 use super::{STAT, approved_document, mixed_run, task_document};
 use crate::fits::{fits, schema};
 use crate::rows::{ended, row};
-use crate::story::{Story, id, review, reviewed};
+use crate::story::{Story, id, review, reviewed, task_report};
 
 /// Hostile text: syntax of Markdown, GitHub, HTML and XML, and arbitrary characters.
 fn hostile() -> impl Strategy<Value = String> {
@@ -97,7 +96,7 @@ fn report_with_text(text: &str) -> ReportDocument {
         .works()
         .reviewer_fails("general", signoff_core::machine::AttemptFailure::NotStarted { message: text.into() });
     let row = ended(row(29, text, TaskStatus::Failed), "failed", "", "reviewer_failed", 1);
-    let mut report = TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new());
+    let mut report = task_report(row, story.log.clone(), &id(29), Vec::new());
     report.attempts.iter_mut().for_each(|attempt| attempt.agent = text.to_owned());
     task_document(report, text, Changes::parse_stat(STAT).with_note(text))
 }
@@ -294,7 +293,7 @@ fn omitted_items_are_counted() {
         (0..2_000).map(|number| format!("finding number {number} {}", "x".repeat(90))).collect();
     let found: Vec<_> = findings.iter().map(|text| (Critical, "a.rs:1", text.as_str())).collect();
     let story = Story::task(reviewed("task")).works().objects("general", &found);
-    let report = TaskReport::from_log(row(29, "Much", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
+    let report = task_report(row(29, "Much", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
     let markdown = markdown(&task_document(report, "Much", Changes::parse_stat(STAT)));
     assert!(markdown.len() <= LIMIT && markdown.len() > LIMIT - 2_000, "{}", markdown.len());
     let left: Vec<&str> = markdown.lines().filter(|line| line.starts_with("**Left out**")).collect();

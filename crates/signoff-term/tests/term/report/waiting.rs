@@ -2,11 +2,10 @@
 
 use signoff_core::view::{QuestionRow, TaskStatus};
 use signoff_term::report::{Changes, DocumentSubject, ReportDocument, RunSection, TaskSection, junit, markdown};
-use signoff_term::show::RunHistory;
 
 use super::{asking, run, task_results};
 use crate::rows::row;
-use crate::story::id;
+use crate::story::{history, id};
 
 fn question(id: &str, task_id: Option<u64>) -> QuestionRow {
     QuestionRow {
@@ -20,7 +19,7 @@ fn question(id: &str, task_id: Option<u64>) -> QuestionRow {
 
 /// A run without a process, with these open questions.
 fn waits(questions: &[QuestionRow]) -> ReportDocument {
-    let folded = RunHistory::from_log(asking().log);
+    let folded = history(asking().log);
     let report = folded.report(row(30, "Add logout", TaskStatus::Waiting), &id(30), Vec::new());
     let tasks = vec![TaskSection::new(report, "Add logout".to_owned(), Changes::parse_stat(""), false)];
     let account = RunSection::new(run(3, "running", "working"), &folded, &task_results(&tasks), questions, false);

@@ -13,7 +13,7 @@ use super::scene::{SMALL, Scene, busy, queued};
 use crate::laws::log;
 use crate::next_events::next_events;
 use crate::rows::row;
-use crate::story::{Story, id, reviewed};
+use crate::story::{Story, id, reviewed, task_report};
 
 /// The events of one loop, of its checkpoint reviews, and of the run, as the store reads them for one loop.
 fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
@@ -157,7 +157,7 @@ proptest! {
         for task in 21..=30 {
             let row = row(task, "Log in", TaskStatus::InProgress);
             // Question ids are counted over all loops.
-            let report_of = |log: &[_]| TaskReport { question: None, ..TaskReport::from_log(row.clone(), log.to_vec(), &id(task), Vec::new()) };
+            let report_of = |log: &[_]| TaskReport { question: None, ..task_report(row.clone(), log.to_vec(), &id(task), Vec::new()) };
             let own = events_of_loop(&story.log, &id(task));
             prop_assert_eq!(report_of(&own), report_of(&story.log));
             let seen = |log: &[_]| RunState::from_log(log).row(&id(task)).map(|row| LoopRow { question: None, ..row });

@@ -16,7 +16,7 @@ use signoff_term::show::TaskReport;
 use signoff_term::tui::{DataRequest, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
 use crate::rows::row;
-use crate::story::{Story, id, note, review, reviewed};
+use crate::story::{Story, id, note, review, reviewed, task_report};
 
 /// The tested screen sizes.
 pub const SMALL: (u16, u16) = (80, 24);
@@ -135,7 +135,7 @@ fn line(buffer: &Buffer, y: u16) -> String {
 
 fn report(story: &Story, task: TaskId) -> TaskReport {
     let status = story.view.row(&id(task.0)).map_or(TaskStatus::Pending, |row| row.status);
-    TaskReport::from_log(row(task.0, "Add user authentication", status), story.log.clone(), &id(task.0), Vec::new())
+    task_report(row(task.0, "Add user authentication", status), story.log.clone(), &id(task.0), Vec::new())
 }
 
 /// Twelve tasks in two groups, with a task for each badge but those of the last steps.
