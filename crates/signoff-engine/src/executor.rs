@@ -115,36 +115,27 @@ impl AttemptResult {
     }
 }
 
-/// Reports the progress of one attempt to the dispatcher.
+/// Reports the progress of an attempt or of a run's landing to the dispatcher.
 #[derive(Debug, Clone)]
-pub struct AttemptSink {
-    attempt: AttemptKey,
+pub struct ProgressSink<S> {
+    subject: S,
     inputs: UnboundedSender<DispatcherInput>,
 }
 
-impl AttemptSink {
-    pub fn new(attempt: AttemptKey, inputs: UnboundedSender<DispatcherInput>) -> Self {
-        Self { attempt, inputs }
-    }
+/// Reports the progress of one attempt.
+pub type AttemptSink = ProgressSink<AttemptKey>;
 
-    /// The attempt can be stopped with this handle from now on.
-    pub fn stoppable(&self, stopper: StopHandle) {
-        self.send(DispatcherInput::Running { attempt: self.attempt.clone(), stopper });
-    }
+/// Reports the progress of a run's landing.
+pub type RunLandingSink = ProgressSink<RunId>;
 
-    /// A line of the agent's output.
-    pub fn line(&self, line: String, backpressure: Arc<()>) {
-        self.send(DispatcherInput::OutputLine { attempt: self.attempt.clone(), line, backpressure });
+impl<S> ProgressSink<S> {
+    pub fn new(subject: S, inputs: UnboundedSender<DispatcherInput>) -> Self {
+        Self { subject, inputs }
     }
 
     /// A note for the user that is not recorded.
     pub fn note(&self, note: String) {
         self.send(DispatcherInput::Note(note));
-    }
-
-    /// The attempt has ended.
-    pub fn ended(&self, result: AttemptResult) {
-        self.send(DispatcherInput::AttemptEnded { attempt: self.attempt.clone(), result: Box::new(result) });
     }
 
     /// A dispatcher that has ended ignores reports: the next one recovers the attempt.
@@ -153,34 +144,31 @@ impl AttemptSink {
     }
 }
 
-/// Reports the progress of a run's landing to the dispatcher.
-#[derive(Debug, Clone)]
-pub struct RunLandingSink {
-    run: RunId,
-    inputs: UnboundedSender<DispatcherInput>,
+impl AttemptSink {
+    /// The attempt can be stopped with this handle from now on.
+    pub fn stoppable(&self, stopper: StopHandle) {
+        self.send(DispatcherInput::Running { attempt: self.subject.clone(), stopper });
+    }
+
+    /// A line of the agent's output.
+    pub fn line(&self, line: String, backpressure: Arc<()>) {
+        self.send(DispatcherInput::OutputLine { attempt: self.subject.clone(), line, backpressure });
+    }
+
+    /// The attempt has ended.
+    pub fn ended(&self, result: AttemptResult) {
+        self.send(DispatcherInput::AttemptEnded { attempt: self.subject.clone(), result: Box::new(result) });
+    }
 }
 
 impl RunLandingSink {
-    pub fn new(run: RunId, inputs: UnboundedSender<DispatcherInput>) -> Self {
-        Self { run, inputs }
-    }
-
     /// The landing can be stopped with this handle from now on.
     pub fn stoppable(&self, stopper: StopHandle) {
-        self.send(DispatcherInput::Landing { run: self.run, stopper });
-    }
-
-    /// A note for the user.
-    pub fn note(&self, note: String) {
-        self.send(DispatcherInput::Note(note));
+        self.send(DispatcherInput::Landing { run: self.subject, stopper });
     }
 
     /// The landing has ended.
     pub fn ended(&self, result: Result<(), EngineError>) {
-        self.send(DispatcherInput::Landed { run: self.run, result });
-    }
-
-    fn send(&self, input: DispatcherInput) {
-        self.inputs.send(input).ok();
+        self.send(DispatcherInput::Landed { run: self.subject, result });
     }
 }

@@ -57,7 +57,47 @@ impl SupervisorSpec {
     }
 }
 
+/// Methods that return the path of a file in the directory.
+macro_rules! files {
+    ($($(#[$about:meta])* $visibility:vis $name:ident = $file:literal;)*) => { $(
+        $(#[$about])*
+        $visibility fn $name(&self) -> PathBuf {
+            self.0.join($file)
+        }
+    )* };
+}
+
 impl AttemptDir {
+    files! {
+        /// The agent's stdin.
+        pub prompt = "prompt";
+        /// The agent's whole stdout.
+        pub stdout = "stdout";
+        pub stderr = "stderr";
+        /// A directory for the usage file alone, because replacing a file requires write access to its directory.
+        pub usage_directory = "usage";
+        /// The agent's own home directory.
+        pub home = "home";
+        /// The agent's directory for temporary files.
+        pub temporary = "tmp";
+        /// The final message, if stdout contains more than that.
+        pub message = "message";
+        /// The other ways to join the blocks of its final message, as a JSON array.
+        pub message_alternatives = "message-others.json";
+        /// The parsed summary of its output, as JSON.
+        pub summary = "heard.json";
+        /// The result, a `ProcessResult` as JSON.
+        pub result = "result.json";
+        /// The agent's report by tool call, as JSON.
+        pub report = "report.json";
+        /// The command line, as JSON, without its environment.
+        pub launch = "launch.json";
+        /// The processes, as JSON.
+        pub supervisor_record = "keeper.json";
+        abandoned = "abandoned";
+        lock_file = "lock";
+    }
+
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         // Fails only without a working directory; then a relative path is useless anyway.
@@ -66,20 +106,6 @@ impl AttemptDir {
 
     pub fn path(&self) -> &Path {
         &self.0
-    }
-
-    /// The agent's stdin.
-    pub fn prompt(&self) -> PathBuf {
-        self.0.join("prompt")
-    }
-
-    /// The agent's whole stdout.
-    pub fn stdout(&self) -> PathBuf {
-        self.0.join("stdout")
-    }
-
-    pub fn stderr(&self) -> PathBuf {
-        self.0.join("stderr")
     }
 
     /// The file in which the agent may report its usage.
@@ -108,67 +134,9 @@ impl AttemptDir {
         }
     }
 
-    /// A directory for that file alone, because replacing a file requires write access to its directory.
-    pub fn usage_directory(&self) -> PathBuf {
-        self.0.join("usage")
-    }
-
     /// The addresses the agent tried to push to, one per line.
     pub fn pushes(&self) -> PathBuf {
         self.usage_directory().join("pushes")
-    }
-
-    /// The agent's own home directory.
-    pub fn home(&self) -> PathBuf {
-        self.0.join("home")
-    }
-
-    /// The agent's directory for temporary files.
-    pub fn temporary(&self) -> PathBuf {
-        self.0.join("tmp")
-    }
-
-    /// The final message, if stdout contains more than that.
-    pub fn message(&self) -> PathBuf {
-        self.0.join("message")
-    }
-
-    /// The other ways to join the blocks of its final message, as a JSON array.
-    pub fn message_alternatives(&self) -> PathBuf {
-        self.0.join("message-others.json")
-    }
-
-    /// The parsed summary of its output, as JSON.
-    pub fn summary(&self) -> PathBuf {
-        self.0.join("heard.json")
-    }
-
-    /// The result, a `ProcessResult` as JSON.
-    pub fn result(&self) -> PathBuf {
-        self.0.join("result.json")
-    }
-
-    /// The agent's report by tool call, as JSON.
-    pub fn report(&self) -> PathBuf {
-        self.0.join("report.json")
-    }
-
-    /// The command line, as JSON, without its environment.
-    pub fn launch(&self) -> PathBuf {
-        self.0.join("launch.json")
-    }
-
-    /// The processes, as JSON.
-    pub fn supervisor_record(&self) -> PathBuf {
-        self.0.join("keeper.json")
-    }
-
-    fn abandoned(&self) -> PathBuf {
-        self.0.join("abandoned")
-    }
-
-    fn lock_file(&self) -> PathBuf {
-        self.0.join("lock")
     }
 
     /// The result, if it was written.
