@@ -24,7 +24,6 @@ pub(crate) mod values;
 mod workflows;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Serialize;
 
@@ -299,24 +298,32 @@ fn slot_prompt_key(role: &str) -> &'static str {
 }
 
 /// The origin of a value. Lines are counted from one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum SettingOrigin {
     /// Built in.
+    #[strum(to_string = "built in")]
     Default,
     /// The workflow that is shipped under this name.
+    #[strum(to_string = "preset {name}")]
     Preset { name: String },
     /// The person's own file.
+    #[strum(to_string = "{file}:{line}")]
     Person { file: String, line: usize },
     /// A file of another program.
+    #[strum(to_string = "{file}:{line}")]
     Foreign { file: String, line: usize },
     /// The repository's file.
+    #[strum(to_string = "{file}:{line}")]
     Repository { file: String, line: usize },
     /// A variable of the environment.
+    #[strum(to_string = "{name}")]
     Environment { name: String },
     /// A flag of the command line.
+    #[strum(to_string = "{name}")]
     Flag { name: String },
     /// The task itself.
+    #[strum(to_string = "the task")]
     Task,
 }
 
@@ -340,20 +347,6 @@ impl SettingOrigin {
                 ConfigError::InFlagOrVariable { name: name.clone(), message }
             }
             Self::Default | Self::Preset { .. } | Self::Task => ConfigError::WithoutLocation { message },
-        }
-    }
-}
-
-impl fmt::Display for SettingOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("built in"),
-            Self::Preset { name } => write!(f, "preset {name}"),
-            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
-                write!(f, "{file}:{line}")
-            }
-            Self::Environment { name } | Self::Flag { name } => f.write_str(name),
-            Self::Task => f.write_str("the task"),
         }
     }
 }

@@ -16,8 +16,9 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ReviewJson", into = "Value")]
 pub struct ParseReport {
-    review: Review,
-    violation: Option<Violation>,
+    /// Inconclusive if the answer broke its contract.
+    pub review: Review,
+    pub violation: Option<Violation>,
 }
 
 /// Why a JSON object is not a report.
@@ -42,15 +43,6 @@ impl ParseReport {
                 Self { review, violation: Some(violation.clone()) }
             }
         }
-    }
-
-    /// The review, which is inconclusive if the answer broke its contract.
-    pub fn into_review(self) -> Review {
-        self.review
-    }
-
-    pub fn violation(&self) -> Option<&Violation> {
-        self.violation.as_ref()
     }
 }
 

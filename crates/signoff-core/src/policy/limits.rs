@@ -5,19 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A number, or `"unlimited"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Count {
-    Number(u32),
     Unlimited,
-}
-
-impl Serialize for Count {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_u32(*number),
-            Self::Unlimited => serializer.serialize_str("unlimited"),
-        }
-    }
+    #[serde(untagged)]
+    Number(u32),
 }
 
 impl<'de> Deserialize<'de> for Count {

@@ -9,7 +9,7 @@ fn a_review_as_json() {
     let request = spec(Contract::Prefix);
     let text = "ISSUES:\n- [Critical] src/a.rs:1 it burns";
     let report = ParseReport::new(&read(Contract::Prefix, text, &request), &request);
-    let id = report.clone().into_review().findings[0].id.as_str().to_owned();
+    let id = report.review.findings[0].id.as_str().to_owned();
     let written = serde_json::to_string_pretty(&report).unwrap();
     let id = serde_json::to_string(&id).unwrap();
     insta::assert_snapshot!(written.replace(&id, "(a fingerprint)"), @r#"
@@ -73,8 +73,8 @@ fn a_written_report_is_read_back() {
         let report = ParseReport::new(&result, &request);
         let written = serde_json::to_string(&report).unwrap();
         let back: ParseReport = serde_json::from_str(&written).unwrap();
-        assert_eq!(back.violation(), result.as_ref().err());
-        let (back, was) = (back.into_review(), report.into_review());
+        assert_eq!(back.violation.as_ref(), result.as_ref().err());
+        let (back, was) = (back.review, report.review);
         assert_eq!((back.verdict, back.findings, back.minor), (was.verdict, was.findings, was.minor));
     }
 }

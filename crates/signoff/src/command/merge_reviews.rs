@@ -92,7 +92,7 @@ fn read_input(input: ReviewInput<'_>, console: &Console) -> Result<Review> {
             .map_err(|failure| failure.hint("name an output of `signoff parse`, or `-` for stdin"))?,
     };
     let report: ParseReport = serde_json::from_slice(&bytes).map_err(|error| not_a_report(&shown, &error))?;
-    let review = report.into_review();
+    let review = report.review;
     if let Some(kind) = input.kind
         && kind != review.kind
     {
