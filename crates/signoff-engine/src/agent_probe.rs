@@ -4,14 +4,13 @@ mod version;
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use signoff_core::settings::{AgentConfig, AgentKind};
 pub use version::{AgentVersion, VersionCache, VersionError, package_version, query_version};
 
 use crate::agent::credentials;
+use crate::atomic_file;
 use crate::attempt::inherits;
 use crate::detect::{is_executable, is_installed, search_path};
 
@@ -195,8 +194,7 @@ const MAX_FIRST_LINE: u64 = 256;
 
 /// The interpreter in a script's first line: a path, or a name that `env` searches. `None` if it is not a script.
 fn interpreter(program: &Path) -> Option<String> {
-    let mut start = Vec::new();
-    File::open(program).ok()?.take(MAX_FIRST_LINE).read_to_end(&mut start).ok()?;
+    let start = atomic_file::read_at_most(program, MAX_FIRST_LINE).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = str::from_utf8(line).ok()?;
     let mut arguments = line.split_whitespace();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
 use signoff_core::workflow::{PhaseKind, Scheduling, Workflow};
 
-use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::atomic_file::{self, AtomicFile, WriteMode};
 use crate::clock;
 use crate::failpoint;
 
@@ -94,8 +94,7 @@ pub fn read_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName) ->
 }
 
 fn read_bounded(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes).ok()?;
+    let bytes = atomic_file::read_at_most(path, MAX_ANSWER_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

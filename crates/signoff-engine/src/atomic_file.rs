@@ -4,7 +4,7 @@ mod locked_temp_file;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,13 @@ pub fn write_json(path: &Path, value: &impl Serialize, mode: WriteMode) -> io::R
 /// Reads a value from JSON.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
+}
+
+/// Reads the first bytes of a file.
+pub fn read_at_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max_bytes).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens a file that serves as a lock. Creates it and its directory if they are missing.

@@ -240,14 +240,7 @@ impl AttemptSpec {
 
     /// Whether an agent may commit to the worktree.
     pub fn writes(&self) -> bool {
-        match self.job.kind {
-            JobKind::Work { .. } | JobKind::Fix { .. } => true,
-            JobKind::Research { .. }
-            | JobKind::Review { .. }
-            | JobKind::Check
-            | JobKind::Combine { .. }
-            | JobKind::Land => false,
-        }
+        matches!(self.job.kind, JobKind::Work { .. } | JobKind::Fix { .. })
     }
 
     /// Whether the job only reads the worktree.

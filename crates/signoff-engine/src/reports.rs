@@ -5,8 +5,8 @@
 //! that a file from another process is not accepted. After a restart only files with a valid seal are accepted.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -202,9 +202,7 @@ pub fn arguments(report: Vec<u8>) -> Vec<u8> {
 /// Reads a report file. Valid reports are shorter than this limit.
 fn read_file(path: &Path) -> Option<Vec<u8>> {
     path.metadata().ok().filter(fs::Metadata::is_file)?;
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(2 * MAX_BYTES as u64).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    atomic_file::read_at_most(path, 2 * MAX_BYTES as u64).ok()
 }
 
 /// 256 random bits.

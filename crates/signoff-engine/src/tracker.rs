@@ -6,8 +6,7 @@
 mod offer;
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use signoff_core::group::TaskSource;
 use signoff_core::source::{self, MAX_BYTES, SourceError, SourceState, SourceTask, TaskFile};
 use signoff_core::task::{TaskSpec, TrackerRef};
 
+use crate::atomic_file;
 use crate::clock;
 use crate::git::Repository;
 use crate::process::{self, CommandError, CommandOutput, ShortCommand};
@@ -259,10 +259,8 @@ fn describe_output(printed: &[u8]) -> String {
 
 /// Reads a file up to the maximum size; the parser rejects longer ones.
 fn read_file(path: &Path) -> Result<Vec<u8>, TrackerError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(|error| TrackerError::Unreadable { path: path.to_owned(), error })?;
-    Ok(bytes)
+    let read = atomic_file::read_at_most(path, MAX_BYTES as u64 + 1);
+    read.map_err(|error| TrackerError::Unreadable { path: path.to_owned(), error })
 }
 
 /// The ready tasks, most urgent first.

@@ -2,8 +2,7 @@
 //! and logins, whose secrets are redacted from everything that is kept or shown.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -11,6 +10,7 @@ use signoff_core::redact::Secrets;
 use signoff_core::settings::{AgentConfig, AgentKind};
 
 use super::{AgentSpec, EnvChanges};
+use crate::atomic_file;
 
 /// Variables of one kind of agent, as names or as prefixes ending in `*`, separated by spaces.
 struct AgentVariables {
@@ -142,9 +142,8 @@ pub fn renewed_login_secrets(home: &Path) -> Secrets {
 /// The text of a plain file of at most `max_bytes` bytes.
 fn plain_text(file: &Path, max_bytes: u64) -> Option<String> {
     let found = fs::metadata(file).ok()?;
-    let mut bytes = Vec::new();
     let plain = found.is_file() && found.len() <= max_bytes;
-    plain.then(|| File::open(file).ok()?.take(max_bytes).read_to_end(&mut bytes).ok()).flatten()?;
+    let bytes = plain.then(|| atomic_file::read_at_most(file, max_bytes).ok()).flatten()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
