@@ -39,7 +39,7 @@ mod xml_tree;
 
 pub(crate) use candidates::clip;
 pub(crate) use json_value::{missing, optional, optional_text, wrong_type};
-pub use message::{Blocks, JoinedAnswer, MAX_BYTES};
+pub use message::{AnswerBlocks, JoinedAnswer, MAX_BYTES};
 pub use report::{ParseReport, ReportError};
 
 /// The result of parsing an answer or a part of it.
@@ -89,7 +89,7 @@ pub struct ReviewRequest {
 /// A reviewer's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewAnswer<'a> {
-    /// The text after the last tool use, joined by [`Blocks`].
+    /// The text after the last tool use, joined by [`AnswerBlocks`].
     pub text: &'a [u8],
     /// The argument objects of all calls of the reporting tool, concatenated.
     pub tool: Option<&'a [u8]>,

@@ -16,8 +16,7 @@ mod work;
 
 pub use lists::OtherLoop;
 pub use review::{
-    DocumentContext, DocumentKind, Extent, RereviewContext, ReviewContext, SubjectContext, UnreadableAnswer, Work,
-    review,
+    DocumentContext, DocumentKind, RereviewContext, ReviewContext, SubjectContext, UnreadableAnswer, Work, review,
 };
 pub use template::{CHARACTER_CAP, TruncatedText, cap, fenced, one_line};
 pub use work::{

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use signoff_core::contract::{Blocks, Contract, JoinedAnswer, ReviewAnswer, ReviewRequest, parse, parse_split};
+use signoff_core::contract::{AnswerBlocks, Contract, JoinedAnswer, ReviewAnswer, ReviewRequest, parse, parse_split};
 use signoff_core::ids::{Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Verdict, Violation};
 
@@ -81,7 +81,7 @@ fn refusals() -> Vec<String> {
 }
 
 fn joined(blocks: &[&str]) -> JoinedAnswer {
-    let mut all = Blocks::default();
+    let mut all = AnswerBlocks::default();
     blocks.iter().for_each(|block| all.add(block));
     all.join()
 }
@@ -288,7 +288,7 @@ fn an_answer_in_chunks_is_read_as_one_answer() {
     let mut dice = Dice::new();
     for (_, text) in recorded() {
         let offsets: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
-        let mut blocks = Blocks::default();
+        let mut blocks = AnswerBlocks::default();
         cut(&text, &offsets).iter().for_each(|chunk| blocks.push(chunk));
         assert_eq!(blocks.join(), JoinedAnswer { text, ..JoinedAnswer::default() });
     }

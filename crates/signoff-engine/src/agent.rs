@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine};
-use signoff_core::contract::{Blocks, JoinedAnswer};
+use signoff_core::contract::{AnswerBlocks, JoinedAnswer};
 pub use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, AgentKind};
 use signoff_core::text::shortened;
@@ -215,7 +215,7 @@ pub struct AgentResult {
 
 impl AgentResult {
     /// Only an agent that ended well has a final message.
-    fn new(answer: Blocks, summary: AgentSummary) -> Self {
+    fn new(answer: AnswerBlocks, summary: AgentSummary) -> Self {
         if summary.error.is_some() {
             return Self { summary, ..Self::default() };
         }

@@ -8,9 +8,9 @@ use signoff_core::ledger::{FindingState, LedgerEntry, Round};
 use signoff_core::machine::{JobKind, ReviewScope, round};
 use signoff_core::merge::{MergeAction, merge, render};
 use signoff_core::prompt::{
-    self, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
-    ImplementContext, OmittedFileContext, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext,
-    SubjectContext, TaskPromptContext, UnreadableAnswer, Work,
+    self, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    OmittedFileContext, OtherLoop, PlanContext, RereviewContext, RetryContext, ReviewContext, SubjectContext,
+    TaskPromptContext, UnreadableAnswer, Work,
 };
 use signoff_core::review::{FailThreshold, Finding, Review};
 use signoff_core::source::planner::PlannerAnswer;
@@ -323,7 +323,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, r
     let shown = documents(spec);
     let again = RereviewContext {
         attempt: spec.job.cycle.saturating_sub(1).max(spec.machine.counters.fixes),
-        extent: extent(spec),
+        scope: review_scope(spec),
         open: &open,
         claimed: &claimed,
         settled: &settled,
@@ -420,7 +420,6 @@ fn noted(spec: &AttemptSpec) -> Vec<&Finding> {
     to_judge(spec).into_iter().filter(is_relevant).collect()
 }
 
-fn extent(spec: &AttemptSpec) -> Extent {
-    let is_scoped = matches!(spec.job.kind, JobKind::Review { scope: ReviewScope::Scoped, .. });
-    if is_scoped { Extent::Scoped } else { Extent::Full }
+fn review_scope(spec: &AttemptSpec) -> ReviewScope {
+    if let JobKind::Review { scope, .. } = spec.job.kind { scope } else { ReviewScope::Full }
 }

@@ -164,7 +164,7 @@ pub(super) fn is_alone(text: &str, range: &Range<usize>) -> bool {
 
 /// The text of an agent since its last tool use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Blocks {
+pub struct AnswerBlocks {
     text: String,
     /// The start of each block except the first.
     boundaries: Vec<usize>,
@@ -187,14 +187,14 @@ pub struct JoinedAnswer {
 /// Longer answers are truncated here, one byte above the limit, so that the parser reports them as too large.
 const MAX_LENGTH: usize = MAX_BYTES + 1;
 
-/// Maximum number of boundaries; `Blocks` ignores further ones.
+/// Maximum number of boundaries; `AnswerBlocks` ignores further ones.
 const MAX_BOUNDARIES: usize = 10_000;
 
 const PARAGRAPH: &str = "\n\n";
 
 const COMMENT_END: &str = "-->";
 
-impl Blocks {
+impl AnswerBlocks {
     /// Adds to the current block.
     pub fn push(&mut self, text: &str) {
         if text.is_empty() {

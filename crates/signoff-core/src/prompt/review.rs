@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::contract::{self, Contract, ReviewRequest};
 use crate::ledger::LedgerEntry;
+use crate::machine::ReviewScope;
 use crate::prompt::template::one_line;
 use crate::prompt::{Depth, DiffContext, OtherLoop, PlanItemContext, TaskPromptContext, lists, template};
 use crate::review::{Finding, Inconclusive, ReviewerKind};
@@ -99,7 +100,7 @@ pub enum DocumentKind<'a> {
 pub struct RereviewContext<'a> {
     /// How many fixes were made: this is review `attempt + 1`. 0 if another program made the earlier reviews.
     pub attempt: u32,
-    pub extent: Extent,
+    pub scope: ReviewScope,
     #[serde(serialize_with = "lists::numbered")]
     pub open: &'a [&'a Finding],
     /// The ledger's entries of the open findings, with the fixer's claims.
@@ -109,15 +110,6 @@ pub struct RereviewContext<'a> {
     pub settled: &'a [&'a LedgerEntry],
     /// The follow-up prompt of the last fix, if the preset passes it on.
     pub previous_follow_up: Option<&'a str>,
-}
-
-/// How much of the work a re-review covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Extent {
-    Full,
-    /// The open findings and the diff of the fix.
-    Scoped,
 }
 
 /// The variables of the review templates.

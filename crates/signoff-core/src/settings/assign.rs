@@ -4,7 +4,7 @@ use super::agents::AgentConfig;
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, either};
 use super::rules::key_name;
-use super::values::{Minutes, ReviewWorkspace, Text};
+use super::values::{Minutes, NonBlankText, ReviewWorkspace};
 use super::{AgentKind, ConfigError, SettingOrigin, Settings, key};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
@@ -395,7 +395,7 @@ fn only_checks(key: &str, agent: &str) -> String {
     )
 }
 
-pub(super) fn text(text: &Option<Text>) -> Option<String> {
+pub(super) fn text(text: &Option<NonBlankText>) -> Option<String> {
     text.as_ref().map(|text| text.as_str().to_owned())
 }
 

@@ -9,9 +9,9 @@ use super::preset::PresetTable;
 use super::reader::checked;
 use super::rules::{NamedTable, key_name, parts};
 use super::values::{
-    Amount, Arguments, CommandWords, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
-    PassedVariables, PlainName, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText, SmallCount, StoreLocation, Text,
-    WaitTime, WorkflowName, WritablePaths,
+    Arguments, CommandWords, Dollars, EnvironmentKey, FixCount, LandingMethod, Minutes, ModelName, Network,
+    NonBlankText, PassedVariables, PlainName, PositiveNumber, RepositoryPaths, ReviewWorkspace, Sandbox, SecretText,
+    SmallCount, StoreLocation, WaitTime, WorkflowName, WritablePaths,
 };
 use crate::contract::Contract;
 use crate::policy::{Caps, TimeSpan};
@@ -56,9 +56,9 @@ pub(super) struct SettingsFile {
     /// Preset `slots`: maximum number of fixes of a task.
     pub reviewMaxFixAttempts: Option<FixCount>,
     /// Preset `slots`: a file with the prompt of implementers and fixers, from the repository's root.
-    pub developerPromptPath: Option<Text>,
+    pub developerPromptPath: Option<NonBlankText>,
     /// Preset `slots`: a file with the prompt of the reviewers, from the repository's root.
-    pub reviewerPromptPath: Option<Text>,
+    pub reviewerPromptPath: Option<NonBlankText>,
     /// A table for each agent.
     pub agents: NamedTable<PlainName, AgentTable>,
     /// Which agent does what; a missing role falls back to `implement`.
@@ -80,7 +80,7 @@ pub(super) struct SettingsFile {
     /// Command lines under names, run in this order by checks and by agents of kind "checks".
     pub checks: CheckCommands,
     /// For each role, the file with its prompt, from the repository's root.
-    pub prompts: RoleValues<Option<Text>>,
+    pub prompts: RoleValues<Option<NonBlankText>>,
     /// Where loops work.
     pub worktree: WorktreeTable,
     /// Which channels are notified of what.
@@ -119,7 +119,7 @@ pub(super) struct AgentTable {
     /// The program and its arguments; needed for "command" and "acp".
     pub command: Option<CommandWords>,
     /// The model it is asked to use.
-    pub model: Option<Text>,
+    pub model: Option<NonBlankText>,
     /// More arguments.
     pub args: Arguments,
     /// Variables it is given; their values are never shown.
@@ -129,9 +129,9 @@ pub(super) struct AgentTable {
     /// Time limit of one start.
     pub timeout: Option<TimeSpan>,
     /// The agent that takes over while the provider of this one refuses.
-    pub fallback: Option<Text>,
+    pub fallback: Option<NonBlankText>,
     /// The provider of its models; agents of one provider share `agents_per_provider`.
-    pub provider: Option<Text>,
+    pub provider: Option<NonBlankText>,
     /// Maximum number of these agents in parallel.
     pub max_agents: Option<SmallCount>,
 }
@@ -165,9 +165,9 @@ pub(super) struct AgentChoice(pub RoleTable);
 #[serde(default, rename = "a role")]
 pub(super) struct RoleTable {
     /// The agent; without it that of `implement`.
-    pub agent: Option<Text>,
+    pub agent: Option<NonBlankText>,
     /// Its model in this role.
-    pub model: Option<Text>,
+    pub model: Option<NonBlankText>,
 }
 
 impl<'de> Deserialize<'de> for AgentChoice {
@@ -196,7 +196,7 @@ impl JsonSchema for AgentChoice {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let mut table = RoleTable::json_schema(generator);
         table.insert("minProperties".to_owned(), 1.into());
-        schemars::json_schema!({ "anyOf": [generator.subschema_for::<Text>(), table] })
+        schemars::json_schema!({ "anyOf": [generator.subschema_for::<NonBlankText>(), table] })
     }
 }
 
@@ -207,9 +207,9 @@ pub(super) struct ReviewerTable {
     /// What it looks for, and its rank in the merge; without it the preset's, or the name of the table.
     pub kind: Option<ReviewerKind>,
     /// Its agent; without it that of the role `review`.
-    pub agent: Option<Text>,
+    pub agent: Option<NonBlankText>,
     /// The model of that agent.
-    pub model: Option<Text>,
+    pub model: Option<NonBlankText>,
     /// How it answers.
     pub contract: Option<Contract>,
     /// `true`: an answer without the nonce it was given is refused; `false`: it is read. Unset: refused from known kinds of agents.
@@ -219,7 +219,7 @@ pub(super) struct ReviewerTable {
     /// Time limit of each review.
     pub timeout: Option<TimeSpan>,
     /// The file with its prompt, from the repository's root.
-    pub prompt: Option<Text>,
+    pub prompt: Option<NonBlankText>,
 }
 
 /// `[defaults]`.
@@ -276,9 +276,9 @@ pub(super) struct TaskTypeTable {
     /// Maximum number of reviews of a task.
     pub max_review_cycles: Option<SmallCount>,
     /// The model of writers.
-    pub model: Option<Text>,
+    pub model: Option<NonBlankText>,
     /// The model of reviewers.
-    pub review_model: Option<Text>,
+    pub review_model: Option<NonBlankText>,
     /// Minutes for the work.
     pub timeout_minutes: Option<Minutes>,
     /// Minutes for each review.
@@ -343,9 +343,9 @@ pub(super) struct CapsTable {
     /// Dollars for each task; in `[limits.run]` for the run.
     pub max_cost_usd: Option<Dollars>,
     /// Tokens for each task; in `[limits.run]` for the run.
-    pub max_tokens: Option<Amount>,
+    pub max_tokens: Option<PositiveNumber>,
     /// Minutes of work for each task; in `[limits.run]` for the run.
-    pub max_minutes: Option<Amount>,
+    pub max_minutes: Option<PositiveNumber>,
 }
 
 impl CapsTable {
@@ -365,7 +365,7 @@ pub(super) struct WorktreeTable {
     /// Files that are not in git but that every worktree needs.
     pub copy: RepositoryPaths,
     /// Where worktrees are made, from the root of the repository; it must not be a link.
-    pub directory: Text,
+    pub directory: NonBlankText,
 }
 
 impl Default for WorktreeTable {
@@ -378,9 +378,9 @@ impl Default for WorktreeTable {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct CheckCommands(
-    #[schemars(with = "NamedTable<PlainName, Text>")]
+    #[schemars(with = "NamedTable<PlainName, NonBlankText>")]
     #[serde(deserialize_with = "in_order")]
-    pub Vec<(PlainName, Text)>,
+    pub Vec<(PlainName, NonBlankText)>,
 );
 
 impl Serialize for CheckCommands {

@@ -9,7 +9,7 @@ use super::assign::text;
 use super::layer::ConfigNode;
 use super::reader::{did_you_mean, nearest};
 use super::rules::{NamedTable, key_name, parts};
-use super::values::{PassCount, PlainName, ResearcherCount, Text};
+use super::values::{NonBlankText, PassCount, PlainName, ResearcherCount};
 use super::{ConfigError, PhaseContext, SettingOrigin, Settings, key};
 use crate::policy::{Effort, TimeSpan};
 use crate::workflow::keys::{BOUNDS, REVIEWER_KEYS, WorkflowKeys};
@@ -41,7 +41,7 @@ pub(super) struct PresetKeys {
     /// A table for each phase that is to be changed, by its number or name.
     pub phase: NamedTable<PlainName, PhaseTable>,
     /// The agents for the tools of other programs, by the tool's name.
-    pub tools: BTreeMap<String, Text>,
+    pub tools: BTreeMap<String, NonBlankText>,
 }
 
 /// `[presets.NAME.phase.PHASE]`.
@@ -49,13 +49,13 @@ pub(super) struct PresetKeys {
 #[serde(default, rename = "a phase")]
 pub(super) struct PhaseTable {
     /// Its agent; of a gate, that of its reviewers.
-    pub agent: Option<Text>,
+    pub agent: Option<NonBlankText>,
     /// The tool of another program that does it; `tools` maps it to an agent.
-    pub tool: Option<Text>,
+    pub tool: Option<NonBlankText>,
     /// The model of that agent; "inherit" is its own, "none" that of a check, which needs no model.
-    pub model: Option<Text>,
+    pub model: Option<NonBlankText>,
     /// The model of the researchers that run before the agent; "inherit" is that of the agent.
-    pub parallel_model: Option<Text>,
+    pub parallel_model: Option<NonBlankText>,
     /// `true`: three researchers run before the agent, in parallel; `false`: no researchers.
     pub parallel: Option<bool>,
     /// The number of researchers that run before the agent.

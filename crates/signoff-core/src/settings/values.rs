@@ -64,10 +64,10 @@ impl Minutes {
 
 /// Tokens, or minutes of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Amount(pub u64);
+pub struct PositiveNumber(pub u64);
 
 value!(
-    Amount,
+    PositiveNumber,
     "a whole number, at least 1",
     { "type": "integer", "minimum": 1, "maximum": i64::MAX },
     |number: u64| (1..=i64::MAX as u64).contains(&number).then_some(Self(number))
@@ -139,22 +139,22 @@ pub fn hidden<S: Serializer>(_: &str, serializer: S) -> Result<S::Ok, S::Error> 
 
 /// A text that is not blank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Text(String);
+pub struct NonBlankText(String);
 
-impl Text {
+impl NonBlankText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl From<&str> for Text {
+impl From<&str> for NonBlankText {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
 value!(
-    Text,
+    NonBlankText,
     "text in quotes that is not empty",
     { "type": "string", "pattern": "\\S" },
     |text: Argument| (!text.0.trim().is_empty()).then_some(Self(text.0))
@@ -168,7 +168,7 @@ value!(
     WorkflowName,
     WORKFLOW_NAMES,
     { "anyOf": [{ "enum": PRESETS }, { "type": "string", "pattern": "\\S" }] },
-    |text: Text| Some(Self(text.0))
+    |text: NonBlankText| Some(Self(text.0))
 );
 
 texts! {

@@ -10,7 +10,7 @@ use super::file::{
 };
 use super::reader::did_you_mean;
 use super::rules::key_name;
-use super::values::Text;
+use super::values::NonBlankText;
 use super::{AgentKind, ConfigError, PhaseContext, ReviewWorkspace, SettingOrigin, Settings, key};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
@@ -66,7 +66,8 @@ impl Settings {
         }
         if name == SLOTS_PRESET {
             let (developer, reviewer) = (&self.file.developerPromptPath, &self.file.reviewerPromptPath);
-            workflow.set_prompts(developer.as_ref().map(Text::as_str), reviewer.as_ref().map(Text::as_str));
+            workflow
+                .set_prompts(developer.as_ref().map(NonBlankText::as_str), reviewer.as_ref().map(NonBlankText::as_str));
         }
         if let Some(preset) = self.file.presets.get(name) {
             if let Some(effort) = preset.keys.effort {

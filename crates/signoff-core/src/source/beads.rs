@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{Id, JsonMembers, JsonSource, error_message};
+use super::json::{JsonId, JsonMembers, JsonSource, error_message};
 use super::lines::MarkdownLines;
 use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines, order};
 
@@ -68,14 +68,14 @@ fn begins_envelope(text: &str) -> bool {
 
 #[derive(Deserialize)]
 struct BeadsIssue {
-    id: Id,
+    id: JsonId,
     title: Option<String>,
     description: Option<String>,
     design: Option<String>,
     acceptance_criteria: Option<String>,
     notes: Option<String>,
     status: Option<String>,
-    priority: Option<Id>,
+    priority: Option<JsonId>,
     issue_type: Option<String>,
     dependencies: Option<Vec<BeadsDependency>>,
     created_at: Option<String>,
@@ -86,7 +86,7 @@ struct BeadsIssue {
 
 #[derive(Deserialize)]
 struct BeadsDependency {
-    depends_on_id: Option<Id>,
+    depends_on_id: Option<JsonId>,
     #[serde(rename = "type")]
     kind: Option<String>,
 }
@@ -150,7 +150,7 @@ fn issue(text: &str) -> Result<BeadsEntry, serde_json::Error> {
     #[derive(Deserialize)]
     struct BeadsHeader {
         _type: Option<String>,
-        id: Option<Id>,
+        id: Option<JsonId>,
     }
     let kind: BeadsHeader = serde_json::from_str(text)?;
     if kind._type.is_some_and(|kind| kind != "issue") {
@@ -223,7 +223,7 @@ fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTas
 
 /// The priority: 0 is highest, 4 lowest, 2 the default.
 fn priority(file: &mut TaskFile, issue: &BeadsIssue) -> u8 {
-    let Some(Id(word)) = &issue.priority else { return 2 };
+    let Some(JsonId(word)) = &issue.priority else { return 2 };
     match word.trim_start_matches(['P', 'p']).parse() {
         Ok(priority @ 0..=4) => priority,
         Ok(_) | Err(_) => {

@@ -13,27 +13,27 @@ use crate::text::shortened;
 
 /// An id that is a number in some files and a string in others. Compared as a string.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Id(pub String);
+pub struct JsonId(pub String);
 
-impl<'de> Deserialize<'de> for Id {
+impl<'de> Deserialize<'de> for JsonId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct IdVisitor;
         impl Visitor<'_> for IdVisitor {
-            type Value = Id;
+            type Value = JsonId;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number or text")
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {
-                Ok(Id(text.trim().to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<JsonId, E> {
+                Ok(JsonId(text.trim().to_owned()))
             }
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
-                Ok(Id(number.to_string()))
+            fn visit_u64<E: Error>(self, number: u64) -> Result<JsonId, E> {
+                Ok(JsonId(number.to_string()))
             }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Id, E> {
-                Ok(Id(number.to_string()))
+            fn visit_i64<E: Error>(self, number: i64) -> Result<JsonId, E> {
+                Ok(JsonId(number.to_string()))
             }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Id, E> {
-                Ok(Id(number.to_string()))
+            fn visit_f64<E: Error>(self, number: f64) -> Result<JsonId, E> {
+                Ok(JsonId(number.to_string()))
             }
         }
         deserializer.deserialize_any(IdVisitor)

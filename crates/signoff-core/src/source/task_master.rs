@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{Id, JsonMembers, JsonSource};
+use super::json::{JsonId, JsonMembers, JsonSource};
 use super::order;
 use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines};
 
@@ -70,7 +70,7 @@ fn task_list<'a>(json: &JsonSource<'_, 'a>, file: &mut TaskFile) -> Result<Vec<&
 
 #[derive(Deserialize)]
 struct RawTask<'a> {
-    id: Id,
+    id: JsonId,
     title: Option<String>,
     description: Option<String>,
     details: Option<String>,
@@ -78,7 +78,7 @@ struct RawTask<'a> {
     test_strategy: Option<String>,
     status: Option<String>,
     priority: Option<String>,
-    dependencies: Option<Vec<Id>>,
+    dependencies: Option<Vec<JsonId>>,
     #[serde(borrow)]
     subtasks: Option<Vec<&'a RawValue>>,
     #[serde(skip)]

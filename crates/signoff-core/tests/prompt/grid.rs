@@ -3,8 +3,9 @@
 use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
+use signoff_core::machine::ReviewScope;
 use signoff_core::prompt::{
-    self, BrainstormContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext, Extent,
+    self, BrainstormContext, Depth, DiffContext, DocumentContext, DocumentKind, EarlierCycle, EnumerateContext,
     FixContext, ImplementContext, OmissionReason, OmittedFileContext, OtherLoop, PlanContext, PlanDocumentContext,
     PlanItemContext, PromptTask, RereviewContext, ResearchContext, RetryContext, ReviewContext, SimplifyContext,
     SubjectContext, SynthesisContext, TaskPromptContext, UnreadableAnswer, Work,
@@ -349,7 +350,7 @@ impl<'a> Grid<'a> {
     fn rereview(&mut self) -> RereviewContext<'a> {
         RereviewContext {
             attempt: self.number(),
-            extent: self.choices.pick(&[Extent::Full, Extent::Scoped]),
+            scope: self.choices.pick(&[ReviewScope::Full, ReviewScope::Scoped]),
             open: self.findings(),
             claimed: self.entries(),
             settled: self.entries(),

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag};
 use signoff_core::contract::{self, Contract};
+use signoff_core::machine::ReviewScope;
 use signoff_core::prompt::{
-    self, CHARACTER_CAP, Depth, DiffContext, Extent, RereviewContext, ReviewContext, SubjectContext, TaskPromptContext,
-    Work,
+    self, CHARACTER_CAP, Depth, DiffContext, RereviewContext, ReviewContext, SubjectContext, TaskPromptContext, Work,
 };
 use signoff_core::review::{Finding, ReviewerKind};
 use strum::VariantArray as _;
@@ -78,7 +78,7 @@ fn huge_texts_give_a_bounded_prompt() {
     };
     let rereview = RereviewContext {
         attempt: 1,
-        extent: Extent::Full,
+        scope: ReviewScope::Full,
         open: &many,
         claimed: &[],
         settled: &[],
@@ -111,7 +111,7 @@ proptest! {
             };
             let rereview = RereviewContext {
                 attempt: 1,
-                extent: Extent::Full,
+                scope: ReviewScope::Full,
                 open: &[&finding],
                 claimed: &[],
                 settled: &[],

@@ -3,9 +3,10 @@
 use signoff_core::contract::Contract;
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
+use signoff_core::machine::ReviewScope;
 use signoff_core::prompt::{
-    self, Depth, DocumentContext, DocumentKind, Extent, PlanItemContext, RereviewContext, ReviewContext,
-    SubjectContext, TaskPromptContext, UnreadableAnswer, Work,
+    self, Depth, DocumentContext, DocumentKind, PlanItemContext, RereviewContext, ReviewContext, SubjectContext,
+    TaskPromptContext, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Inconclusive, ReviewerKind, Violation, ViolationCode};
 use strum::VariantArray as _;
@@ -131,10 +132,10 @@ fn documents_are_reviewed_with_their_sources() {
 fn a_rereview_lists_findings_without_review_text() {
     let request = review_request(ReviewerKind::Code);
     let (spec, code, refuted) = (spec_finding(), code_finding(), refuted());
-    for (name, extent) in [("full", Extent::Full), ("scoped", Extent::Scoped)] {
+    for (name, scope) in [("full", ReviewScope::Full), ("scoped", ReviewScope::Scoped)] {
         let rereview = RereviewContext {
             attempt: 2,
-            extent,
+            scope,
             open: &[&spec, &code],
             claimed: &[],
             settled: &[&refuted],
@@ -187,7 +188,7 @@ fn a_rereview_lists_the_fixers_claims() {
     let code = entry(code_finding(), vec![claim(ClaimKind::Refuted, "`find`\nnever ## returns null")]);
     let rereview = RereviewContext {
         attempt: 1,
-        extent: Extent::Full,
+        scope: ReviewScope::Full,
         open: &[&spec.finding, &code.finding],
         claimed: &[&spec, &code],
         settled: &[],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts};
-use signoff_core::contract::Blocks;
+use signoff_core::contract::AnswerBlocks;
 
 use super::first_line;
 
@@ -13,7 +13,7 @@ use super::first_line;
 pub struct KeptOutput {
     pub summary: AgentSummary,
     /// Text since the last tool use.
-    pub message: Blocks,
+    pub message: AnswerBlocks,
     /// Open tool calls by id.
     pub calls: OpenCalls,
 }

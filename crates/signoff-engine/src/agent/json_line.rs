@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentSummary, OutputLine};
-use signoff_core::contract::Blocks;
+use signoff_core::contract::AnswerBlocks;
 use signoff_core::text::shortened;
 
 use super::bounded::KeptOutput;
@@ -33,7 +33,7 @@ pub fn sanitize(line: &[u8]) -> Cow<'_, str> {
 
 /// Records an unparsed line that may be part of the answer: broken JSON, or a line that contains the agent's
 /// message type. Other output and other objects are ignored.
-pub fn record_unparsed(line: &str, message_type: &str, answer: &mut Blocks) {
+pub fn record_unparsed(line: &str, message_type: &str, answer: &mut AnswerBlocks) {
     let is_json = || serde_json::from_str::<IgnoredAny>(line).is_ok();
     let is_broken = line.trim_start().starts_with("{\"") && !is_json();
     if is_broken || line.contains(&format!("\"{message_type}\"")) {
@@ -218,7 +218,7 @@ mod tests {
             (r#"{"type":"assistant","message":5}"#, true),
             (r#"Warning: old{"type":"assistant","message":{}}"#, true),
         ] {
-            let mut answer = Blocks::default();
+            let mut answer = AnswerBlocks::default();
             record_unparsed(line, "assistant", &mut answer);
             assert_eq!(answer.join().unreadable.is_some(), unread, "{line}");
         }

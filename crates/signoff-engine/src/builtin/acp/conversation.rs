@@ -20,7 +20,7 @@ use agent_client_protocol::{
 use futures_util::{Sink, Stream, StreamExt};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use signoff_core::contract::Blocks;
+use signoff_core::contract::AnswerBlocks;
 use signoff_core::policy::TimeSpan;
 use tokio::time::timeout;
 
@@ -142,7 +142,7 @@ fn unparsed(line: &str) -> Option<String> {
     }
     const MESSAGE: &str = "agent_message_chunk";
     let is_read = !line.contains(MESSAGE) || serde_json::from_str::<SessionUpdateMessage>(line).is_ok();
-    let mut unparsed_lines = Blocks::default();
+    let mut unparsed_lines = AnswerBlocks::default();
     if !is_read || serde_json::from_str::<IgnoredAny>(line).is_err() {
         record_unparsed(line, MESSAGE, &mut unparsed_lines);
     }
