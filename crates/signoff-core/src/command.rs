@@ -10,7 +10,7 @@ use crate::ledger::{DecidedBy, FindingDecision, FindingState};
 use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, OutcomeKind, Policy, RetryAction, Stage, step};
 use crate::review::{Finding, Severity};
 use crate::similarity;
-use crate::view::QuestionRow;
+use crate::view::{QuestionRow, TaskStatus, inbox};
 
 /// A command for a loop, from a person or from a finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,8 @@ pub enum CommandRefusal {
     UnknownVerdict { verdict: String },
     #[error("a person set this verdict already")]
     Unchanged,
+    #[error("it has not started yet: there is nothing to judge")]
+    NotStarted,
     #[error("the task is running: wait for it, or cancel it first")]
     AtWork,
     #[error("it has not ended yet: cancel it first, or wait")]
@@ -62,6 +64,8 @@ pub enum CommandRefusal {
     Ended,
     #[error("there is no finding {finding}")]
     UnknownFinding { finding: FindingId },
+    #[error("finding {finding} is {} already: no review opens it again", state.label())]
+    FindingSettled { finding: FindingId, state: FindingState },
     #[error("attempt {attempt} is not running: its report comes too late")]
     StaleReport { attempt: AttemptId },
     #[error("this does not fit the state of the task")]
@@ -125,6 +129,9 @@ pub fn refusal_findings(verdict: FinalVerdict, by: &str, reason: &str) -> Vec<Fi
 
 /// Refuses while an agent writes: its uncommitted work would be lost, and the verdict would judge nothing.
 fn edit(machine: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
+    if !inbox::can_have_verdict(TaskStatus::for_loop(machine, false)) {
+        return Err(CommandRefusal::NotStarted);
+    }
     if machine.is_being_written() {
         return Err(CommandRefusal::AtWork);
     }
@@ -144,8 +151,12 @@ fn retry(machine: &Loop, by: String) -> Result<Event, CommandRefusal> {
 }
 
 fn dispute(machine: &Loop, finding: FindingId, by: String, reason: String) -> Result<Event, CommandRefusal> {
-    if machine.ledger.get(&finding).is_none() {
-        return Err(CommandRefusal::UnknownFinding { finding });
+    match machine.ledger.get(&finding).map(|entry| entry.state) {
+        None => return Err(CommandRefusal::UnknownFinding { finding }),
+        Some(state) if !inbox::can_be_disputed(state) => {
+            return Err(CommandRefusal::FindingSettled { finding, state });
+        }
+        Some(_) => {}
     }
     let commit = Some(machine.head.commit.clone());
     let decision =

@@ -159,7 +159,7 @@ fn a_person_decides_about_what_a_retry_would_not_help() {
 }
 
 #[test]
-fn only_open_findings_can_be_disputed() {
+fn settled_findings_cannot_be_disputed() {
     let states = [
         FindingState::Open,
         FindingState::Fixed,
@@ -168,7 +168,7 @@ fn only_open_findings_can_be_disputed() {
         FindingState::OutOfScope,
     ];
     let disputable: Vec<FindingState> = states.into_iter().filter(|state| inbox::can_be_disputed(*state)).collect();
-    assert_eq!(disputable, [FindingState::Open]);
+    assert_eq!(disputable, [FindingState::Open, FindingState::Fixed]);
 }
 
 #[test]

@@ -168,15 +168,19 @@ pub fn can_be_cancelled(task: &TaskRow) -> bool {
 
 /// Whether a person can set the verdict, if no attempt writes to the worktree: a run has started the task.
 pub fn can_be_edited(task: &TaskRow) -> bool {
-    task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
+    // A blocked task without a base waits for its dependencies.
+    let waits = task.status == TaskStatus::Blocked && task.base.is_none();
+    task.run_id.is_some() && !waits && can_have_verdict(task.status)
 }
 
-/// Whether a person can dispute a finding in this state.
+/// Whether a task in this state has work that a person can judge.
+pub fn can_have_verdict(status: TaskStatus) -> bool {
+    status != TaskStatus::Pending
+}
+
+/// Whether a person can dispute a finding in this state: a later review could report it as open.
 pub fn can_be_disputed(state: FindingState) -> bool {
-    match state {
-        FindingState::Open => true,
-        FindingState::Fixed | FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => false,
-    }
+    !state.is_settled()
 }
 
 /// What a person can do with a task, as far as its row says.

@@ -2,8 +2,8 @@
 
 use signoff_core::command::{LoopCommand, decide};
 use signoff_core::ids::QuestionId;
-use signoff_core::machine::{Choice, FinalVerdict, Loop, Outcome, Policy, Reason, Stage};
-use signoff_core::view::inbox::TaskActions;
+use signoff_core::machine::{Choice, FinalVerdict, Loop, Policy, Reason, Stage};
+use signoff_core::view::inbox::{self, TaskActions};
 use signoff_core::view::{QuestionView, TaskRow, TaskState, TaskStatus};
 use strum::VariantArray as _;
 
@@ -49,7 +49,12 @@ fn check(policy: &Policy, bounds: PathBounds) {
         assert_eq!(offered.cancel, accepts(LoopCommand::Cancel { by: "ann".into() }), "cancel: {}", why());
         let edits = |verdict| accepts(LoopCommand::Edit { verdict, by: "ann".into(), reason: "so".into(), head: None });
         let is_editable = edits(FinalVerdict::Approved) || edits(FinalVerdict::ChangesRequested);
-        assert_eq!(offered.edit, is_editable && has_work(machine), "edit: {}", why());
+        assert_eq!(offered.edit, is_editable, "edit: {}", why());
+        for entry in machine.ledger.entries() {
+            let (finding, by) = (entry.finding.id.clone(), "ann".into());
+            let disputes = accepts(LoopCommand::Dispute { finding, by, reason: "not so".into() });
+            assert_eq!(inbox::can_be_disputed(entry.state), disputes, "dispute: {}", why());
+        }
         let question = QuestionView::for_loop(machine, QuestionId(1), None);
         let answers =
             |choice: &Choice| accepts(LoopCommand::Answer { question: None, choice: *choice, by: "ann".into() });
@@ -65,10 +70,4 @@ fn check(policy: &Policy, bounds: PathBounds) {
 fn is_better_improved(machine: &Loop) -> bool {
     let Stage::Done(ending) = &machine.stage else { return false };
     ending.reason == Some(Reason::EditedByPerson) || ending.outcome.is_completed()
-}
-
-/// Before a run has started the task, and after it was cancelled, there is nothing to judge.
-fn has_work(machine: &Loop) -> bool {
-    !matches!(&machine.stage, Stage::Queued)
-        && !matches!(&machine.stage, Stage::Done(ending) if ending.outcome == Outcome::Cancelled)
 }

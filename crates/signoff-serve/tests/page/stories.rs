@@ -196,7 +196,7 @@ fn a_task_with_all_details() {
 fn a_finding_with_its_history() {
     insta::assert_snapshot!(part(&page::task(&sample::task(), None), "#t29-findings .finding"), @"
     open critical missing input validation: an empty password is accepted Where src/auth.rs:12 Kind bug Requirement R3: no empty passwords Suggestion Refuse it before hashing. Reported by code, spec Id f-84289c36aa reported in review 1 at 1a7b3c9d2e reported in review 3 at 3a7b3c9d2e The fixer says fixed at 5f0c1d2e3a : tests/auth.rs: empty_password fixed by code at 2a7b3c9d2e : approved without reporting it again in cycle 2 of pass 1 open by code at 3a7b3c9d2e : reported again in cycle 3 of pass 1 It is wrong… Why it is wrong Dispute the finding
-    fixed important two logins at once make two sessions Where src/auth.rs:14 Kind bug Reported by code Id f-3848bab3b9 reported in review 1 at 1a7b3c9d2e reported in review 2 at 2a7b3c9d2e fixed by code at 3a7b3c9d2e : approved without reporting it again in cycle 3 of pass 1
+    fixed important two logins at once make two sessions Where src/auth.rs:14 Kind bug Reported by code Id f-3848bab3b9 reported in review 1 at 1a7b3c9d2e reported in review 2 at 2a7b3c9d2e fixed by code at 3a7b3c9d2e : approved without reporting it again in cycle 3 of pass 1 It is wrong… Why it is wrong Dispute the finding
     refuted important the lock is held while the mail is sent Where src/mail.rs:40 Kind bug Reported by code Id f-77aa01bb02 reported in review 2 at 2a7b3c9d2e refuted by a person, ann at 2a7b3c9d2e : the mail is queued, not sent
     deferred minor the new endpoint is in no document Kind bug Reported by code Id f-0123456789 reported in review 1 at 1a7b3c9d2e deferred by a person, ann at 1a7b3c9d2e : when the endpoint is stable
     ");
@@ -370,7 +370,7 @@ fn only_applicable_actions_are_offered() {
     failed: Retry task 29 | Set the verdict… | Cancel…
     stuck: Retry task 29 | Set the verdict… | Cancel…
     blocked: Set the verdict… | Cancel…
-    cancelled:
+    cancelled: Set the verdict…
     ");
 }
 

@@ -228,7 +228,7 @@ impl Tui {
     fn open_dispute(&mut self) {
         let selected = self.opened.as_ref().and_then(|opened| opened.finding());
         if selected.is_some_and(|line| !inbox::can_be_disputed(line.state)) {
-            self.show_note("nothing to dispute: the finding is not open");
+            self.show_note("nothing to dispute: no review opens the finding again");
             return;
         }
         let selected = selected.map(|line| {

@@ -358,8 +358,12 @@ fn a_finding_is_disputed_by_the_start_of_its_id() {
     hint: `signoff show ID` lists the findings of a task
     ");
     assert_eq!(project.run(&["dispute", id]).code, Some(2), "a dispute needs a reason");
-    let json = project.run(&["dispute", id, "--reason", "really", "--json"]).json();
-    assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &1.into()));
+    insta::assert_snapshot!(project.run(&["dispute", id, "--reason", "really"]).to_string().replace(id, "[finding]"), @"
+    exit 2
+    --- stderr
+    error: finding [finding] is refuted already: no review opens it again
+    hint: `signoff show ID` shows the state of the task
+    ");
 }
 
 #[test]
@@ -377,7 +381,8 @@ fn a_finding_of_several_tasks_is_disputed_in_the_intended_task() {
         project.run(&[&words[..], more].concat())
     };
     // Both tasks share a branch: the later one is what the person sees.
-    assert_eq!(dispute(&["--json"]).json()["task_id"], 2);
+    let json = dispute(&["--json"]).json();
+    assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &2.into()));
     assert_eq!((state("1"), state("2")), ("open".into(), "refuted".into()));
     // Refuted findings are not candidates.
     assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
