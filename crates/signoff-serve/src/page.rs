@@ -20,6 +20,7 @@ mod text;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use signoff_core::view::inbox::NextStep;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_term::report::{Changes, PartSection, RunSection};
 use signoff_term::show::{AttemptRow, Cycle, LedgerLine, TaskReport};
@@ -112,7 +113,7 @@ pub struct TaskPage {
     pub changes: Option<Changes>,
     pub transcripts: Vec<TranscriptTail>,
     /// The suggested next command, from `signoff_core::view::inbox`.
-    pub next: String,
+    pub next: NextStep,
     /// Whether a process works on its run now.
     pub driven: bool,
     pub now: Timestamp,

@@ -166,7 +166,7 @@ impl WebBackend {
             diff: None,
             changes: None,
             transcripts: self.transcript_excerpts(project, &report)?,
-            next: NextStep::for_task(&report.task, &task_context.snapshot()).to_string(),
+            next: NextStep::for_task(&report.task, &task_context.snapshot()),
             driven: report.task.run_id.is_some_and(|run| task_context.driven.contains(&run)),
             now: host::now(),
             report,

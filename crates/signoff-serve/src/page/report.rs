@@ -70,7 +70,7 @@ fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
 
 fn task_row(page: &TaskPage, key: u64) -> Markup {
     let row = &page.report.task;
-    let result = result_of_report(&page.report, page.driven);
+    let result = result_of_report(&page.report, &page.next, page.driven);
     html! {
         li.row {
             span { (result.mark) }
@@ -129,7 +129,7 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
     html! {
         article.task id=(context.id("task")) aria-label={ "Task " (row.id) } {
             @if is_named { h2 { span.id { "#" (row.id) } " " (text::line(&row.title)) } }
-            (result_line(&result_of_report(&page.report, page.driven)))
+            (result_line(&result_of_report(&page.report, &page.next, page.driven)))
             p { (findings_summary(page)) }
             (task::facts(&row, page.now))
             @match (&page.changes, &page.diff) {

@@ -57,8 +57,8 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
                 (forms::question(question, &[], &format!("/tasks/{}", task.id)))
-            } @else if !page.next.is_empty() {
-                p.next { (text::line(&page.next)) }
+            } @else {
+                p.next { (text::line(&page.next.to_string())) }
             }
             (facts(task, page.now))
             (forms::actions(&page.report, typed))
@@ -75,7 +75,7 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
 fn status_line(page: &TaskPage) -> Markup {
     let task = &page.report.task;
     let has_failed = task.status.is_failure();
-    let result_text = result_of_report(&page.report, page.driven).text;
+    let result_text = result_of_report(&page.report, &page.next, page.driven).text;
     let why = result_text.split_once(": ").map(|(_, why)| why).filter(|_| has_failed);
     let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_failed);
     html! {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use signoff_core::view::TaskStatus;
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_serve::page::{self, HomePage, NoticeKind, PageNotice, TaskPage, TypedFields};
 use signoff_term::show::LedgerLine;
 
@@ -76,7 +77,7 @@ fn task(text: &str) -> TaskPage {
     report.artifacts = vec![text.to_owned()];
     report.voided = Some(text.to_owned());
     page.spec = format!("x{text}");
-    page.next = format!("x{text}");
+    page.next = NextStep::Do(Action::GitMerge { branch: Some(format!("x{text}")) });
     let line = text.replace(['\n', '\r'], " ");
     let patch = page.diff.as_ref().map(|diff| diff.patch.replace("let hash = Hash::of(password);", &line));
     page.diff.iter_mut().zip(patch).for_each(|(diff, patch)| diff.patch = patch);

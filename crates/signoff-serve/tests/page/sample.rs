@@ -1,5 +1,7 @@
 //! Sample data for pages: tasks in every state, findings, attempts and statistics.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use signoff_core::group::RunStageKind;
 use signoff_core::ledger::{ClaimKind, FindingState};
@@ -9,6 +11,7 @@ use signoff_core::review::{
     Confidence, FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, VerdictKind,
 };
 use signoff_core::sandbox::SandboxBackend;
+use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_serve::page::{AddPage, DiffText, HomePage, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_term::show::{
@@ -402,6 +405,11 @@ rename from \"docs/\\303\\274ber.md\"
 rename to docs/about.md
 ";
 
+/// What to do next about a task that no process works on.
+pub fn next_step(task: &TaskRow) -> NextStep {
+    NextStep::for_task(task, &ProjectSnapshot { tasks: &[], runs: &[], driven: &BTreeSet::new() })
+}
+
 /// A task that reached its maximum number of review cycles.
 pub fn task() -> TaskPage {
     let ledger = ledger();
@@ -422,6 +430,7 @@ pub fn task() -> TaskPage {
         choice: Some("f-77aa01bb02".into()),
         reason: Some("the mail is queued, not sent".into()),
     };
+    let next = next_step(&task);
     TaskPage {
         project: "shop".into(),
         report: TaskReport {
@@ -449,7 +458,7 @@ pub fn task() -> TaskPage {
             tail: "Reading src/auth.rs\nRunning cargo test\nDone.\n".into(),
             left_out: 2048,
         }],
-        next: "signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED".into(),
+        next,
         driven: false,
         now: now(),
     }

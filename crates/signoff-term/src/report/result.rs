@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{Action, EndKind};
+use signoff_core::view::inbox::{Action, EndKind, NextStep};
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
 use crate::fit::{count, counts};
@@ -124,8 +124,8 @@ impl ReportResult {
 }
 
 /// The result of a task with its report. An approval is void if the branch has newer commits.
-pub fn result_of_report(report: &TaskReport, driven: bool) -> ReportResult {
-    let mut result = result_of_task(&report.task, driven);
+pub fn result_of_report(report: &TaskReport, next: &NextStep, driven: bool) -> ReportResult {
+    let mut result = result_of_task(&report.task, next, driven);
     if let (TaskStatus::Waiting, Some(question)) = (report.task.status, &report.question) {
         result.text = format!("Waits for an answer: {}", question_text(question)).into();
     }
@@ -136,25 +136,24 @@ pub fn result_of_report(report: &TaskReport, driven: bool) -> ReportResult {
 }
 
 /// The result of a task; `driven` is whether a process is working on its run.
-pub fn result_of_task(task: &TaskRow, driven: bool) -> ReportResult {
-    unmarked_result(task, driven).marked(task.state())
-}
-
-fn unmarked_result(task: &TaskRow, driven: bool) -> ReportResult {
-    match EndKind::for_task(task) {
+pub fn result_of_task(task: &TaskRow, next: &NextStep, driven: bool) -> ReportResult {
+    let result = match EndKind::for_task(task) {
         Some(end) => ReportResult::new(ReportResultKind::from_end(end), end_text(task)),
-        None => ReportResult::unfinished(driven, unfinished_text(task, driven)),
-    }
+        None => ReportResult::unfinished(driven, unfinished_text(task, next, driven)),
+    };
+    result.marked(task.state())
 }
 
-fn unfinished_text(task: &TaskRow, driven: bool) -> String {
-    let work = Action::Work(task.id);
-    let at_work = |what: &str| match driven {
-        true => format!("{what}; the work continues"),
-        false => format!("{what}, and no process is running: `{work}` continues"),
+fn unfinished_text(task: &TaskRow, next: &NextStep, driven: bool) -> String {
+    let at_work = |what: &str| {
+        if driven {
+            return format!("{what}; the work continues");
+        }
+        let next = if let NextStep::Do(action) = next { format!("`{action}` continues") } else { next.to_string() };
+        format!("{what}, and no process is running: {next}")
     };
     match task.status {
-        TaskStatus::Pending if task.run_id.is_none() => format!("Never started: `{work}` works it"),
+        TaskStatus::Pending if task.run_id.is_none() => format!("Never started: `{next}` works it"),
         TaskStatus::Pending => "Not started yet".to_owned(),
         // A task that never started waits for its dependencies; one that started is approved and waits for its group.
         TaskStatus::Blocked if task.base.is_none() => "Blocked by its dependencies".to_owned(),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use signoff_core::ids::LoopId;
 use signoff_core::ledger::FindingState;
 use signoff_core::machine::OutcomeKind;
+use signoff_core::view::inbox::NextStep;
 use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow};
 
 use super::result::{self, ReportOutcome, ReportResult};
@@ -153,12 +154,15 @@ pub struct TaskSection {
     /// The output of `show --json`.
     pub report: TaskReport,
     pub changes: Changes,
+    /// What to do next.
+    #[serde(skip)]
+    pub next: NextStep,
 }
 
 impl TaskSection {
     /// `driven` is whether a process is working on its run.
-    pub fn new(report: TaskReport, asked: String, changes: Changes, driven: bool) -> Self {
-        Self { asked, result: result::result_of_report(&report, driven), report, changes }
+    pub fn new(report: TaskReport, asked: String, changes: Changes, next: NextStep, driven: bool) -> Self {
+        Self { asked, result: result::result_of_report(&report, &next, driven), report, changes, next }
     }
 
     pub fn row(&self) -> &TaskRow {

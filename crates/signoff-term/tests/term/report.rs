@@ -17,7 +17,7 @@ use signoff_term::report::{
 };
 use signoff_term::show::{RunHistory, TaskReport};
 
-use crate::rows::{ended, row};
+use crate::rows::{ended, next_step, row, section};
 use crate::show::approved;
 use crate::story::{Story, finding, history, id, reviewed, task_report};
 
@@ -26,7 +26,7 @@ const STAT: &str =
 
 fn task_document(report: TaskReport, asked: &str, changes: Changes) -> ReportDocument {
     let id = report.task.id;
-    let task = TaskSection::new(report, asked.to_owned(), changes, false);
+    let task = section(report, asked, changes);
     ReportDocument::new(DocumentSubject::task(id), "2026-01-29T11:00:00Z".to_owned(), None, Vec::new(), vec![task])
 }
 
@@ -63,7 +63,7 @@ pub fn mixed_run() -> ReportDocument {
             _ => Changes::unknown("nothing was changed: it was never started"),
         };
         let (loop_id, asked) = (id(row.id), row.title.clone());
-        TaskSection::new(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
+        section(folded.report(row, &loop_id, Vec::new()), &asked, changes)
     });
     let run = RunSection::new(run(3, "running", "working"), &folded, &task_results(&tasks), &[], false);
     let parts = PartSection::all(&folded, &[29, 30, 31].map(id).into());
@@ -703,7 +703,7 @@ fn results_of_tasks() {
         .into_iter()
         .chain([TaskRow { run_id: None, ..row(50, "Never", TaskStatus::Pending) }])
         .map(|row| {
-            let standing = signoff_term::report::result_of_task(&row, row.id == 31);
+            let standing = signoff_term::report::result_of_task(&row, &next_step(&row), row.id == 31);
             format!("{} {}", standing.mark, standing.text)
         })
         .collect();
@@ -713,7 +713,7 @@ fn results_of_tasks() {
     → Unfinished in phase review, review 2; the work continues
     → Unfinished in phase implement, and no process is running: `signoff work 32` continues
     ! Waits for an answer: `signoff show 33` shows the question
-    ‖ Paused, and no process is running: `signoff work 34` continues
+    ‖ Paused, and no process is running: raise the budget, then signoff work 34
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
     ! Stuck: the agent reports that it is stuck (task_stuck)
@@ -757,7 +757,7 @@ fn completed_run(row: TaskRow, voided: Option<&str>) -> ReportDocument {
     let folded = history(story.approves("spec").approves("code").log);
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
-    let tasks = vec![TaskSection::new(report, "Add login".to_owned(), Changes::parse_stat(STAT), false)];
+    let tasks = vec![section(report, "Add login", Changes::parse_stat(STAT))];
     let run = RunSection::new(run(3, "completed", "done"), &folded, &task_results(&tasks), &[], false);
     ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), Vec::new(), tasks)
 }
@@ -821,7 +821,8 @@ fn a_void_approval_is_reported_in_every_format() {
 fn an_approved_task_that_waits_for_its_group() {
     let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let texts = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
+    let texts =
+        [waits, behind].map(|row| signoff_term::report::result_of_task(&row, &next_step(&row), false).text.to_string());
     assert_eq!(
         texts,
         ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by its dependencies"]
@@ -859,8 +860,9 @@ fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
     for (driven, expected) in [(true, "skipped"), (false, "error")] {
         let story = Story::task(reviewed("task"));
         let report = task_report(row(29, "Add login", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
-        assert!(!result_of_report(&report, driven).kind.has_ended());
-        let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), driven);
+        let next = next_step(&report.task);
+        assert!(!result_of_report(&report, &next, driven).kind.has_ended());
+        let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), next, driven);
         let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, Vec::new(), vec![task]);
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();

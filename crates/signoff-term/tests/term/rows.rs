@@ -1,10 +1,12 @@
 //! Sample store rows.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use signoff_core::task::TaskType;
-use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_term::report::{Changes, TaskSection};
 use signoff_term::show::{self, TaskReport};
 
 pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
@@ -84,6 +86,17 @@ pub fn all() -> Vec<TaskRow> {
         TaskRow { depends_on: vec![29, 37], ..row(45, "Later", Pending) },
         TaskRow { kind: TaskType::Improve, max_review_cycles: None, ..cycle(row(104, "漢字の題", InProgress), 4) },
     ]
+}
+
+/// What to do next about a task that no process works on.
+pub fn next_step(task: &TaskRow) -> NextStep {
+    NextStep::for_task(task, &ProjectSnapshot { tasks: &[], runs: &[], driven: &BTreeSet::new() })
+}
+
+/// The section of a task that no process works on.
+pub fn section(report: TaskReport, asked: &str, changes: Changes) -> TaskSection {
+    let next = next_step(&report.task);
+    TaskSection::new(report, asked.to_owned(), changes, next, false)
 }
 
 /// A report while a process works on its run.

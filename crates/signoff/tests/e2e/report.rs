@@ -171,6 +171,23 @@ fn a_killed_run_is_reported_as_interrupted_and_a_running_one_as_running() {
 }
 
 #[test]
+fn a_report_of_an_interrupted_run_names_the_command_that_show_names() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").say("Beginning.\n").hang())
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep what is bought\n");
+    project.commit("Plan");
+    let mut run = project.start(&["run", "plan.md"]);
+    wait_until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("\nNext: signoff run --resume\n"), "{shown}");
+    let reported = project.run(&["report", "1", "--format", "markdown"]).stdout;
+    assert!(reported.contains("no process is running: `signoff run --resume` continues"), "{reported}");
+}
+
+#[test]
 fn a_missing_branch_is_reported_and_not_an_error() {
     let project = approved();
     let branch = "signoff/task-1-add-user-authentication";

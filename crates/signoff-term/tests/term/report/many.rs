@@ -5,7 +5,7 @@ use signoff_term::report::markdown::{LIMIT, markdown};
 use signoff_term::report::{Changes, DocumentSubject, MAX_COUNTED_TASKS, ReportDocument, RunSection, TaskSection};
 
 use super::{run, stopped, task_results};
-use crate::rows::{ended, row};
+use crate::rows::{self, ended, row};
 use crate::story::id;
 
 /// A run in which only this task failed.
@@ -20,7 +20,7 @@ fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
         };
         let changes =
             if of == 29 && tasks > MAX_COUNTED_TASKS as u64 { Changes::uncounted() } else { Changes::parse_stat("") };
-        TaskSection::new(folded.report(row, &id(of), Vec::new()), title, changes, false)
+        rows::section(folded.report(row, &id(of), Vec::new()), &title, changes)
     };
     let tasks: Vec<TaskSection> = (1..=tasks).map(section).collect();
     let run = RunSection::new(run(3, "failed", "done"), &folded, &task_results(&tasks), &[], false);

@@ -1,10 +1,10 @@
 //! Reports of tasks and runs with an open question.
 
 use signoff_core::view::{QuestionRow, TaskStatus};
-use signoff_term::report::{Changes, DocumentSubject, ReportDocument, RunSection, TaskSection, junit, markdown};
+use signoff_term::report::{Changes, DocumentSubject, ReportDocument, RunSection, junit, markdown};
 
 use super::{asking, run, task_results};
-use crate::rows::row;
+use crate::rows::{row, section};
 use crate::story::{history, id};
 
 fn question(id: &str, task_id: Option<u64>) -> QuestionRow {
@@ -21,7 +21,7 @@ fn question(id: &str, task_id: Option<u64>) -> QuestionRow {
 fn waits(questions: &[QuestionRow]) -> ReportDocument {
     let folded = history(asking().log);
     let report = folded.report(row(30, "Add logout", TaskStatus::Waiting), &id(30), Vec::new());
-    let tasks = vec![TaskSection::new(report, "Add logout".to_owned(), Changes::parse_stat(""), false)];
+    let tasks = vec![section(report, "Add logout", Changes::parse_stat(""))];
     let account = RunSection::new(run(3, "running", "working"), &folded, &task_results(&tasks), questions, false);
     ReportDocument::new(DocumentSubject::run(3), String::new(), Some(account), Vec::new(), tasks)
 }

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Loop;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{Action, EndKind, NextStep};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_serve::page::{ReportHead, TaskPage};
 use signoff_store::Store;
 use signoff_term::report::{
-    self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, ReportResultKind,
-    RunSection, TaskSection, Totals,
+    self, Changes, DocumentSubject, MAX_COUNTED_TASKS, PartSection, ReportDocument, ReportResult, RunSection,
+    TaskSection, Totals,
 };
 use signoff_term::show::RunHistory;
 
 use crate::command::diff;
 use crate::project::{find_task, user_git};
-use crate::queries::{artifacts, for_each_chunk, is_voided, void_approval_note};
+use crate::queries::{TaskContext, artifacts, for_each_chunk, is_voided, void_approval_note};
 use crate::{CliError, ReadOnlyProject, Result, host};
 
 /// A report document and what the HTML page needs besides.
@@ -37,16 +37,16 @@ pub fn for_task(read_only: &ReadOnlyProject, task: TaskId) -> Result<ReportData>
     let row = find_task(&all, task)?;
     let project = project(read_only);
     let Some((run, loop_id)) = read_only.store.loop_for_task(task)? else {
-        let mut data = RunData::empty(read_only)?;
+        let mut data = RunData::empty(read_only, all)?;
         let loop_id = signoff_engine::dispatcher::loop_id(task);
         let tasks = vec![data.task(read_only, row, &loop_id)?];
         let document = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, Vec::new(), tasks);
         return Ok(ReportData { document, run: None, project });
     };
-    let mut data = RunData::load(read_only, run)?;
+    let rows: Vec<TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).cloned().collect();
+    let mut data = RunData::load(read_only, run, all)?;
     let tasks = vec![data.task(read_only, row, &loop_id)?];
     let parts = PartSection::checkpoint_reviews(&data.history, &loop_id);
-    let rows: Vec<TaskRow> = all.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     let run = read_only.store.run(run)?.map(|row| data.run(row.into(), &rows));
     let document = ReportDocument::new(DocumentSubject::task(task.0), made_at(), run, parts, tasks);
     Ok(ReportData { document, run: None, project })
@@ -58,9 +58,9 @@ pub fn for_run(read_only: &ReadOnlyProject, run: RunId) -> Result<ReportData> {
         let last = read_only.store.last_run()?.map(|row| row.id);
         return Err(unknown_run(run, last));
     };
-    let mut data = RunData::load(read_only, run)?;
-    let mut rows = read_only.tasks_from_tables()?;
-    rows.retain(|row| row.run_id == Some(run.0));
+    let all = read_only.tasks_from_tables()?;
+    let rows: Vec<TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).cloned().collect();
+    let mut data = RunData::load(read_only, run, all)?;
     data.counter.tasks = rows.len();
     let mut tasks = Vec::with_capacity(rows.len());
     let mut has_landed = false;
@@ -107,23 +107,26 @@ struct RunData {
     counter: ChangeCounter,
     artifacts: BTreeMap<TaskId, Vec<String>>,
     questions: Vec<QuestionRow>,
+    context: TaskContext,
     /// Whether a process is driving the run.
     driven: bool,
 }
 
 impl RunData {
-    fn empty(project: &ReadOnlyProject) -> Result<Self> {
+    fn empty(project: &ReadOnlyProject, tasks: Vec<TaskRow>) -> Result<Self> {
         Ok(Self {
             history: RunHistory::default(),
             counter: ChangeCounter::new(project),
             artifacts: artifacts(project),
             questions: project.store.questions()?,
+            context: TaskContext { tasks, runs: project.runs()?, driven: BTreeSet::new() },
             driven: false,
         })
     }
 
-    fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self> {
-        let mut data = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
+    fn load(project: &ReadOnlyProject, run: RunId, tasks: Vec<TaskRow>) -> Result<Self> {
+        let mut data = Self { driven: project.store.is_held(run)?, ..Self::empty(project, tasks)? };
+        data.context.driven = data.driven.then_some(run.0).into_iter().collect();
         match &project.histories {
             Some(histories) if histories.keeps(&*project.store, run)? => {
                 data.history = Arc::unwrap_or_clone(histories.get(&*project.store, run)?)
@@ -137,7 +140,8 @@ impl RunData {
         let task = TaskId(row.id);
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
-        let is_signed_off = report::result_of_task(&row, self.driven).kind == ReportResultKind::Passed;
+        let is_signed_off = EndKind::for_task(&row) == Some(EndKind::Approved);
+        let next = self.next_step(&row);
         let machine = self.history.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, machine, is_signed_off);
         let voided = void_approval_note(project, &row);
@@ -145,11 +149,16 @@ impl RunData {
         report.voided = voided;
         // Show the question under its number in the repository.
         report.question = self.questions.iter().find(|question| question.task_id == Some(task.0)).cloned();
-        Ok(TaskSection::new(report, asked, changes, self.driven))
+        Ok(TaskSection::new(report, asked, changes, next, self.driven))
+    }
+
+    fn next_step(&self, row: &TaskRow) -> NextStep {
+        NextStep::for_task(row, &self.context.snapshot())
     }
 
     fn run(&self, row: RunRow, tasks: &[TaskRow]) -> RunSection {
-        let tasks: Vec<ReportResult> = tasks.iter().map(|row| report::result_of_task(row, self.driven)).collect();
+        let result = |row: &TaskRow| report::result_of_task(row, &self.next_step(row), self.driven);
+        let tasks: Vec<ReportResult> = tasks.iter().map(result).collect();
         let questions: Vec<QuestionRow> =
             self.questions.iter().filter(|question| question.run_id == row.id).cloned().collect();
         let section = RunSection::new(row, &self.history, &tasks, &questions, self.driven);
@@ -180,7 +189,7 @@ fn page(task: TaskSection, project: &str, driven: bool) -> TaskPage {
         diff: None,
         changes: Some(task.changes),
         transcripts: Vec::new(),
-        next: String::new(),
+        next: task.next,
         driven,
         now: host::now(),
     }
