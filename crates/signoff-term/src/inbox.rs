@@ -1,6 +1,6 @@
 //! The text of `signoff` without a command: tasks that need a person, running tasks, and counts.
 
-use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, can_begin};
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot, can_begin, waits_for_its_group};
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 
 use crate::fit::{self, truncate_line};
@@ -82,10 +82,9 @@ fn task_entries(tasks: &[&TaskRow], snapshot: &ProjectSnapshot) -> String {
 }
 
 fn counts(tasks: &[TaskRow]) -> String {
-    let number = |status: TaskStatus| {
-        tasks.iter().filter(|task| task.status == status && !status::waits_for_its_group(task)).count()
-    };
-    let approved = tasks.iter().filter(|task| status::waits_for_its_group(task)).count();
+    let number =
+        |status: TaskStatus| tasks.iter().filter(|task| task.status == status && !waits_for_its_group(task)).count();
+    let approved = tasks.iter().filter(|task| waits_for_its_group(task)).count();
     let counted = TaskStatus::ALL.iter().map(|status| (number(*status), status.into_str()));
     let counted = counted.chain([(approved, "approved, waiting for their group")]);
     let can_begin = tasks.iter().any(|task| can_begin(task, tasks));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
-use signoff_core::view::inbox::{Action, ProjectSnapshot, TaskIndex};
+use signoff_core::view::inbox::{Action, ProjectSnapshot, TaskIndex, waits_for_its_group};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
 use crate::fit::{columns, count, pad, truncate_line};
@@ -85,11 +85,6 @@ fn status_text(task: &TaskRow) -> String {
             format!("{status:<9}  {}", parts.join("  ")).trim_end().to_owned()
         }
     }
-}
-
-/// Whether a task is approved and lands when all of its group are.
-pub fn waits_for_its_group(task: &TaskRow) -> bool {
-    task.status != TaskStatus::Completed && task.state().is_approved()
 }
 
 /// What a paused task waits for.

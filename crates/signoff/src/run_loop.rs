@@ -11,7 +11,9 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::report_token::{ReportArguments, ReportRefusal, ReportTool};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::inbox::{Action, InvocationScope, InvocationSummary, NextStep, ProjectSnapshot, WorkedRuns};
+use signoff_core::view::inbox::{
+    self, Action, InvocationScope, InvocationSummary, NextStep, ProjectSnapshot, WorkedRuns,
+};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Scheduling;
@@ -30,7 +32,7 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::LineNaming;
-use signoff_term::status::{status_line, waits_for_its_group};
+use signoff_term::status::status_line;
 use signoff_term::tui::TuiMode;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -314,7 +316,7 @@ impl RunResult {
                     question.text,
                     Action::answer(question),
                 )),
-                None if waits_for_its_group(row) => {
+                None if inbox::waits_for_its_group(row) => {
                     console.note(&format!("Task #{id} is approved and waits for its group"));
                 }
                 None if row.ended_without_result() => console.note(&format!(
@@ -334,14 +336,11 @@ impl RunResult {
 
     /// The command that continues after an interrupt.
     fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String> {
-        let mut open = tasks.iter().filter(|row| !row.status.is_over());
-        let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
-        Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
-            format!("Interrupted: `{}` continues", Action::ResumeRun(None))
-        } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
-            format!("Interrupted: `{}` continues", Action::WorkQueue)
-        } else {
-            "Interrupted: nothing is left to do".to_owned()
+        let a_run_lands = self.summary.runs.iter().any(|(_, stage)| matches!(stage, RunStage::Landing(_)));
+        let has_queued = !self.store.queued(TaskId(0), 1)?.is_empty();
+        Ok(match Action::after_interrupt(tasks, a_run_lands, has_queued) {
+            Some(action) => format!("Interrupted: `{action}` continues"),
+            None => "Interrupted: nothing is left to do".to_owned(),
         })
     }
 

@@ -15,8 +15,8 @@ pub use dependencies::{
 };
 pub use needs::{LoopNeeds, RunNeeds, end_is_news};
 pub use next_step::{Action, BlockingTask, NextStep};
-pub use result::{EndKind, InvocationScope, InvocationSummary, TaskResult, WorkedRuns};
-pub use runs::RunBlock;
+pub use result::{EndKind, InvocationScope, InvocationSummary, ReviewEnd, TaskResult, WorkedRuns};
+pub use runs::{RunBlock, RunEnd};
 
 use super::{LoopRow, RunRow, TaskRow, TaskStatus};
 use crate::ledger::FindingState;
@@ -133,6 +133,11 @@ fn is_rate_limited(task: &TaskRow) -> bool {
 /// Whether a task is over and approved, so that its work may land.
 pub fn may_land(task: &TaskRow) -> bool {
     task.status == TaskStatus::Completed && task.final_verdict == Some(FinalVerdict::Approved)
+}
+
+/// Whether a task is approved and lands when all of its group are.
+pub fn waits_for_its_group(task: &TaskRow) -> bool {
+    task.status != TaskStatus::Completed && task.state().is_approved()
 }
 
 /// Whether the task stopped and can resume.

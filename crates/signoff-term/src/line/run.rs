@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
-use signoff_core::ids::{LoopId, RunId};
+use signoff_core::ids::LoopId;
 use signoff_core::machine::OutcomeKind;
-use signoff_core::view::inbox::{Action, NextStep};
+use signoff_core::view::inbox::{Action, NextStep, RunEnd};
 use signoff_core::view::{Blocker, LoopRow, TaskStatus};
 use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Landing, Scheduling};
@@ -162,38 +162,20 @@ impl LineRenderer {
         let lands = self.state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
         let landed = self.state.overview().tasks.done > 0;
         let branch = self.state.branch().filter(|_| lands && landed)?;
-        let landed_on_default = matches!(before, RunStage::Landing(_));
-        Some(match outcome {
-            RunOutcome::Approved | RunOutcome::Attention if landed_on_default => {
-                format!("    Its work is on {branch} and on the default branch")
+        let (land, run) = (Action::Land, self.state.run.0);
+        let (retry, accept) = (Action::RetryRun(run), Action::AcceptRun(run));
+        Some(match RunEnd::new(&self.state, outcome, matches!(before, RunStage::Landing(_))) {
+            RunEnd::OnDefaultBranch => format!("    Its work is on {branch} and on the default branch"),
+            RunEnd::Approved => format!("    Its work is on {branch}; `{land}` lands it on the default branch"),
+            RunEnd::PartlyApproved => {
+                format!("    Its work is on {branch}; `{land}` lands the approved work on the default branch")
             }
-            RunOutcome::Approved => {
-                format!("    Its work is on {branch}; `{}` lands it on the default branch", Action::Land)
+            RunEnd::NotAccepted => format!("    Its work is on {branch}; accept it: {accept}"),
+            RunEnd::FinalReviewFailed => {
+                format!("    The landed work is on {branch}; continue: {retry}; accept it: {accept}")
             }
-            RunOutcome::Attention => match self.unapproved_whole() {
-                Some(run) => format!("    Its work is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
-                None => {
-                    format!(
-                        "    Its work is on {branch}; `{}` lands the approved work on the default branch",
-                        Action::Land
-                    )
-                }
-            },
-            RunOutcome::Failed => match self.unapproved_whole() {
-                Some(run) => format!(
-                    "    The landed work is on {branch}; continue: {}; accept it: {}",
-                    Action::RetryRun(run.0),
-                    Action::AcceptRun(run.0)
-                ),
-                None => format!("    The landed work is on {branch}"),
-            },
-            RunOutcome::Cancelled => format!("    The landed work is on {branch}"),
+            RunEnd::Stopped => format!("    The landed work is on {branch}"),
         })
-    }
-
-    /// The run, if its final review did not approve it.
-    fn unapproved_whole(&self) -> Option<RunId> {
-        self.state.lacks_final_approval().then_some(self.state.run)
     }
 }
 

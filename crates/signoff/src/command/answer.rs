@@ -1,9 +1,10 @@
 //! `signoff answer`: answers an open question.
 
 use signoff_core::command::{LoopCommand, parse_choice};
-use signoff_core::ids::{LoopId, RunId};
+use signoff_core::ids::LoopId;
+use signoff_core::machine::Loop;
 use signoff_core::view::inbox::Action;
-use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_core::view::{QuestionRow, RunState};
 use signoff_store::{QuestionRef, Store};
 use signoff_term::json::{AnswerReport, VERSION};
 use signoff_term::line;
@@ -52,32 +53,26 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let RecordedAnswer { question, question_ref, result } = answer(&project, &args.id, &args.choice)?;
     let QuestionRef { run, loop_id, .. } = question_ref;
     result.print_note(console);
+    // Otherwise the process that drives the run prints what follows.
     let recorded = matches!(result, DecisionResult::Recorded { .. });
-    // Otherwise the process that drives the run prints it.
-    let ended =
-        if recorded { line::ending_lines(&queries::run_state(&*project.store, run)?, &loop_id) } else { Vec::new() };
+    let run_state = recorded.then(|| queries::run_state(&*project.store, run)).transpose()?;
     let (id, choice) = (question.id.clone(), args.choice.clone());
     console.print(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice }, || {
-        let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
+        let ended = run_state.iter().flat_map(|run_state| line::ending_lines(run_state, &loop_id));
+        let ended: String = ended.map(|line| format!("{line}\n")).collect();
         format!("{} answered: {}\n{ended}", question.id, args.choice)
     })?;
-    if let Some(next) = if recorded { next_step(&project, run, &loop_id, &ended)? } else { None } {
-        console.note(&next);
+    let next = run_state.as_ref().map(|run_state| next_step(&project, run_state, &loop_id)).transpose()?;
+    if let Some(next) = next.flatten() {
+        console.note(&format!("`{next}` continues"));
     }
     Ok(CommandExit::Done)
 }
 
-/// The command that continues after an answer, if no process is driving the run. `ended` are the lines about the end
-/// of the loop.
-pub fn next_step(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, ended: &[String]) -> Result<Option<String>> {
-    // The result of a loop of the run itself is applied when the run is resumed.
-    if loop_id.is_run_level() {
-        return Ok(Some(format!("`{}` continues", Action::ResumeRun(Some(run.0)))));
-    }
-    let unfinished =
-        |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
-    let continues = ended.is_empty() || project.tasks()?.iter().any(unfinished);
-    Ok(continues.then(|| format!("`{}` continues", Action::WorkQueue)))
+/// The command that continues after an answer, if no process is driving the run.
+pub fn next_step(project: &ReadOnlyProject, run_state: &RunState, loop_id: &LoopId) -> Result<Option<Action>> {
+    let has_ended = run_state.loop_state(loop_id).is_some_and(Loop::is_done);
+    Ok(Action::after_answer(run_state.run, loop_id, has_ended, &project.tasks()?))
 }
 
 fn no_question(id: &str) -> CliError {

@@ -11,7 +11,6 @@ use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_engine::error::EngineError;
 use signoff_store::Store;
 use signoff_term::json::{LandedStatus, LandedTask, MergeReport};
-use signoff_term::status::waits_for_its_group;
 
 use super::landing::{self, LandedWork};
 use super::merge::landed_line;
@@ -77,7 +76,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
 
 /// Explains why nothing lands.
 fn nothing_text(rows: &[TaskRow], target: &str) -> String {
-    let waiting = rows.iter().filter(|row| waits_for_its_group(row));
+    let waiting = rows.iter().filter(|row| inbox::waits_for_its_group(row));
     let named: Vec<String> = waiting.map(|row| format!("#{}", row.id)).collect();
     if named.is_empty() {
         return format!("Nothing to land: all approved work is in {target}");

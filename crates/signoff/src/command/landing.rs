@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Event, FinalVerdict, Loop, Stage};
+use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::settings::LandingMethod;
-use signoff_core::view::inbox::NextStep;
-use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
+use signoff_core::view::inbox::{self, NextStep};
+use signoff_core::view::{RunState, TaskRow, is_run_branch};
 use signoff_engine::clock;
 use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
@@ -208,7 +208,7 @@ fn lands_through_loop(run_state: &RunState, loop_id: &LoopId, row: &TaskRow) -> 
 /// Returns the approved commit of a task. Fails if it is not approved.
 pub fn approved(row: &TaskRow) -> Result<Commit> {
     match &row.approved_commit {
-        Some(commit) if row.final_verdict == Some(FinalVerdict::Approved) => Ok(Commit::new(commit.clone())),
+        Some(commit) if inbox::may_land(row) => Ok(Commit::new(commit.clone())),
         Some(_) | None => Err(refused(row)),
     }
 }
@@ -224,7 +224,7 @@ fn records(project: &Project) -> LandingRecords<'_> {
 
 fn refused(row: &TaskRow) -> CliError {
     let task = row.id;
-    let message = if row.state().is_approved() && row.status != TaskStatus::Completed {
+    let message = if inbox::waits_for_its_group(row) {
         format!("task {task} is approved and lands with its group")
     } else {
         format!("task {task} is not approved ({})", status_line(row).trim_end())

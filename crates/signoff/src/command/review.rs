@@ -1,12 +1,12 @@
 //! `signoff review`: runs one review without fixing anything, e.g. in CI or before a push.
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::{FinalVerdict, Outcome, Reason, Stage};
+use signoff_core::machine::FinalVerdict;
 use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Finding};
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{Action, ReviewEnd};
 use signoff_core::view::{LoopState, RunState, TaskRow, TaskState};
 use signoff_core::workflow::{GateKeys, Workflow};
 use signoff_engine::dispatcher::loop_id;
@@ -91,21 +91,24 @@ fn print_review(
     let threshold = args.fail_on.or(workflow.and_then(gate_fail_on)).unwrap_or(FailThreshold::Medium);
     let reviews = loop_state.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
     super::print_merged(&reviews, threshold, args.format, console)?;
-    if args.task.is_none() && is_inconclusive(&loop_state) {
+    let end = ReviewEnd::for_loop(&loop_state.machine);
+    if args.task.is_none() && end == ReviewEnd::Inconclusive {
         let attempts = result.ctx.layout.attempts(run, loop_id);
         let attempts = attempts.strip_prefix(result.ctx.repository.root()).unwrap_or(&attempts).display();
         console.note(&format!(
             "Not every reviewer gave a usable review: their output is in {attempts}; run the command again to repeat the review"
         ));
     }
-    if has_no_changes(&loop_state) {
-        console.note("Nothing to review: there is no change since its base");
-        return Ok(CommandExit::NeedsUser);
+    match (end, args.task) {
+        (ReviewEnd::NothingToReview, _) => console.note("Nothing to review: there is no change since its base"),
+        (ReviewEnd::NotApproved, Some(task)) => revoke_approvals(task, run, &loop_state, console)?,
+        (ReviewEnd::Approved | ReviewEnd::NotApproved | ReviewEnd::Inconclusive, _) => {}
     }
-    if let Some(task) = args.task.filter(|_| !passed(&loop_state) && !is_inconclusive(&loop_state)) {
-        revoke_approvals(task, run, &loop_state, console)?;
-    }
-    Ok(if passed(&loop_state) { CommandExit::Done } else { CommandExit::Failed })
+    Ok(match end {
+        ReviewEnd::Approved => CommandExit::Done,
+        ReviewEnd::NotApproved | ReviewEnd::Inconclusive => CommandExit::Failed,
+        ReviewEnd::NothingToReview => CommandExit::NeedsUser,
+    })
 }
 
 /// Revokes the approval of tasks that were approved at the commit this review refuses.
@@ -136,19 +139,6 @@ fn findings(loop_state: &LoopState) -> String {
         (None, _) => format!("- {}", finding.description),
     };
     reviews.flat_map(|review| review.findings.iter().map(line)).collect::<Vec<_>>().join("\n")
-}
-
-fn has_no_changes(loop_state: &LoopState) -> bool {
-    matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome == Outcome::NothingToReview)
-}
-
-fn is_inconclusive(loop_state: &LoopState) -> bool {
-    let Stage::Done(ending) = &loop_state.machine.stage else { return false };
-    matches!(ending.reason, Some(Reason::UnclearReview | Reason::ReviewerFailed))
-}
-
-fn passed(loop_state: &LoopState) -> bool {
-    matches!(&loop_state.machine.stage, Stage::Done(ending) if matches!(ending.outcome, Outcome::Approved { .. }))
 }
 
 fn gate_fail_on(workflow: &Workflow) -> Option<FailThreshold> {

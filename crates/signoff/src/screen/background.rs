@@ -16,7 +16,7 @@ use super::work_handler::answer;
 use super::{ScreenMessage, ScreenSender};
 use crate::command::decide::{DecisionResult, decide};
 use crate::command::diff::diff_of_row;
-use crate::command::{cancel, dispute, edit, retry};
+use crate::command::{answer, cancel, dispute, edit, retry};
 use crate::history_cache::SharedStore;
 use crate::{ReadOnlyProject, Result, host, queries};
 
@@ -67,10 +67,13 @@ fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
             let text = format!("Answered {}", choice.into_str());
-            Some(with_next_step(&decide(&project, run, &loop_id, answer(question, choice))?, text))
+            let result = decide(&project, run, &loop_id, answer(question, choice))?;
+            let run_state = queries::run_state(&*project.store, run)?;
+            Some(with_next_step(&result, text, answer::next_step(&project, &run_state, &loop_id)?))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
-            Some(with_next_step(&retry::retry(&project, task)?, format!("Task #{task} continues")))
+            let text = format!("Task #{task} continues");
+            Some(with_next_step(&retry::retry(&project, task)?, text, Some(Action::WorkQueue)))
         }
         TuiRequest::Decide(task, TaskDecision::Cancel) => {
             let title = [format!("Task #{task} cancelled")];
@@ -92,12 +95,13 @@ fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
 }
 
 /// Adds how to continue if no process is driving the run.
-fn with_next_step(result: &DecisionResult, text: String) -> String {
+fn with_next_step(result: &DecisionResult, text: String, next: Option<Action>) -> String {
     match result {
         DecisionResult::HandedOver => format!("{text}; the task continues"),
         DecisionResult::Recorded { note } => {
             let note = note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
-            format!("{text}; run `{}` to continue{note}", Action::WorkQueue)
+            let next = next.map(|next| format!("; run `{next}` to continue")).unwrap_or_default();
+            format!("{text}{next}{note}")
         }
     }
 }

@@ -8,7 +8,6 @@ use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::view::inbox::Action;
 use signoff_engine::git::Repository;
 use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
-use signoff_term::line;
 
 use super::{find_project, project_of, request_error};
 use crate::command::decide::DecisionResult;
@@ -52,10 +51,9 @@ fn answer_question(store: &SharedStore, question: &str, choice: &str) -> Result<
     let hint = match &result {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended =
-                line::ending_lines(&queries::run_state(&*project.store, question_ref.run)?, &question_ref.loop_id);
-            let next = answer::next_step(&project, question_ref.run, &question_ref.loop_id, &ended)?;
-            joined(note.iter().cloned().chain(next))
+            let run_state = queries::run_state(&*project.store, question_ref.run)?;
+            let next = answer::next_step(&project, &run_state, &question_ref.loop_id)?;
+            joined(note.iter().cloned().chain(next.map(|next| format!("`{next}` continues"))))
         }
     };
     Ok(done(message, hint))

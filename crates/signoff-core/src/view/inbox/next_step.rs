@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{ProjectSnapshot, is_rate_limited};
+use crate::ids::{LoopId, RunId};
 use crate::machine::{Choice, FinalVerdict, OutcomeKind, Reason};
 use crate::notify::{BindingCap, CapOwner};
 use crate::policy::BudgetResource;
@@ -65,6 +66,27 @@ impl Action {
     pub fn answer(question: &QuestionRow) -> Self {
         let subject = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
         Self::Answer { subject, choices: question.choices.clone() }
+    }
+
+    /// What continues a run after an answer, if no process is working on it. None if nothing is left to do.
+    /// `has_ended`: the answer ended the loop that asked.
+    pub fn after_answer(run: RunId, loop_id: &LoopId, has_ended: bool, tasks: &[TaskRow]) -> Option<Self> {
+        // The result of a loop of the run itself is applied when the run is resumed.
+        if loop_id.is_run_level() {
+            return Some(Self::ResumeRun(Some(run.0)));
+        }
+        let is_unfinished = |row: &TaskRow| matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
+        let continues = !has_ended || tasks.iter().any(|row| row.run_id == Some(run.0) && is_unfinished(row));
+        continues.then_some(Self::WorkQueue)
+    }
+
+    /// What continues after an interrupt. None if nothing is left to do. `tasks` are those of the interrupted command.
+    pub fn after_interrupt(tasks: &[TaskRow], a_run_lands: bool, has_queued: bool) -> Option<Self> {
+        let mut open = tasks.iter().filter(|row| !row.status.is_over());
+        if a_run_lands || open.clone().any(TaskRow::is_plan_task) {
+            return Some(Self::ResumeRun(None));
+        }
+        (has_queued || open.next().is_some()).then_some(Self::WorkQueue)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::unsettled;
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{RunId, TaskId};
-use crate::machine::OutcomeKind;
+use crate::machine::{Loop, OutcomeKind, Reason, Stage};
 use crate::view::{QuestionRow, RunState, TaskRow, TaskState, TaskStatus};
 
 /// How a task counts for the exit code. `Ord` goes from good to bad.
@@ -67,6 +67,28 @@ impl EndKind {
             | OutcomeKind::Discussion
             | OutcomeKind::NothingToReview
             | OutcomeKind::Rejected => Self::NotApproved,
+        }
+    }
+}
+
+/// How a review of existing work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewEnd {
+    Approved,
+    NotApproved,
+    /// Not every reviewer gave a usable review.
+    Inconclusive,
+    NothingToReview,
+}
+
+impl ReviewEnd {
+    pub fn for_loop(machine: &Loop) -> Self {
+        let Stage::Done(ending) = &machine.stage else { return Self::NotApproved };
+        match (ending.outcome.kind(), ending.reason) {
+            (Some(OutcomeKind::Approved), _) => Self::Approved,
+            (Some(OutcomeKind::NothingToReview), _) => Self::NothingToReview,
+            (_, Some(Reason::UnclearReview | Reason::ReviewerFailed)) => Self::Inconclusive,
+            (_, _) => Self::NotApproved,
         }
     }
 }

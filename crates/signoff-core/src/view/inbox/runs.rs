@@ -33,6 +33,37 @@ impl RunState {
     }
 }
 
+/// What is left to do with the work of a run that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd {
+    OnDefaultBranch,
+    /// All of it is approved and can land.
+    Approved,
+    /// Only some of it is approved and can land.
+    PartlyApproved,
+    /// A person can accept it in place of the final review.
+    NotAccepted,
+    /// The final review can be repeated, or a person can accept the work in its place.
+    FinalReviewFailed,
+    /// It failed before its final review, or was cancelled.
+    Stopped,
+}
+
+impl RunEnd {
+    /// `has_landed`: the work is in the default branch.
+    pub fn new(run: &RunState, outcome: RunOutcome, has_landed: bool) -> Self {
+        let lacks_approval = run.lacks_final_approval();
+        match outcome {
+            RunOutcome::Approved | RunOutcome::Attention if has_landed => Self::OnDefaultBranch,
+            RunOutcome::Approved => Self::Approved,
+            RunOutcome::Attention if lacks_approval => Self::NotAccepted,
+            RunOutcome::Attention => Self::PartlyApproved,
+            RunOutcome::Failed if lacks_approval => Self::FinalReviewFailed,
+            RunOutcome::Failed | RunOutcome::Cancelled => Self::Stopped,
+        }
+    }
+}
+
 /// The combined state of finished tasks: approved only if all of them are. Cancelled tasks do not count.
 fn combined_state(states: impl IntoIterator<Item = TaskState>) -> TaskState {
     let mut states: Vec<TaskState> = states.into_iter().collect();

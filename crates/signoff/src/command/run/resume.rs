@@ -3,6 +3,7 @@
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::TaskRow;
+use signoff_core::view::inbox::RunEnd;
 use signoff_engine::dispatcher::RunLoopOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
@@ -112,14 +113,14 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
         let refusal = landing::final_review_refusal(&run_state);
         return Err(failed_error(run, part.map(|(_, name)| name), row, refusal));
     }
-    let result = match outcome {
-        RunOutcome::Approved if run_state.landed_on_default => "all of it is approved and on the default branch",
-        RunOutcome::Attention if run_state.landed_on_default => {
-            "the tasks that were not cancelled are on the default branch"
+    let result = match RunEnd::new(&run_state, outcome, run_state.landed_on_default) {
+        RunEnd::OnDefaultBranch if outcome == RunOutcome::Approved => "all of it is approved and on the default branch",
+        RunEnd::OnDefaultBranch => "the tasks that were not cancelled are on the default branch",
+        RunEnd::Approved => "all of it is approved; `signoff land` lands it on the default branch",
+        RunEnd::PartlyApproved | RunEnd::NotAccepted => {
+            "not all of it is approved; `signoff` shows what needs attention"
         }
-        RunOutcome::Approved => "all of it is approved; `signoff land` lands it on the default branch",
-        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs attention",
-        RunOutcome::Failed | RunOutcome::Cancelled => "it was cancelled",
+        RunEnd::FinalReviewFailed | RunEnd::Stopped => "it was cancelled",
     };
     console.note(&format!("Run {run} is over: {result}"));
     work::exit_of_run(project, run)
