@@ -77,6 +77,11 @@ impl CliError {
         Self::new(CommandExit::Failed, message)
     }
 
+    /// A command does not fit the state of its task.
+    pub fn refused(message: String) -> Self {
+        Self::usage(message).hint("`signoff show ID` shows the state of the task")
+    }
+
     /// The user interrupted it.
     pub fn interrupted() -> Self {
         Self::new(CommandExit::Interrupted, "interrupted")
@@ -321,7 +326,7 @@ fn shell_quote(word: &str) -> String {
 
 impl From<CommandRefusal> for CliError {
     fn from(refusal: CommandRefusal) -> Self {
-        Self::usage(refusal.to_string()).hint("`signoff show ID` shows the state of the task")
+        Self::refused(refusal.to_string())
     }
 }
 

@@ -387,7 +387,9 @@ impl Coverage<'_> {
                 ),
                 format!(
                     "if {target} was rewritten: `git rebase --onto {target} {base}` in the worktree of {what}, have that \
-                     reviewed with `signoff review`, then `signoff land`"
+                     reviewed with `{}`, then `{}`",
+                    Action::ReviewCheckout,
+                    Action::Land
                 ),
             ));
         }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use signoff_core::machine::{OutcomeKind, Reason};
+use signoff_core::view::inbox::Action;
 
 use super::breakdown::round_to_thousandths;
 use super::{PhaseStats, ReviewerStats, RoleStats, StatsCollector};
@@ -201,7 +202,7 @@ const SHOWN: usize = 20;
 /// One table per topic, without empty ones.
 pub fn text(report: &StatsReport) -> String {
     if report.runs == 0 {
-        return format!("No runs{}.\n  signoff work    works the tasks\n", limits(report));
+        return format!("No runs{}.\n  {}    works the tasks\n", limits(report), Action::WorkQueue);
     }
     let mut parts = vec![head(report)];
     parts.extend(cycles_table(report));

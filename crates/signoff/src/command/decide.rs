@@ -169,9 +169,7 @@ fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &
         let lease = try_acquire(&*project.store, run)?;
         match (project.store.request_answer(request)?, lease) {
             (Some(Ok(())), _) => return Ok(DecisionResult::HandedOver),
-            (Some(Err(refusal)), _) => {
-                return Err(CliError::usage(refusal).hint("`signoff show ID` shows the state of the task"));
-            }
+            (Some(Err(refusal)), _) => return Err(CliError::refused(refusal)),
             (None, Some(lease)) => {
                 let result = record(project, &lease, loop_id, command.clone());
                 project.store.answer_request(request, result.as_ref().err().map(|failure| failure.message.as_str()))?;

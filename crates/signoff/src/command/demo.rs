@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use signoff_core::task::TaskSpec;
+use signoff_core::view::inbox::Action;
 use signoff_engine::builtin::demo;
 use signoff_engine::git::{Git, Repository};
 
@@ -34,12 +35,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         console
             .progress(&format!("$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n", spec.title, spec.title));
     }
-    console.progress("$ signoff work\n");
+    console.progress(&format!("$ {}\n", Action::WorkQueue));
     let exit = work::work(project, &work::Args { jobs: Some(1), ..work::Args::default() }, console)?;
     if !console.json {
         console.progress("$ signoff status\n");
         super::status::print(&*Project::open_at(&directory)?.store, console)?;
-        console.note(&format!("Next: cd {} && signoff show 1", directory.display()));
+        console.note(&format!("Next: cd {} && {}", directory.display(), Action::Show(1)));
     }
     // The demo is meant to end with a task that needs discussion.
     Ok(if exit == CommandExit::NeedsUser { CommandExit::Done } else { exit })

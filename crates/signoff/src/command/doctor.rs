@@ -6,6 +6,7 @@ use std::path::Path;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{ChannelTarget, Sandbox, Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
+use signoff_core::view::inbox::Action;
 use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_engine::sandbox::SandboxSupport;
 use signoff_store::Store;
@@ -167,7 +168,7 @@ fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>> {
 fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<String> {
     let is_there = project.repository.worktree(path).is_ok_and(|worktree| worktree.exists());
     if !is_there {
-        return Some("missing; `signoff work` recreates it".to_owned());
+        return Some(format!("missing; `{}` recreates it", Action::WorkQueue));
     }
     let at = Repository::discover(project.repository.git(), path).and_then(|worktree| worktree.checkout_head());
     let actual = match at {

@@ -71,7 +71,7 @@ fn check_not_landed(project: &ReadOnlyProject, run: RunId) -> Result<()> {
     project.mark_landed(&mut rows);
     match rows.last().filter(|_| rows.iter().all(|row| row.state() == TaskState::Landed)) {
         Some(last) => Err(CliError::usage(format!("run {run} is already in the default branch"))
-            .hint(format!("`signoff improve {}` improves one of its tasks, `signoff add` adds a new one", last.id))),
+            .hint(format!("`{}` improves one of its tasks, `signoff add` adds a new one", Action::Improve(last.id)))),
         None => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ use signoff_core::merge::render::{self, render};
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_core::state_v4;
 use signoff_core::view::LoopState;
+use signoff_core::view::inbox::Action;
 use signoff_core::wire::{Fact, QUEUE, RecordedFact};
 use signoff_store::Store;
 use signoff_term::json;
@@ -102,7 +103,7 @@ fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String> {
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
         return Err(CliError::usage(format!("task {task} has no review yet"))
-            .hint(format!("`signoff review {task} --format sarif` creates one")));
+            .hint(format!("`{} --format sarif` creates one", Action::Review(task.0))));
     }
     Ok(render(&merge(&open_findings(&loop_state), FailThreshold::Low), FailThreshold::Low, render::ReviewFormat::Sarif))
 }

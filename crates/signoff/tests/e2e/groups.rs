@@ -310,7 +310,7 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     exit 2
     --- stderr
     error: run 1 is already in the default branch
-    hint: `signoff improve 3` improves one of its tasks, `signoff add` adds a new one
+    hint: `signoff improve 3 --review` improves one of its tasks, `signoff add` adds a new one
     ");
 }
 
