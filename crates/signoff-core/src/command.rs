@@ -10,7 +10,7 @@ use crate::ledger::{DecidedBy, FindingDecision, FindingState};
 use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, OutcomeKind, Policy, RetryAction, Stage, step};
 use crate::review::{Finding, Severity};
 use crate::similarity;
-use crate::view::{QuestionRow, TaskStatus, inbox};
+use crate::view::{QuestionRow, inbox};
 
 /// A command for a loop, from a person or from a finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub enum CommandRefusal {
     UnknownVerdict { verdict: String },
     #[error("a person set this verdict already")]
     Unchanged,
-    #[error("it has not started yet: there is nothing to judge")]
+    #[error("it has not started: there is nothing to judge")]
     NotStarted,
     #[error("the task is running: wait for it, or cancel it first")]
     AtWork,
@@ -129,7 +129,7 @@ pub fn refusal_findings(verdict: FinalVerdict, by: &str, reason: &str) -> Vec<Fi
 
 /// Refuses while an agent writes: its uncommitted work would be lost, and the verdict would judge nothing.
 fn edit(machine: &Loop, event: Event, policy: &Policy) -> Result<Event, CommandRefusal> {
-    if !inbox::can_have_verdict(TaskStatus::for_loop(machine, false)) {
+    if !machine.has_started() {
         return Err(CommandRefusal::NotStarted);
     }
     if machine.is_being_written() {

@@ -113,25 +113,32 @@ fn check_off(top: &Path, origin: &PlanOrigin, unchecked: &mut UncheckedEntries) 
     if !inside || !path.is_file() {
         return Ok(false);
     }
-    let before = fs::read(&path).map_err(|error| EngineError::io("read", &path, error))?;
-    let mut after = before.clone();
-    let mut is_missing = false;
-    for mark in &origin.marks {
-        match source::tick(&after, mark) {
-            Ok(checked_off) => after = checked_off,
-            Err(_) => is_missing = true,
-        }
+    let (after, has_missing) = checked_off(&path, origin).map_err(|error| EngineError::io("read", &path, error))?;
+    if after.is_some() {
+        return replace(&path, origin).map_err(|error| EngineError::io("write", &path, error));
     }
-    if after != before {
-        replace(&path, &after).map_err(|error| EngineError::io("write", &path, error))?;
-        return Ok(true);
-    }
-    unchecked.changed += usize::from(is_missing);
+    unchecked.changed += usize::from(has_missing);
     Ok(false)
 }
 
-/// Replaces a plan file atomically and keeps its permissions. A read-only file is an error.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// The contents of a plan file with an entry checked off, if that changes the file, and whether a checkbox is missing.
+fn checked_off(path: &Path, origin: &PlanOrigin) -> io::Result<(Option<Vec<u8>>, bool)> {
+    let before = fs::read(path)?;
+    let (mut after, mut has_missing) = (before.clone(), false);
+    for mark in &origin.marks {
+        match source::tick(&after, mark) {
+            Ok(ticked) => after = ticked,
+            Err(_) => has_missing = true,
+        }
+    }
+    Ok(((after != before).then_some(after), has_missing))
+}
+
+/// Replaces a plan file atomically, reading it again under the lock. A read-only file is an error. Returns whether the
+/// file changed.
+fn replace(path: &Path, origin: &PlanOrigin) -> io::Result<bool> {
     File::options().write(true).open(path)?;
-    LockedTempFile::open(path)?.commit(bytes, path)
+    let file = LockedTempFile::open(path)?;
+    let (after, _) = checked_off(path, origin)?;
+    after.map_or(Ok(false), |after| file.commit(&after, path).map(|()| true))
 }

@@ -36,8 +36,8 @@ use crate::{Console, host};
 /// Maximum number of events per message. A frame may be drawn between two messages.
 pub const MAX_TRANSITIONS: usize = 250;
 
-/// Maximum number of such messages on their way: the screen applies one while the next is prepared. Transitions need
-/// more memory than the log.
+/// Maximum number of messages that the screen has not returned: it applies one while the next is prepared. Transitions
+/// need more memory than the log.
 const MAX_IN_FLIGHT: usize = 2;
 
 /// Interval for checking whether the screen has applied a message.
@@ -56,7 +56,7 @@ pub enum ScreenMessage {
     /// New events, in order.
     Transitions {
         transitions: Vec<Transition>,
-        /// Gets them back once they are applied.
+        /// Where the screen sends the transitions back once it has applied them.
         applied: Option<Sender<Vec<Transition>>>,
     },
     AgentLine {

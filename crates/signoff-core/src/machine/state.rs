@@ -349,6 +349,11 @@ impl Default for Loop {
 }
 
 impl Loop {
+    /// Whether a run has started the loop, so that it has a branch with a head.
+    pub fn has_started(&self) -> bool {
+        !self.head.commit.as_str().is_empty()
+    }
+
     pub(super) fn ledger_mut(&mut self) -> &mut Ledger {
         Arc::make_mut(&mut self.ledger)
     }

@@ -171,16 +171,10 @@ pub fn can_be_cancelled(task: &TaskRow) -> bool {
     !(task.status == TaskStatus::Cancelled || task.status == TaskStatus::Completed && is_settled())
 }
 
-/// Whether a person can set the verdict, if no attempt writes to the worktree: a run has started the task.
+/// Whether a person can set the verdict, if no attempt writes to the worktree: the task has started.
 pub fn can_be_edited(task: &TaskRow) -> bool {
-    // A blocked task without a base waits for its dependencies.
-    let waits = task.status == TaskStatus::Blocked && task.base.is_none();
-    task.run_id.is_some() && !waits && can_have_verdict(task.status)
-}
-
-/// Whether a task in this state has work that a person can judge.
-pub fn can_have_verdict(status: TaskStatus) -> bool {
-    status != TaskStatus::Pending
+    // Only a task that has started has a base.
+    task.run_id.is_some() && task.base.is_some()
 }
 
 /// Whether a person can dispute a finding in this state: a later review could report it as open.

@@ -111,7 +111,7 @@ fn every_refusal_has_a_message() {
         `proceed` is not a choice here: choose one of retry, stop
         unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
         a person set this verdict already
-        it has not started yet: there is nothing to judge
+        it has not started: there is nothing to judge
         the task is running: wait for it, or cancel it first
         it has not ended yet: cancel it first, or wait
         there is nothing to retry: it ended as accepted

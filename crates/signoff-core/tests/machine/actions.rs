@@ -30,6 +30,7 @@ fn row(machine: &Loop) -> TaskRow {
     let ending = if let Stage::Done(ending) = &machine.stage { Some(ending) } else { None };
     TaskRow {
         run_id: Some(1),
+        base: machine.has_started().then(|| "base".to_owned()),
         state: TaskState::for_loop(machine, false),
         outcome: ending.and_then(|ending| ending.outcome.kind()),
         reason: ending.and_then(|ending| ending.reason),
@@ -50,6 +51,8 @@ fn check(policy: &Policy, bounds: PathBounds) {
         let edits = |verdict| accepts(LoopCommand::Edit { verdict, by: "ann".into(), reason: "so".into(), head: None });
         let is_editable = edits(FinalVerdict::Approved) || edits(FinalVerdict::ChangesRequested);
         assert_eq!(offered.edit, is_editable, "edit: {}", why());
+        // Before a run has started the task there is nothing to judge.
+        assert!(!is_editable || !machine.head.commit.as_str().is_empty(), "edit: {}", why());
         for entry in machine.ledger.entries() {
             let (finding, by) = (entry.finding.id.clone(), "ann".into());
             let disputes = accepts(LoopCommand::Dispute { finding, by, reason: "not so".into() });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::TaskId;
 use signoff_core::ledger::FindingState;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{self, Action};
 use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
@@ -88,17 +88,18 @@ fn without_checkpoint_duplicates(found: Vec<FindingRef>) -> Vec<FindingRef> {
     found.into_iter().filter(|finding_ref| !is_elsewhere(finding_ref)).collect()
 }
 
-/// Picks one of the tasks that have the finding: the latest one where it is open. All must be on the same branch.
+/// Picks one of the tasks that have the finding: the latest one where it is open, or else where it can be disputed. All
+/// must be on the same branch.
 fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> Result<FindingRef> {
     let mut branch_roots = BTreeSet::new();
-    let mut best: Option<(bool, FindingRef)> = None;
+    let mut best: Option<((bool, bool), FindingRef)> = None;
     let several = found.len() > 1;
     let tasks: Vec<u64> = found.iter().filter_map(|finding_ref| Some(finding_ref.task?.0)).collect();
     for finding_ref in found {
         branch_roots.insert(branch_root(project, &finding_ref)?);
-        let open = several && is_open(project, &finding_ref)?;
-        if best.as_ref().is_none_or(|(best_is_open, other)| (open, finding_ref.task) >= (*best_is_open, other.task)) {
-            best = Some((open, finding_ref));
+        let rank = if several { rank(project, &finding_ref)? } else { (true, true) };
+        if best.as_ref().is_none_or(|(best_rank, other)| (rank, finding_ref.task) >= (*best_rank, other.task)) {
+            best = Some((rank, finding_ref));
         }
     }
     if branch_roots.len() > 1 {
@@ -115,10 +116,10 @@ fn branch_root(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<Op
     Ok(Some(project.task(task)?.continues.unwrap_or(task.0)))
 }
 
-fn is_open(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<bool> {
+/// Whether the finding is open, and whether it can be disputed.
+fn rank(project: &ReadOnlyProject, finding_ref: &FindingRef) -> Result<(bool, bool)> {
     let run_state = project.store.preload(finding_ref.run)?;
     let ledger = run_state.loops.get(&finding_ref.loop_id).map(|loop_state| &loop_state.machine.ledger);
-    Ok(ledger
-        .and_then(|ledger| ledger.get(&finding_ref.finding))
-        .is_some_and(|entry| entry.state == FindingState::Open))
+    let state = ledger.and_then(|ledger| ledger.get(&finding_ref.finding)).map(|entry| entry.state);
+    Ok((state == Some(FindingState::Open), state.is_some_and(inbox::can_be_disputed)))
 }

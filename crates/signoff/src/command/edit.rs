@@ -4,17 +4,19 @@ use signoff_core::command::{LoopCommand, parse_verdict};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
 use signoff_core::view::TaskState;
-use signoff_core::view::inbox::Action;
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
+use crate::project::find_task;
+use crate::queries::TaskContext;
 use crate::run_loop::{TaskOrRun, task_or_run};
 use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Set the final verdict of a task, or of a run's final review, without a review
 ///
-/// The verdict is recorded in your name. Only APPROVED lets dependent tasks start. signoff refuses this while an
-/// agent changes files, because the agent's unfinished work would be lost.
+/// The verdict is recorded in your name. Only APPROVED lets dependent tasks start. signoff refuses this before
+/// the task has started, and while an agent changes files, because the agent's unfinished work would be lost.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""
@@ -45,7 +47,9 @@ fn check_no_writer(project: &ReadOnlyProject, task: Option<TaskId>, run: RunId, 
     let hint = if project.store.is_held(run)? {
         format!("wait for it (`{}`), or cancel it with `{cancel}`", Action::FollowLog(task.0))
     } else {
-        format!("`{}` continues it; `{cancel}` cancels it", Action::Work(task.0))
+        let context = TaskContext::load(project, project.tasks()?)?;
+        let next = NextStep::for_task(&find_task(&context.tasks, task)?, &context.snapshot());
+        format!("`{next}` continues it; `{cancel}` cancels it")
     };
     Err(CliError::usage(format!("an agent is changing the files of task {task}")).hint(hint))
 }

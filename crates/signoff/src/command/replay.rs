@@ -114,7 +114,7 @@ fn on_screen(
     inputs: &Receiver<ReplayInput>,
 ) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
-    let mut due = 0;
+    let (mut due, mut sent_time) = (0, None);
     let mut transition_sender = TransitionSender::new(sender.clone());
     sender.send_data(TuiData::ReplayState(clock.state(replayed.is_over())), &Arc::default());
     loop {
@@ -126,7 +126,10 @@ fn on_screen(
                 sender.send_data(TuiData::ReplayState(clock.state(true)), &Arc::default());
             }
         }
-        clock.time().map(ScreenMessage::Time).into_iter().for_each(|time| sender.send(time));
+        if let Some(time) = clock.time().filter(|time| sent_time != Some(*time)) {
+            sender.send(ScreenMessage::Time(time));
+            sent_time = Some(time);
+        }
         match inputs.recv_timeout(if replayed.applied < due { transition_sender.load_interval() } else { TICK }) {
             Ok(ReplayInput::Closed(reason)) => return Ok(exit(reason)),
             Ok(ReplayInput::Report(task)) => {

@@ -68,8 +68,13 @@ fn record(store: &SharedStore, decision: TuiRequest) -> Result<Option<String>> {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
             let text = format!("Answered {}", choice.into_str());
             let result = decide(&project, run, &loop_id, answer(question, choice))?;
-            let run_state = queries::run_state(&*project.store, run)?;
-            Some(with_next_step(&result, text, answer::next_step(&project, &run_state, &loop_id)?))
+            let next = match &result {
+                DecisionResult::HandedOver => None,
+                DecisionResult::Recorded { .. } => {
+                    answer::next_step(&project, &queries::run_state(&*project.store, run)?, &loop_id)?
+                }
+            };
+            Some(with_next_step(&result, text, next))
         }
         TuiRequest::Decide(task, TaskDecision::Retry) => {
             let text = format!("Task #{task} continues");

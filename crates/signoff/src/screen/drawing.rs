@@ -18,7 +18,7 @@ use crate::{Console, host};
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_nanos(33_333_333);
 
-/// Maximum time to wait for keys while a log arrives, whose sender waits until its events are applied.
+/// Maximum time to wait for keys while a log is being read. Its sender waits until the screen has applied the events.
 const LOADING_WAIT: Duration = Duration::from_millis(4);
 
 /// Maximum number of messages applied before a frame is drawn, so that a flood of messages blocks neither frames nor

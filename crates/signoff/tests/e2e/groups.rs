@@ -189,6 +189,26 @@ pub fn refused_run() -> TestProject {
     project
 }
 
+#[test]
+fn a_task_that_was_cancelled_before_its_start_gets_no_verdict() {
+    // Task 3 depends on task 1, which fails.
+    let fails = ScriptRule::role("implement").task("1").exit(1);
+    let project = project(|script| approving_agent(developers(planners(script).rule(fails))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    assert_eq!(project.run(&["cancel", "3"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["edit", "3", "--verdict", "APPROVED"]), @"
+    exit 2
+    --- stderr
+    error: it has not started: there is nothing to judge
+    hint: `signoff show ID` shows the state of the task
+    ");
+    project.set_agent(|script| approving_agent(developers(script)));
+    project.run(&["retry", "1"]);
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    assert_eq!(project.run(&["land"]).code, Some(0));
+    assert_eq!(project.git("show main:task-1.txt"), "work\n");
+}
+
 /// The one finding of the final review.
 fn its_finding(project: &TestProject) -> String {
     query(project, "select id from findings where loop_id = 'final'")

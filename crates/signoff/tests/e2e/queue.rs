@@ -386,6 +386,9 @@ fn a_finding_of_several_tasks_is_disputed_in_the_intended_task() {
     assert_eq!((state("1"), state("2")), ("open".into(), "refuted".into()));
     // Refuted findings are not candidates.
     assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
+    let settled = dispute(&["--task", "1"]);
+    assert_eq!(settled.code, Some(2), "{settled}");
+    assert!(settled.stderr.contains("is refuted already"), "{settled}");
     project.run(&["add", "Another", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let refused = dispute(&[]).to_string().replace(&id, "[finding]");
