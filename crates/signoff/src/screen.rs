@@ -34,7 +34,7 @@ use self::terminal::TerminalSignal;
 use crate::{Console, host};
 
 /// Maximum number of events per message. A frame may be drawn between two messages.
-pub const MAX_TRANSITIONS: usize = 250;
+pub const MAX_TRANSITIONS: usize = 1000;
 
 /// Maximum number of messages that the screen has not returned: it applies one while the next is prepared. Transitions
 /// need more memory than the log.

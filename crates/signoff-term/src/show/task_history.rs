@@ -1,6 +1,7 @@
 //! Collects rounds, attempts and decisions of loops in one pass over the log of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::ledger::{FindingState, LedgerEntry};
@@ -71,7 +72,7 @@ impl RunHistory {
     }
 
     /// Applies the next event of the log.
-    pub fn apply(&mut self, recorded: RecordedFact) -> Transition {
+    pub fn apply(&mut self, recorded: impl Into<Arc<RecordedFact>>) -> Transition {
         let transition = self.state.apply(recorded);
         self.collect(&transition);
         transition

@@ -63,6 +63,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
         });
     match screen {
         Some(screen) => {
+            let log = log.into_iter().map(Arc::new).collect();
             let replayed = ReplayedRun { project, log, applied: 0, history: RunHistory::default() };
             on_screen(&screen, replayed, clock, &inputs)
         }
@@ -183,7 +184,7 @@ pub fn naming(log: &[RecordedFact]) -> LineNaming {
 /// A replayed run: its log, and its state at the current point of the replay.
 struct ReplayedRun {
     project: ReadOnlyProject,
-    log: Vec<RecordedFact>,
+    log: Vec<Arc<RecordedFact>>,
     /// The number of facts that are replayed.
     applied: usize,
     history: RunHistory,

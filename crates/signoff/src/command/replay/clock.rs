@@ -1,5 +1,6 @@
 //! The clock of a replay.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -74,7 +75,7 @@ impl ReplayClock {
     }
 
     /// Returns how many of the remaining facts are due now.
-    pub fn due(&mut self, to_come: &[RecordedFact], now: Timestamp) -> usize {
+    pub fn due(&mut self, to_come: &[Arc<RecordedFact>], now: Timestamp) -> usize {
         let passed = self.polled_at.replace(now).map_or(Duration::ZERO, |at| now.duration_since(at).unsigned_abs());
         if self.paused {
             return 0;
@@ -133,14 +134,14 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn log(seconds: &[i64]) -> Vec<RecordedFact> {
+    fn log(seconds: &[i64]) -> Vec<Arc<RecordedFact>> {
         let fact = || Fact::Run(RunFact::Specified { name: String::new(), text: String::new() });
-        let recorded = |second: &i64| RecordedFact { run: RunId(1), seq: 1, at: at(*second), fact: fact() };
+        let recorded = |second: &i64| Arc::new(RecordedFact { run: RunId(1), seq: 1, at: at(*second), fact: fact() });
         seconds.iter().map(recorded).collect()
     }
 
     /// The number of shown facts at each second.
-    fn shown(clock: &mut ReplayClock, log: &[RecordedFact], seconds: std::ops::Range<i64>) -> Vec<usize> {
+    fn shown(clock: &mut ReplayClock, log: &[Arc<RecordedFact>], seconds: std::ops::Range<i64>) -> Vec<usize> {
         let mut shown = 0;
         let mut count_at = |second| {
             shown += clock.due(&log[shown..], at(second));
