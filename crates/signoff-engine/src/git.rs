@@ -27,6 +27,7 @@ mod worktree;
 
 pub use branch::BranchTips;
 pub use command::Git;
+pub(crate) use command::wait;
 pub use commit::CommitOutcome;
 pub use diff::{GitDiff, OmittedFile};
 pub use error::GitError;

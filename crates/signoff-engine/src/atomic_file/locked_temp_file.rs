@@ -1,12 +1,16 @@
 //! Replaces users' files: one process at a time, and with the permissions of the old file.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::failpoint;
+use crate::{failpoint, git};
+
+/// How long to wait while another process replaces the same file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The new contents of a user's file, in a locked temporary file beside it. The next process removes one left by a
 /// killed process.
@@ -28,34 +32,44 @@ impl Drop for LockedTempFile {
 }
 
 impl LockedTempFile {
+    /// Waits while another process replaces the file, but not for ever: any process that can read it can hold the lock.
     pub fn open(destination: &Path) -> io::Result<Self> {
+        Self::open_within(destination, LOCK_TIMEOUT)
+    }
+
+    fn open_within(destination: &Path, timeout: Duration) -> io::Result<Self> {
         let mut path = OsString::from(destination);
         path.push(".signoff-draft");
         let path = PathBuf::from(path);
         // The target may be private, so a temporary file that replaces it starts private.
         let mode = if destination.exists() { 0o600 } else { 0o666 };
-        loop {
-            // A link planted here would redirect the write.
-            if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-                fs::remove_file(&path)?;
-            }
-            let file = OpenOptions::new().write(true).create(true).truncate(false).mode(mode).open(&path)?;
-            match file.lock() {
-                Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-            // The previous lock holder may have renamed or removed this file.
-            let own = file.metadata()?;
-            let is_own = |found: fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
-            if !path.symlink_metadata().is_ok_and(is_own) {
-                continue;
-            }
-            let temp_file = Self { file, path: path.clone(), renamed: false };
-            if own.len() == 0 {
-                return Ok(temp_file);
-            }
-            // Left by a killed process: dropping it removes it.
+        git::wait(timeout, || Self::try_open(&path, mode))?.ok_or_else(|| {
+            let message = format!("another process holds the lock of {} for {} s", path.display(), timeout.as_secs());
+            io::Error::new(ErrorKind::TimedOut, message)
+        })
+    }
+
+    /// Returns `None` if another process has the file, or if one that was killed left it behind.
+    fn try_open(path: &Path, mode: u32) -> io::Result<Option<Self>> {
+        // A link planted here would redirect the write.
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            fs::remove_file(path)?;
         }
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(mode).open(path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => return Err(error),
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        // The previous lock holder may have renamed or removed this file.
+        let own = file.metadata()?;
+        let is_own = |found: fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
+        if !path.symlink_metadata().is_ok_and(is_own) {
+            return Ok(None);
+        }
+        let temp_file = Self { file, path: path.to_owned(), renamed: false };
+        // Dropping a file that a killed process left removes it.
+        Ok((own.len() == 0).then_some(temp_file))
     }
 
     pub fn commit(mut self, bytes: &[u8], destination: &Path) -> io::Result<()> {
@@ -77,5 +91,33 @@ impl LockedTempFile {
         self.file.sync_all()?;
         failpoint::pass("replace");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_never_released_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = directory.path().join("plan.md");
+        fs::write(&plan, "- [ ] one").unwrap();
+        let held = LockedTempFile::open(&plan).unwrap();
+        let error = LockedTempFile::open_within(&plan, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        drop(held);
+        LockedTempFile::open(&plan).unwrap().commit(b"- [x] one", &plan).unwrap();
+        assert_eq!(fs::read_to_string(&plan).unwrap(), "- [x] one");
+        assert_eq!(directory.path().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_of_a_killed_process_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = directory.path().join("plan.md");
+        fs::write(directory.path().join("plan.md.signoff-draft"), "half of it, and much longer").unwrap();
+        LockedTempFile::open(&plan).unwrap().commit(b"whole", &plan).unwrap();
+        assert_eq!(fs::read_to_string(&plan).unwrap(), "whole");
     }
 }

@@ -138,10 +138,7 @@ fn is_inherited(name: &OsStr) -> bool {
 }
 
 /// Repeats `attempt` until it returns a value or the timeout expires.
-pub(super) fn wait<T>(
-    timeout: Duration,
-    mut attempt: impl FnMut() -> Result<Option<T>, GitError>,
-) -> Result<Option<T>, GitError> {
+pub(crate) fn wait<T, E>(timeout: Duration, mut attempt: impl FnMut() -> Result<Option<T>, E>) -> Result<Option<T>, E> {
     let started = now();
     loop {
         if let Some(value) = attempt()? {
